@@ -119,7 +119,10 @@ class NodeLayout:
                 _fill(f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
                 for how in sorted(saved.how)
             ]
-        tensor = [_fill(f"saved_{name}", value), _fill(f"version_{name}", f"{value}._counter and {value}._counter.n")]
+        tensor = [
+            _fill(f"saved_{name}", value),
+            _fill(f"version_{name}", f"{value}._counter and {value}._counter.save()"),
+        ]
         if self.sure_tensor:
             return tensor
         fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""

@@ -11,18 +11,29 @@ stores it, and calls nothing in between, is never interrupted by another thread.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 _new = object.__new__
 
 
 class Counter:
-    """The version `n` shared by all tensors over one memory, and the operator that moved it last."""
+    """The version `n` shared by all tensors over one memory, and the operator that moved it last.
 
-    __slots__ = ("culprit", "n")
+    `journal` is for Arrays, see `graph.journal`: what was overwritten, empty where nothing was yet, None while no node
+    can have saved this memory.
+    """
+
+    __slots__ = ("culprit", "journal", "n")
 
     n: int
     culprit: str | None
+    journal: Any
+
+    def save(self) -> int:
+        """The version, for a node that saves a tensor."""
+        if self.journal is None:
+            self.journal = ()
+        return self.n
 
 
 class LocatedName(str):
@@ -53,8 +64,14 @@ def counter_of(tensor: Versioned) -> Counter:
         made = _new(Counter)
         made.n = 0
         made.culprit = None
+        made.journal = ()
         tensor._counter = counter = tensor._counter or made  # one line: see the top of this module
     return counter
+
+
+def start_unsaved(tensor: Versioned) -> None:
+    """Give a fresh tensor, a buffer to be filled, a counter by which it is known that no node has saved it."""
+    counter_of(tensor).journal = None
 
 
 def bump(tensor: Versioned, culprit: str) -> None:
@@ -69,6 +86,7 @@ def moved_counter(tensor: Versioned, culprit: str) -> Counter:
     counter = _new(Counter)
     counter.n = version_of(tensor) + 1
     counter.culprit = culprit
+    counter.journal = ()
     return counter
 
 

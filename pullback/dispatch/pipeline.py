@@ -57,6 +57,7 @@ from pullback.dispatch.targets import (
     write_result,
 )
 from pullback.graph.inplace_nodes import rebase_history
+from pullback.graph.journal import note_write
 
 
 # -- out of place -----------------------------------------------------------------------------------------------------
@@ -187,6 +188,8 @@ def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
     elif level:
         apart_from(target, op, args, raws)
     given = values_before(op, target, saved) if records else saved
+    if type(target) in ARRAYS:
+        note_write(target, args[1] if op.kernel == "setitem" else ...)
     _write(op, target, raws, args)
     bump(target, op.inplace_name)
     if records:

@@ -12,11 +12,11 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_type import REGISTERED, is_array, table_of
+from pullback.core.array_type import REGISTERED, array_type, is_array, table_of
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.func.gradient import enter, floating_argument, note_on_lists, outward, split_aux
 
 
@@ -71,7 +71,7 @@ def jvp(
     level, forward = state.level + 1, ForwardLevel()
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
-        duals = [enter(given, _dual(p, t, forward), level) for given, p, t in leaves]
+        duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
@@ -93,8 +93,10 @@ def jvp(
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-def _dual(primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
+def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     """A dual array; the zeros of the direction that the user gave stand still, however steep the function is."""
+    if type(given) not in (Tensor, NestedTensor):  # code for NumPy may write into its argument
+        primal, tangent = (array_type(x).copy(x) for x in (primal, tangent))
     dual = pack(primal, tangent, forward, False)
     dual.untouched = zeros_in(tangent)
     return dual

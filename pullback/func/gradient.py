@@ -179,15 +179,15 @@ def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Ten
         raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
     for n in numbers:
         if is_array(args[n]) or issubclass(type(args[n]), ndarray):
-            args[n] = _leaf(args[n], level)
-            leaves.append(args[n])
+            leaves.append(_leaf(args[n], level))
+            args[n] = to_write_into(leaves[-1])
             structures.append(None)
             continue
         if args[n] is None:
             raise TypeError(f"cannot differentiate with respect to argument {n}, which is None; choose with argnums.")
         found, structure = flatten(args[n])
         own = [_leaf(x, level) for x in found]
-        args[n] = unflatten(structure, own)
+        args[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
         leaves += own
         structures.append((structure, len(own)))
     return args, leaves, structures
@@ -231,6 +231,19 @@ def _leaf(given: Any, level: int) -> Tensor:
     leaf._requires_grad = True
     leaf._extra = Extra()
     return leaf  # type: ignore[no-any-return]
+
+
+def to_write_into(leaf: Tensor) -> Any:
+    """What a function gets for this leaf: itself, or an Array in its place in the graph, on a copy of its memory.
+
+    So code for NumPy may write into its argument, and the caller's array stays as it is. Code for Tensors is told that
+    leaves may not be written into, as PyTorch does.
+    """
+    if type(leaf) not in ARRAYS or type(leaf) in SCALAR_FACES:
+        return leaf
+    argument = wrap_array(array_type(leaf._array).copy(leaf._array), leaf._level)
+    argument._fn, argument._requires_grad = edge_to(leaf), True
+    return argument
 
 
 def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:

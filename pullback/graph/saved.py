@@ -22,6 +22,7 @@ from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorM
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
+from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
 from pullback.graph.snapshot import copy_of
@@ -46,14 +47,14 @@ def version_when_saved(x: object) -> Version:
     """The version to keep with a saved input: its number, or None while it has no counter (and for constants)."""
     if type(x) is Tensor or isinstance(x, Tensor):
         counter = x._counter
-        return counter and counter.n
+        return counter and counter.save()
     return None
 
 
 def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """Save an input that may be a Tensor or a constant: what to keep, and its version; `fixed` as in `save_other`."""
     if type(x) is Tensor:
-        return x, x._counter and x._counter.n
+        return x, x._counter and x._counter.save()
     return save_other(x, fixed)
 
 
@@ -81,8 +82,9 @@ def watch_output(out: Tensor) -> Version:
         counter = out._counter = new(Counter)
         counter.n = 0
         counter.culprit = None
+        counter.journal = ()
         return counter
-    return (counter, counter.n) if counter.n else counter
+    return (counter, counter.n) if counter.save() else counter
 
 
 def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
@@ -153,7 +155,7 @@ def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
         if type(version) is Packed:
             nr = version.output_nr
             return saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
-        saved = checked(saved, version, node)
+        saved = checked(saved, version, node, restore=False)
         if not _is_output(version):
             if isinstance(saved, Tensor) and saved._extra is not None:
                 _refuse_detached(saved._extra.detached_at, saved, node)
@@ -186,8 +188,8 @@ def _entrance(node: Any, nr: int) -> Edge | None:
     return OutputEdge(node, nr, *node._output_metadata[nr]) if node.differentiable_outputs[nr] else None
 
 
-def checked(saved: Any, version: Version, node: Node) -> Any:
-    """`saved`, after making sure that it is still what was saved."""
+def checked(saved: Any, version: Version, node: Node, restore: bool = True) -> Any:
+    """`saved`, after making sure that it is still what was saved, or what it was, from a journal: without its graph."""
     if version is Released:
         raise BackwardTwiceError(node.name())
     if _is_output(version):
@@ -197,6 +199,8 @@ def checked(saved: Any, version: Version, node: Node) -> Any:
     else:
         return saved
     if counter is not None and counter.n != expected:
+        if counter.journal and restore and (before := contents_at(saved, expected, counter)) is not None:
+            return before
         raise SavedTensorModifiedError(
             node.name(), slot_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit,
             recorded_at(node),

@@ -20,7 +20,7 @@ class SavesSelf(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, input._counter and input._counter.n
+        self.saved_self, self.version_self = input, input._counter and input._counter.save()
 
     def release(self) -> None:
         self.version_self, self.saved_self = Released, None
@@ -53,7 +53,7 @@ class SavesSelfAndResult(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, input._counter and input._counter.n
+        self.saved_self, self.version_self = input, input._counter and input._counter.save()
         self.saved_result, self.version_result = out._array, watch_output(out)
 
     def release(self) -> None:
@@ -79,14 +79,14 @@ class SavesPair(Node):
     def _save_self(self, input: Any) -> None:
         if type(input) is Tensor:
             self.saved_self = input
-            self.version_self = input._counter and input._counter.n
+            self.version_self = input._counter and input._counter.save()
         else:
             self.saved_self, self.version_self = save_other(input)
 
     def _save_other(self, other: Any) -> None:
         if type(other) is Tensor:
             self.saved_other = other
-            self.version_other = other._counter and other._counter.n
+            self.version_other = other._counter and other._counter.save()
         else:
             self.saved_other, self.version_other = save_other(other)
 

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import CONSTANTS, TENSOR, carries_derivative
+from pullback.core.array_type import CONSTANTS, REGISTERED, TENSOR, carries_derivative
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
@@ -31,7 +31,7 @@ def operand(x: Any) -> Any:
 
 def array(x: Any) -> Any:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
-    if isinstance(x, Tensor) or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
+    if isinstance(x, Tensor) or type(x) in REGISTERED or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
         return x
     if isinstance(x, (list, tuple)):
         return build(x)

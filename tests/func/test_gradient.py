@@ -78,15 +78,31 @@ def test_a_write_into_the_argument_is_refused_with_a_remedy_that_works(write):
         write(x)
         return np.sum(x**2)
 
-    a = np.array([2.0, 3.0])
+    a = pb.tensor([2.0, 3.0])
     with pytest.raises(RuntimeError, match=r"x = x\.copy\(\)") as caught:
         pb.func.grad(f)(a)
     assert "no_grad" not in str(caught.value)
     assert a.tolist() == [2.0, 3.0]
-    assert np.isfinite(pb.func.grad(lambda x: f(x.copy()))(a)).all()
+    assert np.isfinite(pb.func.grad(lambda x: f(x.copy()))(a).numpy()).all()
     leaf = pb.ones(2, requires_grad=True)  # outside, a parameter of the user's
     with pytest.raises(RuntimeError, match=r"no_grad\(\)"):
         write(leaf)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_code_for_numpy_writes_into_a_copy_of_its_argument(write):
+    def f(x):
+        before = x * 1.0
+        write(x)
+        return np.sum(before**2) + np.sum(x**3)
+
+    a, v = np.array([2.0, 3.0]), np.array([1.0, -2.0])
+    step = 1e-6 * np.eye(2)
+    expected = [(f(a + s) - f(a - s)) / 2e-6 for s in step]
+    np.testing.assert_allclose(pb.func.grad(f)(a), expected, rtol=1e-6)
+    np.testing.assert_allclose(pb.func.jvp(f, (a,), (v,))[1], np.dot(expected, v), rtol=1e-6)
+    assert a.tolist() == [2.0, 3.0]
+    assert v.tolist() == [1.0, -2.0]
 
 
 def test_an_infinite_loss_does_not_spoil_the_derivative_of_its_gradient():

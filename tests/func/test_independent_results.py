@@ -1,7 +1,6 @@
 """A transform of a function whose result does not depend on an argument says so, and what took it out of the graph."""
 
 import copy
-import pickle
 import re
 import warnings
 
@@ -48,7 +47,6 @@ CUTS = {
     "numpy()": lambda x: np.sum(x.numpy(force=True) ** 2),
     "detach()": lambda x: (x.detach() ** 2).sum(),
     "data": lambda x: (x.data**2).sum(),
-    "pickle": lambda x: pickle.loads(pickle.dumps(x)).sum(),
     "argmax": lambda x: np.array([1.0, 2.0, 3.0])[int(np.argmax(x))],
     "gt": chosen,
     "lt": lambda x: (x < 2).sum().astype(float),

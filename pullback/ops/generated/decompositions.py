@@ -302,7 +302,7 @@ class LinalgQrBackward0(MultiNode):
 
     def save(node, out, A, mode):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
         node.arg_mode = mode
         node.saved_Q = out[0]._array
         node.version_Q = watch_output(out[0])
@@ -339,7 +339,7 @@ class LinalgEighBackward0(MultiNode):
 
     def save(node, out, input, UPLO):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.saved_eigenvalues = out[0]._array
         node.version_eigenvalues = watch_output(out[0])
         node.saved_eigenvectors = out[1]._array
@@ -365,7 +365,7 @@ class LinalgEigvalshBackward0(Node):
 
     def save(node, out, input, UPLO):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_UPLO = UPLO
 
     def apply(self, ops, grad, unpack):
@@ -393,7 +393,7 @@ class LinalgEigBackward0(MultiNode):
 
     def save(node, out, input):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.saved_eigenvalues = out[0]._array
         node.version_eigenvalues = watch_output(out[0])
         node.saved_eigenvectors = out[1]._array
@@ -576,7 +576,7 @@ class LinalgSvdBackward0(MultiNode):
 
     def save(node, out, A, full_matrices, driver):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
         node.saved_U = out[0]._array
         node.version_U = watch_output(out[0])
         node.saved_S = out[1]._array
@@ -606,7 +606,7 @@ class LinalgSvdvalsBackward0(Node):
 
     def save(node, out, A, driver):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -717,7 +717,7 @@ class LinalgDetBackward0(Node):
 
     def save(node, out, A):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -735,7 +735,7 @@ class AdjugateBackward0(Node):
 
     def save(node, out, A):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -781,7 +781,7 @@ class LinalgSlogdetBackward0(MultiNode):
 
     def save(node, out, A):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
         node.saved_sign = out[0]._array
         node.version_sign = watch_output(out[0])
 
@@ -814,7 +814,7 @@ class HermitianMapBackward0(MultiNode):
 
     def save(node, out, A, function, UPLO):
         node.saved_A = A
-        node.version_A = A._counter and A._counter.n
+        node.version_A = A._counter and A._counter.save()
         node.arg_function = function if type(function) in FIXED else snapshot(function)
         node.saved_values = out[1]._array
         node.version_values = watch_output(out[1])
@@ -955,7 +955,7 @@ class LinalgVectorNormBackward0(Node):
 
     def save(node, out, input, ord, dim, keepdim, dtype):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_ord = ord if type(ord) in FIXED else snapshot(ord)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
@@ -985,7 +985,7 @@ class RenormBackward0(Node):
 
     def save(node, out, input, p, dim, maxnorm):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_p = p if type(p) in FIXED else snapshot(p)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_maxnorm = maxnorm if type(maxnorm) in FIXED else snapshot(maxnorm)

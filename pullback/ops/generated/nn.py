@@ -219,7 +219,7 @@ class GeluBackward0(Node):
 
     def save(node, out, input, approximate):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_approximate = approximate
 
     def apply(self, ops, grad, unpack):
@@ -283,7 +283,7 @@ class SoftplusBackward0(Node):
 
     def save(node, out, input, beta, threshold):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
         node.arg_threshold = threshold if type(threshold) in FIXED else snapshot(threshold)
 

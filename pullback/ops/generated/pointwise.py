@@ -1214,7 +1214,7 @@ class LogitBackward0(Node):
 
     def save(node, out, input, eps):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
 
     def apply(self, ops, grad, unpack):
@@ -1362,7 +1362,7 @@ class SincDerivativeBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):

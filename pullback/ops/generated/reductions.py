@@ -76,7 +76,7 @@ class NansumBackward0(Node):
 
     def save(node, out, input, dim, keepdim, dtype):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -113,7 +113,7 @@ class ProdBackward0(Node):
 
     def save(node, out, input, dim, keepdim, dtype):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -133,7 +133,7 @@ class VarBackward0(Node):
 
     def save(node, out, input, dim, correction, keepdim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
         node.arg_keepdim = keepdim
@@ -162,7 +162,7 @@ class StdBackward0(Node):
 
     def save(node, out, input, dim, correction, keepdim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
         node.arg_keepdim = keepdim
@@ -192,7 +192,7 @@ class AmaxBackward0(Node):
 
     def save(node, out, input, dim, keepdim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_result = out._array
@@ -217,7 +217,7 @@ class AminBackward0(Node):
 
     def save(node, out, input, dim, keepdim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_result = out._array
@@ -332,7 +332,7 @@ class LogsumexpBackward0(Node):
 
     def save(node, out, input, dim, keepdim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_result = out._array
@@ -405,7 +405,7 @@ class CumprodBackward0(Node):
 
     def save(node, out, input, dim, dtype):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -428,7 +428,7 @@ class LogcumsumexpBackward0(Node):
 
     def save(node, out, input, dim):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.saved_result = out._array
         node.version_result = watch_output(out)

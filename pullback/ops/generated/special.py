@@ -44,7 +44,7 @@ class PolygammaBackward0(Node):
     def save(node, out, n, input):
         node.arg_n = n if type(n) in FIXED else snapshot(n)
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -63,7 +63,7 @@ class PolygammaBackward1(Node):
 
     def save(node, out, input, n):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_n = n if type(n) in FIXED else snapshot(n)
 
     def apply(self, ops, grad, unpack):
@@ -458,7 +458,7 @@ class ScaledRepeatedErfcBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -540,7 +540,7 @@ class I0EDerivativeBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -601,7 +601,7 @@ class K0EDerivativeBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -779,7 +779,7 @@ class SphericalJnBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):

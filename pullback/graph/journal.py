@@ -1,0 +1,143 @@
+"""Journals: what was overwritten in the memory of Arrays, so that what nodes have saved there can be had back.
+
+NumPy lets a program write into an array that it has computed with. PyTorch refuses the backward then; for Arrays, the
+contents before each write are kept here, of the region that was written alone, and only if a node may have saved that
+memory. A saved array that has changed since is made again: a copy of the memory, in which the writes are undone from
+the last one back to the version that was saved. Backwards go from the end to the beginning, so that copy is kept and
+undone step by step.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pullback.core.array_type import TENSOR, array_type
+from pullback.core.lock import one_thread
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import DType, Shape
+from pullback.core.version import Counter, counter_of
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.view import base_of
+from pullback.graph.view_geometry import ViewGeometry
+
+_BASIC = FIXED | {slice}
+
+
+class Written(NamedTuple):
+    """One write into an ndarray: what was at `index` before in the part of the memory that began at `address`.
+
+    No array is held that lies in the memory, for others count who holds it.
+    """
+
+    address: int
+    shape: Shape
+    strides: Shape
+    dtype: DType
+    index: Any
+    before: Any
+
+
+class Journal:
+    """The writes into one memory, from `first`, the version that the first of them moved, without a gap.
+
+    Of an array that is no ndarray itself, as in nested transforms, the whole base as it was before each write.
+    """
+
+    __slots__ = ("first", "root", "undone", "writes")
+
+    def __init__(self, first: int, root: ndarray | None) -> None:
+        self.first = first
+        self.root = None if root is None else weakref.ref(root)  # the ndarray that owns the memory
+        self.writes: list[Any] = []
+        self.undone: tuple[ndarray, int] | None = None  # a copy of the memory as it was at some version
+
+    def reaches(self, version: int, root: ndarray | None) -> bool:
+        """Whether it knows of every write into this memory until `version`."""
+        return self.first + len(self.writes) == version and (self.root and self.root()) is root
+
+
+def note_write(target: Tensor, index: Any = ...) -> None:
+    """Note that `target[index]` is about to be written, if its memory may have been saved."""
+    counter = counter_of(target)
+    if counter.journal is None:
+        return
+    data: Any = target._array
+    root = _owner(data) if type(data) is ndarray else None
+    journal: Any = counter.journal
+    if not journal or not journal.reaches(counter.n, root):
+        journal = counter.journal = Journal(counter.n, root)
+    if root is not None:
+        journal.writes.append(_written(data, index))
+    else:
+        base = base_of(target)
+        whole: Any = (target if base is None else base)._array
+        journal.writes.append(array_type(whole).copy(whole))
+
+
+def _owner(array: Any) -> Any:
+    """The ndarray in whose memory `array` lies."""
+    while issubclass(type(array.base), ndarray):
+        array = array.base
+    return array
+
+
+def _written(data: ndarray, index: Any) -> Written:
+    items = index if type(index) is tuple else (index,)
+    if all(type(item) in _BASIC for item in items):
+        data = data[index if Ellipsis in items else (*items, ...)]  # a view, of a single element too
+        index, before = ..., data.copy()
+    else:
+        index, before = snapshot(index), data[index]
+    return Written(_address(data), data.shape, data.strides, data.dtype, index, before)
+
+
+def _address(array: ndarray) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def contents_at(saved: Any, version: int, counter: Counter) -> Any:
+    """What a node saved, a Tensor or a raw array, as it was at `version`; None if that cannot be known."""
+    journal: Any = counter.journal
+    raw: Any = saved._array if isinstance(saved, Tensor) and saved._counter is counter else saved
+    root = _owner(raw) if type(raw) is ndarray else None
+    if not journal or version < journal.first or not journal.reaches(counter.n, root):
+        return None
+    if root is not None:
+        with one_thread:
+            contents = _undone(journal, raw, root, version)
+    else:
+        contents = _part_of(journal.writes[version - journal.first], raw)
+    return contents if contents is None or raw is saved else wrap(contents, saved._level)
+
+
+def _undone(journal: Journal, array: ndarray, root: ndarray, version: int) -> ndarray | None:
+    """The contents of `array` at `version`, from a copy of its memory in which later writes are undone."""
+    if not root.flags.forc:
+        return None
+    start = _address(root)
+    memory, reached = journal.undone or (None, -1)
+    if memory is None or reached < version:
+        memory, reached = root.ravel(order="K").view(np.uint8).copy(), journal.first + len(journal.writes)
+
+    def place(address: int, shape: Shape, strides: Shape, dtype: DType) -> ndarray:
+        return np.ndarray(shape, dtype, buffer=memory, offset=address - start, strides=strides)
+
+    while reached > version:
+        reached -= 1
+        *where, index, before = journal.writes[reached - journal.first]
+        place(*where)[index] = before
+    journal.undone = memory, reached
+    return place(_address(array), array.shape, array.strides, array.dtype).copy()
+
+
+def _part_of(whole: Any, raw: Any) -> Any:
+    """Of a base as it was, the part that `raw` shows of that base as it is now."""
+    if not isinstance(raw, Tensor):
+        return whole if whole.shape == raw.shape else None
+    base = base_of(raw)
+    if base is None:
+        return whole
+    return ViewGeometry(base, raw).extract(whole, TENSOR)[0]

@@ -1,0 +1,170 @@
+"""Programs that overwrite what an operator has saved: right gradients on Arrays, the error on Tensors."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.array_face import as_array
+from pullback.core.errors import SavedTensorModifiedError
+from pullback.core.version import start_unsaved
+
+X = np.array([0.3, 0.7, 1.1])
+
+
+def differences(f, x, step=1e-6):
+    """The gradient by central differences."""
+    found = np.zeros_like(x)
+    for i in np.ndindex(*x.shape):
+        up, down = x.copy(), x.copy()
+        up[i] += step
+        down[i] -= step
+        found[i] = (f(up) - f(down)) / (2 * step)
+    return found
+
+
+def swaps(x):
+    u = np.sin(x) * 2
+    s = 0.0
+    for k in range(4):
+        u[k % 3] = u[(k + 1) % 3] * u[(k + 2) % 3]
+        s += np.sum(u * u)
+    return s
+
+
+def parts(x):
+    u = np.sin(x)
+    v = u[1:]
+    s = np.sum(v * u[:-1])
+    v *= u[:-1]
+    u[0] = 5.0
+    s += np.sum(np.exp(v))
+    v[...] = np.cos(u[1:])
+    return s + np.sum(u**3)
+
+
+def results(x):
+    e = np.exp(x)
+    t = np.tanh(e)
+    s = np.sum(e * t)
+    e[0] = 2.0
+    t[1:] = 0.0
+    return s + np.sum(e) + np.sum(t * t)
+
+
+def scattered(x):
+    u = np.exp(x)
+    s = np.sum(u * u)
+    u[[2, 0]] = u[[0, 1]]
+    s += np.sum(u**2)
+    u[u > 1.5] -= 0.5
+    u[np.array([1, 1])] *= 2.0
+    return s + np.sum(u**3)
+
+
+def transposed(x):
+    a = np.outer(x, x)
+    s = np.sum(a @ a)
+    a.T[0] = x
+    a[::-1, 1] *= a[0, ::-1]
+    s += np.sum(np.linalg.inv(a + 3 * np.eye(3)))
+    a[1, 1] = 0.0
+    return s + np.sum(a * a)
+
+
+def elimination(x):
+    a = np.outer(np.cos(x), x) + np.diag(x + 1)
+    n = len(x)
+    for i in range(n):
+        p = i + np.argmax(np.abs(a[i:, i]))
+        a[[i, p]] = a[[p, i]]
+        for j in range(i + 1, n):
+            a[j, i:] -= a[j, i] / a[i, i] * a[i, i:]
+    return a[0, 0] * a[1, 1] * a[2, 2]
+
+
+PROGRAMS = [swaps, parts, results, scattered, transposed, elimination]
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_gradients(f):
+    np.testing.assert_allclose(pb.func.grad(f)(X), differences(f, X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_second_derivatives(f):
+    weights = np.array([1.0, -2.0, 0.5])
+
+    def slope(x):
+        return np.sum(pb.func.grad(f)(x) * weights)
+
+    expected = differences(slope, X)
+    np.testing.assert_allclose(pb.func.grad(slope)(X), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(pb.func.jvp(pb.func.grad(f), (X,), (weights,))[1], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_a_backward_may_be_repeated_from_any_place():
+    x = as_array(pb.tensor(X)).requires_grad_()
+    u = np.exp(x)
+    first = np.sum(u * u)
+    u[0] = 1.0
+    second = np.sum(u * u)
+    u[1] = 1.0
+    for root, expected in ((first, [1, 1, 1]), (second, [0, 1, 1]), (first, [1, 1, 1])):
+        (found,) = pb.autograd.grad(root, x, retain_graph=True)
+        np.testing.assert_allclose(found.numpy(), 2 * np.exp(2 * X) * expected)
+
+
+def test_tensors_keep_the_rule_of_pytorch():
+    def f(x):
+        u = pb.exp(x)
+        s = (u * u).sum()
+        u[0] = 1.0
+        return s
+
+    with pytest.raises(SavedTensorModifiedError):
+        pb.func.grad(f)(pb.tensor(X))
+
+
+def test_a_recorded_backward_through_what_was_overwritten_is_refused():
+    def f(x):
+        u = x.copy()
+        s = np.sum(u**3)
+        u[0] = 1.0
+        return pb.autograd.grad(s, x, create_graph=True)[0].sum()
+
+    with pytest.raises(SavedTensorModifiedError):
+        pb.func.grad(f)(X)
+
+
+def test_nothing_is_kept_of_a_buffer_that_no_node_has_saved():
+    def f(x):
+        u = x.copy()
+        start_unsaved(u)
+        for i in range(3):
+            u[i] = u[(i + 1) % 3] + x[i]
+        assert u._counter.journal is None
+        s = np.sum(u * u)
+        assert u._counter.journal is not None
+        u[0] = 1.0
+        assert len(u._counter.journal.writes) == 1
+        return s
+
+    def plain(x):
+        u = x.copy()
+        for i in range(3):
+            u[i] = u[(i + 1) % 3] + x[i]
+        return np.sum(u * u)
+
+    np.testing.assert_allclose(pb.func.grad(f)(X), differences(plain, X), rtol=1e-6)
+
+
+def test_only_the_region_that_is_written_is_kept():
+    def f(x):
+        u = np.exp(x)
+        s = np.sum(u * u)
+        u[1] = 0.0
+        (written,) = u._counter.journal.writes
+        assert written.before.size == 1
+        return s
+
+    np.testing.assert_allclose(pb.func.grad(f)(X), 2 * np.exp(2 * X))
