@@ -18,6 +18,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor, of_lists
 from pullback.interop.adoption import State
@@ -42,6 +43,8 @@ def buffer(made: Any) -> Any:
 class Creation(Dispatcher):
     """np.zeros and its kin. `always` says whether outside of transforms too: see `clones`."""
 
+    __slots__ = ("always",)
+
     def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
         super().__init__(genuine)
         self.always = always
@@ -53,7 +56,7 @@ class Creation(Dispatcher):
             if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
                 raise
         else:
-            return buffer(made) if self.records() else made
+            return buffer(made) if (WATCHED or self.always) and self.records() else made
         return self.on_tensors(args, kwargs)
 
     def records(self) -> bool:
@@ -111,8 +114,14 @@ class Conversion(Creation):
     Of a plain array only a copy becomes an Array.
     """
 
+    __slots__ = ("copies",)
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine, always)
+        self.copies = genuine is np.array
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and type(given := args[0]) in ARRAYS:
+        if args and type(args[0]) in ARRAYS:
             return self.on_tensors(args, kwargs)
         try:
             made = self.genuine(*args, **kwargs)
@@ -120,14 +129,11 @@ class Conversion(Creation):
             if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
                 raise
         else:
-            if self.records() and args and (self.copies or isinstance(given, _BY_VALUE)):
-                return buffer(made)
-            return made
+            if not WATCHED and not self.always:
+                return made
+            fresh = args and (self.copies or isinstance(args[0], _BY_VALUE))
+            return buffer(made) if fresh and self.records() else made
         return self.on_tensors(args, kwargs)
-
-    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
-        super().__init__(genuine, always)
-        self.copies = genuine is np.array
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if args:

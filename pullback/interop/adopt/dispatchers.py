@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
+from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
@@ -21,15 +24,20 @@ from pullback.interop.operands import array
 FILES.add(__file__)
 
 # What NumPy makes of a refusal, or raises before it comes to one.
-REFUSALS = (AwaitedError, TypeError, ValueError)
+REFUSALS = (DetachingError, TypeError, ValueError)
 
 
 class Dispatcher:
     """A function, and what stands for it where our tensors are among the arguments."""
 
+    # What a call reads is in slots, and there is no __getattr__, which would make every read of them slow.
+    __slots__ = ("__dict__", "__weakref__", "genuine")
+
     def __init__(self, genuine: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, genuine)
         self.genuine = genuine
+        functools.update_wrapper(self, genuine)
+        shown = {name: getattr(genuine, name, None) for name in dir(genuine) if name not in _OWN}
+        self.__dict__ |= {name: value for name, value in shown.items() if value is not None}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -42,9 +50,6 @@ class Dispatcher:
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         """The result where our tensors are among the arguments, or in lists among them."""
         raise NotImplementedError
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["genuine"], name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         binds = instance is not None and hasattr(type(self.genuine), "__get__")
@@ -63,6 +68,9 @@ class Dispatcher:
 
     def __reduce__(self) -> Any:
         return operator.itemgetter(0), ((self.genuine,),)
+
+
+_OWN = frozenset(dir(Dispatcher)) | {"__builtins__"}  # by which namespaces are known
 
 
 class WithLists(Dispatcher):
@@ -91,9 +99,15 @@ def _of_sequences(x: Any) -> Any:
     return [_joined(item) for item in x] if isinstance(x, (list, tuple)) else x
 
 
+# What most arguments are; no tensor is in them.
+PLAIN = frozenset([int, float, complex, bool, str, type(None), slice, np.float64, np.int64])
+
+
 def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> Any:
     """One of our tensors among these values, or in containers among them; None if there is none."""
     for x in values if not more else (*values, *more.values()):
+        if type(x) in PLAIN:
+            continue
         if isinstance(x, Tensor):
             return x
         if isinstance(x, (list, tuple)):

@@ -27,6 +27,8 @@ FILES.add(__file__)
 class Mathematics(Dispatcher):
     """A function of numbers, and the same of tensors of one element."""
 
+    __slots__ = ("rule",)
+
     def __init__(self, genuine: Callable[..., Any], rule: Callable[..., Any] | None) -> None:
         super().__init__(genuine)
         self.rule = rule

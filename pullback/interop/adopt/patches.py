@@ -58,7 +58,7 @@ def _of_key(method: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(key, str):
             caller = sys._getframe(1)
             return np.bmat(key, caller.f_globals, caller.f_locals)
-        return (method if first_tensor((key,)) is None else cloned)(self, key)
+        return (method if first_tensor(key if type(key) is tuple else (key,)) is None else cloned)(self, key)
 
     return called
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core.call_site import home_of
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.adopt.dispatchers import Dispatcher
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher
 from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import unsupported
 
@@ -40,8 +40,10 @@ class ScipyFunction(Dispatcher):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for x in args:
-            if isinstance(x, _LOOKED_INTO) and (isinstance(x, Tensor) or has_tensor(x)):
-                break
+            kind = type(x)
+            if kind is not ndarray and kind not in PLAIN and isinstance(x, _LOOKED_INTO):
+                if isinstance(x, Tensor) or has_tensor(x):
+                    break
         else:
             if not kwargs or not has_tensor(kwargs):
                 return self.genuine(*args, **kwargs)

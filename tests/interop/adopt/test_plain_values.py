@@ -31,13 +31,15 @@ def plain_calls():
     A, b, s = rng.normal(size=(5, 5)), rng.normal(size=5), rng.normal(size=64)
     P, t, pts = A @ A.T + np.eye(5), np.linspace(0.0, 1.0, 12), rng.normal(size=(10, 2))
     of_matrices = (
-        "expm logm sqrtm inv det eigh eigvalsh svd svdvals qr lu schur cholesky pinv norm null_space orth hessenberg polar "
-        "sinm cosm tanm rq eig ldl lu_factor cho_factor signm bandwidth issymmetric eigvals"
+        "expm logm sqrtm inv det eigh eigvalsh svd svdvals qr lu schur cholesky pinv norm null_space orth hessenberg "
+        "polar sinm cosm tanm rq eig ldl lu_factor cho_factor signm bandwidth issymmetric eigvals"
     )
     calls = of(scipy.linalg, (P,), *of_matrices.split())
     calls |= of(scipy.linalg, (P, b), "solve", "lstsq")
     calls |= of(scipy.linalg, (b,), "toeplitz", "circulant", "hankel", "companion", "fiedler")
-    calls |= of(scipy.special, (np.abs(b),), "logsumexp", "softmax", "log_softmax", "gammaln", "erf", "factorial", "expit")
+    calls |= of(
+        scipy.special, (np.abs(b),), "logsumexp", "softmax", "log_softmax", "gammaln", "erf", "factorial", "expit"
+    )
     calls |= of(scipy.fft, (s,), "fft", "ifft", "rfft", "dct", "dst", "fftshift", "hfft")
     calls |= of(scipy.signal, (s,), "detrend", "hilbert", "medfilt", "wiener", "periodogram", "welch", "find_peaks")
     calls |= {
