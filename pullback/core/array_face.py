@@ -90,7 +90,9 @@ def show_as_plural(fresh: Any) -> Any:
 
 def wrap_array(data: RawArray, level: int, single: bool = False) -> Any:
     """A fresh Array, or Scalar, of `level` around an array, outside any graph."""
-    return show_as_array(wrap(data, level), single)
+    out = wrap(data, level)
+    _become(out, (_SINGLE if single else _ARRAY)[type(out)])
+    return out
 
 
 def wrap_as(like: Tensor, data: RawArray, level: int) -> Tensor:

@@ -59,7 +59,7 @@ class Run:
 
 def note(what: str, *tensors: Any, by_user: bool = False) -> None:
     """Note that `what` was done to these tensors; with `by_user` only where the user's own code did it."""
-    if by_user and not _is_users(sys._getframe(2)):
+    if by_user and not is_users(sys._getframe(2)):
         return
     for run in _runs():
         if what not in run.cuts and any(_depends(t, run.level) for t in tensors):
@@ -146,7 +146,8 @@ def _depends(tensor: Any, level: int) -> bool:
     return False
 
 
-def _is_users(frame: FrameType) -> bool:
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame runs code that is neither this package's nor NumPy's nor Python's own."""
     file = frame.f_code.co_filename
     return (not file.startswith(_PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
 
@@ -154,7 +155,7 @@ def _is_users(frame: FrameType) -> bool:
 def _place() -> tuple[str, int]:
     """File and line of the innermost frame that is the user's."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and not _is_users(frame):
+    while frame is not None and not is_users(frame):
         frame = frame.f_back
     return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
@@ -163,6 +164,6 @@ def frames_to_user() -> int:
     """The stacklevel, for a warning of the caller's, of the innermost frame that is the user's."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and not _is_users(frame):
+    while frame is not None and not is_users(frame):
         frame, level = frame.f_back, level + 1
     return level

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import Array
 from pullback.core.array_type import ARRAY_TYPES
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
 from pullback.core.tensor import Tensor, ndarray, new, wrap
@@ -26,6 +27,8 @@ from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
 from pullback.graph.snapshot import copy_of
+
+_AROUND_NDARRAYS = frozenset([Tensor, Array])
 
 
 class Released:
@@ -53,7 +56,7 @@ def version_when_saved(x: object) -> Version:
 
 def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """Save an input that may be a Tensor or a constant: what to keep, and its version; `fixed` as in `save_other`."""
-    if type(x) is Tensor:
+    if type(x) is Tensor or type(x) is Array:
         return x, x._counter and x._counter.save()
     return save_other(x, fixed)
 
@@ -95,7 +98,7 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
         if saved._counter is None:
             return saved._array
     elif type(version) is int:  # of a tensor with a counter, such as a view
-        if type(saved) is Tensor and saved._counter.n == version:  # type: ignore[union-attr]  # it keeps one
+        if type(saved) in _AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one
             return saved._array
     elif type(version) is Counter and version.n == 0:
         return saved
@@ -109,12 +112,12 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
 def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
     """The same for the graph of a transform, where what is inside may be a Tensor with a tangent of a closed level."""
     if version is None:  # the usual cases first: a Tensor of this very class is around an ndarray
-        if type(saved) is Tensor:
+        if type(saved) is Tensor or type(saved) is Array:
             if saved._counter is None:
                 return saved._array
         elif not isinstance(saved, Tensor):
             return saved
-    elif type(saved) is Tensor and type(version) is int and saved._counter.n == version:  # type: ignore[union-attr]
+    elif type(version) is int and type(saved) in _AROUND_NDARRAYS and saved._counter.n == version:
         return saved._array
     raw = unpack_raw(saved, version, node)
     return saved_again(raw) if isinstance(raw, Tensor) else raw

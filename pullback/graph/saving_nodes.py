@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core.array_face import Array
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
 from pullback.graph.node import Node
@@ -77,14 +78,14 @@ class SavesPair(Node):
         self._save_other(other)
 
     def _save_self(self, input: Any) -> None:
-        if type(input) is Tensor:
+        if type(input) is Tensor or type(input) is Array:
             self.saved_self = input
             self.version_self = input._counter and input._counter.save()
         else:
             self.saved_self, self.version_self = save_other(input)
 
     def _save_other(self, other: Any) -> None:
-        if type(other) is Tensor:
+        if type(other) is Tensor or type(other) is Array:
             self.saved_other = other
             self.version_other = other._counter and other._counter.save()
         else:

@@ -9,7 +9,8 @@ import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
+from pullback.interop.operands import READY, array, cast, deliver, needs_grad, operand, ops, refuse
+from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
@@ -41,6 +42,10 @@ SCIPY_OF_DEGREE = {
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
+        if "out" in kwargs and method == "__call__" and may_be_replaced(self, kwargs["out"]):
+            result = _in_place_of(kwargs["out"][0], array_ufunc(self, ufunc, method, *inputs))
+            if result is not None:
+                return result
         if method == "__call__":
             rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
             if rule is not None and not kwargs:
@@ -59,6 +64,18 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
+
+
+Probe.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+
+
+def _in_place_of(array: Any, result: Any) -> Any:
+    """The result of `array += t` if it must be a Tensor, and may stand for `array`; else None."""
+    if not needs_grad(result) or result.shape != array.shape:
+        return None
+    if result.dtype == array.dtype:
+        return result
+    return result.astype(array.dtype) if np.can_cast(result.dtype, array.dtype, "same_kind") else None
 
 
 def find_ufunc(ufunc: np.ufunc) -> Any:

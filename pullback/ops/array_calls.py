@@ -14,6 +14,7 @@ from pullback.core import slots
 from pullback.core.array_face import Array, Scalar
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
+from pullback.ops.declarations import runner
 from pullback.ops.generated import calls
 
 _SHOWN: dict[type, type] = {Scalar: Array}
@@ -49,7 +50,13 @@ def array_call(op: Operator, kind: type) -> Callable[..., Any] | None:
     """
     if op.factory is None or op.factory.__module__ != calls.__name__ or (op.view and kind is Scalar):
         return None
-    return FACTORIES[kind][op.factory.__name__](op, op.kernel_on_ndarrays)  # type: ignore[no-any-return]
+    return made_by(FACTORIES[kind], op)
+
+
+def made_by(given: dict[str, Callable[..., Any]], op: Operator, kernel: Any = None) -> Callable[..., Any]:
+    """The operator's call by one of these factories."""
+    call: Callable[..., Any] = given[op.factory.__name__](op, kernel or op.kernel_on_ndarrays)
+    return runner(call, op.shown)  # type: ignore[no-any-return, no-untyped-call]
 
 
 slots.array_call = array_call

@@ -42,7 +42,7 @@ def sum_(
     where: Any = True,
 ) -> Any:
     """np.sum."""
-    if type(a) is Tensor and axis is None and dtype is None and out is None and initial is None and where is True:
+    if isinstance(a, Tensor) and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
     result = cast(a, dtype, "sum", "unsafe") if is_empty(axis) else ops.sum(a, axis, bool(keepdims), dtype=dtype)

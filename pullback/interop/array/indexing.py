@@ -11,7 +11,7 @@ from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
-from pullback.ops.array_calls import FACTORIES
+from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.tables import OPERATORS
 
 plain_index: Any = indices.plain_index
@@ -19,7 +19,7 @@ is_basic_index: Any = indices.is_basic_index
 _op = OPERATORS["slice_view"][0].operator
 assert _op is not None
 # NumPy's own indexing as the kernel: it gives a number where every dimension has an integer.
-_basic = FACTORIES[Array][_op.factory.__name__](_op, operator.getitem)
+_basic = made_by(FACTORIES[Array], _op, operator.getitem)
 _setitem = OPERATORS["setitem"][0].inplace
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 

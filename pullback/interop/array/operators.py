@@ -13,7 +13,7 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.interop.operands import READY, operand
-from pullback.ops.array_calls import factories
+from pullback.ops.array_calls import factories, made_by
 from pullback.ops.tables import OPERATORS
 
 _BINARY = {
@@ -42,7 +42,7 @@ _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _
 def _call(name: str, kind: type) -> Callable[..., Any]:
     op = OPERATORS[name][0].operator
     assert op is not None
-    return _FACTORIES[kind][op.factory.__name__](op, op.kernel_on_ndarrays)  # type: ignore[no-any-return]
+    return made_by(_FACTORIES[kind], op)
 
 
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
