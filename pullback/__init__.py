@@ -6,6 +6,8 @@
 >>> x.grad
 tensor([2., 4.])
 
+Code written for NumPy and SciPy is differentiated as it stands by `func.grad`, after one `adopt()`.
+
 Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 
     autograd    backward, grad, Function, gradcheck, hooks on the graph
@@ -97,6 +99,7 @@ _LATER = (  # imported when first used
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
+    "adopt", "release",
     "Array", "Scalar", "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
     "is_inference", "is_tensor",
     "is_nonzero", "is_same_size", "is_signed", "numel", "tensor",
@@ -121,7 +124,9 @@ def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
     if name in ("adopt", "release"):
-        return getattr(_import_module("pullback.interop.adopt"), name)
+        from pullback.interop.adopt import adopt, release  # which imports SciPy's functions
+
+        return globals().setdefault(name, {"adopt": adopt, "release": release}[name])
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function

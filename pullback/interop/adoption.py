@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 
 class State:
     """`on`: whether `adopt()` is in force; `packages`: the installed packages that it reaches besides."""
@@ -40,6 +45,38 @@ SCIPY_BY_RULE = (
 )  # fmt: skip
 DISTRIBUTION_METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
 
+RULES: dict[str, Callable[..., Any]] = {}  # "scipy.linalg.expm" -> the same function, of tensors
+
+
+def scipy_rule(*names: str) -> Callable[[_F], _F]:
+    """Decorate a function: it is the rule of these functions of SciPy ("scipy.linalg.expm") under `adopt()`.
+
+    Parameters
+    ----------
+    *names : str
+        Public names of functions, with their modules.
+
+    Returns
+    -------
+    callable
+        Takes the rule, which gets the arguments as they were given, one of our arrays among them, and gives it back.
+
+    Raises
+    ------
+    ValueError
+        A name is not that of a function of SciPy with its module.
+    """
+    for name in names:
+        if not isinstance(name, str) or not name.startswith("scipy.") or name.count(".") < 2:
+            raise ValueError(f"scipy_rule: a function is named with its module ('scipy.linalg.expm'), got {name!r}.")
+
+    def enter(function: _F) -> _F:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
 NAMES = frozenset({
     *(f"np.{name}" for name in NUMPY), *(f"math.{name}" for name in MATH), *(f"cmath.{name}" for name in CMATH),
     *SCIPY_AS_IT_STANDS, *SCIPY_BY_RULE,
@@ -49,7 +86,9 @@ NAMES = frozenset({
 def would_help(*names: str) -> bool:
     """Whether one of these calls works once `adopt()` has been called."""
     return not State.on and any(
-        name in NAMES or (name.startswith("scipy.stats.") and name.rpartition(".")[2] in DISTRIBUTION_METHODS)
+        name in NAMES
+        or name in RULES
+        or (name.startswith("scipy.stats.") and name.rpartition(".")[2] in DISTRIBUTION_METHODS)
         for name in names
     )
 

@@ -7,7 +7,7 @@ stand_ins.py    which functions have a dispatcher, and which
 dispatchers.py  what all dispatchers have in common; lists of tensors
 creation.py     np.zeros, np.array and their kin
 mathematics.py  math and cmath
-scipy_calls.py  SciPy's functions, and where rules for them are registered
+scipy_calls.py  SciPy's functions; their rules are registered in interop/adoption.py
 scipy_rules.py  the rules
 clones.py       NumPy's and SciPy's own Python for our tensors
 patches.py      methods that are replaced in place: np.r_, np.vectorize

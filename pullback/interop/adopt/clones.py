@@ -15,8 +15,9 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.reached import is_source
-from pullback.interop.adopt.scipy_calls import RULES, ScipyFunction, scipy_name
+from pullback.interop.adopt.scipy_calls import ScipyFunction, scipy_name
 from pullback.interop.adopt.stand_ins import functions
+from pullback.interop.adoption import RULES
 
 
 def clone(function: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, show_as_plural, wrap_array
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor, of_lists
@@ -64,7 +64,8 @@ class Creation(Dispatcher):
         return self.always or (_current().level > 0 and State.on)
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
-        return of_lists(self.genuine, args, kwargs)
+        made = of_lists(self.genuine, args, kwargs)
+        return show_as_plural(made) if type(made) in SCALAR_FACES else made
 
 
 class Full(Creation):

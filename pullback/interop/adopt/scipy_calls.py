@@ -14,20 +14,9 @@ from pullback.core.call_site import home_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher
+from pullback.interop.adoption import RULES
 from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import unsupported
-
-RULES: dict[str, Callable[..., Any]] = {}  # "scipy.linalg.expm" -> the same function, of tensors
-
-
-def scipy_rule(*names: str) -> Callable[..., Any]:
-    """Enter the decorated function as the rule of these functions of SciPy: it takes their arguments."""
-
-    def enter(function: Callable[..., Any]) -> Any:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return enter
 
 
 def scipy_name(function: Callable[..., Any]) -> str:
@@ -40,10 +29,8 @@ class ScipyFunction(Dispatcher):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for x in args:
-            kind = type(x)
-            if kind is not ndarray and kind not in PLAIN and isinstance(x, _LOOKED_INTO):
-                if isinstance(x, Tensor) or has_tensor(x):
-                    break
+            if type(x) not in _PLAIN and isinstance(x, _LOOKED_INTO) and (isinstance(x, Tensor) or has_tensor(x)):
+                break
         else:
             if not kwargs or not has_tensor(kwargs):
                 return self.genuine(*args, **kwargs)
@@ -62,6 +49,7 @@ class ScipyFunction(Dispatcher):
             raise explained_call(name, self.genuine, args, kwargs, error)  # noqa: B904
 
 
+_PLAIN = PLAIN | {ndarray}
 _LOOKED_INTO = (Tensor, list, tuple, dict)
 
 

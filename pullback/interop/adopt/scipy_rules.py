@@ -14,8 +14,7 @@ import numpy as np
 
 from pullback.core.errors import OperatorError
 from pullback.interop.adopt.clones import clone
-from pullback.interop.adopt.scipy_calls import RULES, scipy_rule
-from pullback.interop.adoption import SCIPY_AS_IT_STANDS
+from pullback.interop.adoption import RULES, SCIPY_AS_IT_STANDS, scipy_rule
 from pullback.interop.operands import array, ops
 
 

@@ -12,8 +12,7 @@ from scipy import integrate, linalg, special, stats
 from scipy.spatial import distance
 
 import pullback as pb
-from pullback.interop.adopt.scipy_calls import RULES
-from pullback.interop.adoption import SCIPY_AS_IT_STANDS, SCIPY_BY_RULE
+from pullback.interop.adoption import RULES, SCIPY_AS_IT_STANDS, SCIPY_BY_RULE, scipy_rule
 
 x = np.array([1.37, 0.71, 2.2, 0.5])
 v = np.array([0.3, 0.8, 1.5, 2.0])
@@ -119,7 +118,24 @@ def test_gradient_equals_differences(call):
 
 
 def test_every_function_with_a_rule_is_tried():
-    assert set(CALLS) == set(RULES) == {*SCIPY_AS_IT_STANDS, *SCIPY_BY_RULE}
+    ours = {name for name, rule in RULES.items() if rule.__module__.partition(".")[0] in ("pullback", "scipy")}
+    assert set(CALLS) == ours == {*SCIPY_AS_IT_STANDS, *SCIPY_BY_RULE}
+
+
+def test_a_rule_of_ones_own(monkeypatch):
+    @scipy_rule("scipy.linalg.logm")
+    def logm(A, disp=True):
+        w, v = np.linalg.eigh(A)
+        return (v * np.log(w)) @ v.T
+
+    monkeypatch.delitem(RULES, "scipy.linalg.logm")
+    monkeypatch.setitem(RULES, "scipy.linalg.logm", logm)
+    with pb.adopt():
+        slopes = pb.func.grad(lambda x: linalg.logm(np.diag(x)).sum())(x)
+    np.testing.assert_allclose(slopes, 1 / x)
+    for name in ("expm", "linalg.expm", "scipy.expm", 3):
+        with pytest.raises(ValueError, match="named with its module"):
+            scipy_rule(name)
 
 
 # Arguments of the distributions' shapes, each of which moves with x.
