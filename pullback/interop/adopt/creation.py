@@ -20,6 +20,7 @@ from pullback.core import modes
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, show_as_plural, wrap_array
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
+from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor, of_lists
 from pullback.interop.adoption import State
 from pullback.interop.awaited import FILES, AwaitedError
@@ -34,9 +35,9 @@ def buffer(made: Any) -> Any:
     """A fresh array as one that records what is written into it, from whatever level; a read-only view as it is."""
     if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.writeable:
         level = _current().level
-        for inner in range(1, level):
+        for inner in range(min(1, level), level + 1):
             made = wrap_array(made, inner)
-        made = wrap_array(made, level)
+            start_unsaved(made)
     return made
 
 

@@ -44,9 +44,10 @@ def _patches() -> Iterator[tuple[type, str, Callable[[Any], Any]]]:
     yield type(np.r_).__mro__[1], "__getitem__", _of_key
     yield np.vectorize, "__call__", _of_callback
     distributions = sys.modules.get("scipy.stats._distn_infrastructure")
-    if distributions is not None:
+    continuous = vars(distributions).get("rv_continuous") if distributions is not None else None
+    if continuous is not None:
         for name in DISTRIBUTION_METHODS:
-            yield distributions.rv_continuous, name, _of_arguments
+            yield continuous, name, _of_arguments
 
 
 def _of_key(method: Callable[..., Any]) -> Callable[..., Any]:

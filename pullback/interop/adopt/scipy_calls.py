@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.call_site import home_of
 from pullback.core.tensor import Tensor, ndarray
+from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
+from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher
 from pullback.interop.adoption import RULES
 from pullback.interop.operands import needs_grad
@@ -73,10 +76,26 @@ def at_stake(x: Any) -> bool:
 def plain(x: Any) -> Any:
     """The argument with plain arrays in place of our tensors."""
     if isinstance(x, Tensor):
-        return x.numpy()[()]
+        return _memory(x)
     if isinstance(x, dict):
         return {name: plain(item) for name, item in x.items()}
     if isinstance(x, (list, tuple)) and has_tensor(x):
         items = map(plain, x)
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     return x
+
+
+def _memory(tensor: Any) -> Any:
+    """The plain array, which SciPy may write into (`overwrite_a`, `output`) where it stands for an array of NumPy's."""
+    array = tensor.numpy()
+    if type(tensor) in SCALAR_FACES:
+        return array[()]
+    if type(tensor) not in ARRAYS:
+        array = array.view()
+        array.flags.writeable = False
+        return array
+    while isinstance(tensor, Tensor):  # nodes that saved it get what was in it before
+        note_write(tensor)
+        bump(tensor, "a function of SciPy")
+        tensor = tensor._array
+    return array

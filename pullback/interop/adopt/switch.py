@@ -119,6 +119,7 @@ def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:
     def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         module = genuine(name, globals, locals, fromlist, level)
         if name.startswith(_ROOTS) and globals and State.on and is_reached(globals):
+            apply_patches()  # of what has been imported by now
             return adopted(module)
         return module
 

@@ -51,6 +51,8 @@ class View(ModuleType):
 
 def _fill(view: View, name: str) -> Any:
     found = vars(view)[name] = adopted(getattr(genuine_of(view), name))
+    if type(found) is View:
+        apply_patches()  # it may have been imported just now
     return found
 
 
@@ -72,10 +74,7 @@ def adopted(value: Any) -> Any:
 
 
 def _of_scipy(value: Any) -> Any:
-    if isinstance(value, FunctionType):
-        return ScipyFunction(value)
-    apply_patches()
-    return View(value)
+    return ScipyFunction(value) if isinstance(value, FunctionType) else View(value)
 
 
 def _is_replaced(value: Any) -> bool:

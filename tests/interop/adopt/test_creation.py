@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.ndimage
 import scipy.sparse.linalg
 import scipy.spatial
 
@@ -161,6 +162,21 @@ class TestBuffersInCompiledCode:
 
         slope = pb.func.grad(f)(1.0)
         assert slope == pytest.approx(scipy.spatial.ConvexHull(points).volume * 30.0)
+
+    def test_scipy_writes_into_a_buffer_that_a_node_has_saved(self):
+        def f(x):
+            A = np.array([[4.0, 0.0], [0.0, 2.0]], order="F")
+            y = A @ x
+            scipy.linalg.inv(A, overwrite_a=True)
+            out = np.array([[1.0, 2.0], [3.0, 4.0]])
+            z = (out * x).sum()
+            scipy.ndimage.gaussian_filter(out, 1.0, output=out)
+            assert out[0, 0] != 1.0
+            return y.sum() + z
+
+        np.testing.assert_allclose(pb.func.grad(f)(np.ones(2)), [4.0 + 4.0, 2.0 + 6.0])
+        twice = pb.func.jvp(pb.func.grad(lambda x: f(x) ** 2), (np.ones(2),), (np.ones(2),))[1]
+        np.testing.assert_allclose(twice, 2 * 16 * np.array([8.0, 8.0]))
 
     def test_lapack_does_not_solve_in_the_memory_of_a_tensor(self):
         def f(x):

@@ -7,6 +7,7 @@ import gc
 import inspect
 import math
 import pickle
+import subprocess
 import sys
 import threading
 import types
@@ -98,6 +99,21 @@ def test_imports_in_functions_and_in_namespaces_of_no_file(module_of):
         assert pb.func.grad(eval("lambda x: np.array([x, 2 * x]).sum()", cell))(1.0) == 3.0
     assert cell["np"] is numpy
     assert module.imports_inside(3)[0] is numpy
+
+
+def test_packages_of_scipy_that_are_loaded_when_first_used():
+    program = """if True:
+        import numpy as np, pullback as pb, scipy, sys
+        pb.adopt()
+        assert "scipy.stats" not in sys.modules
+        x = np.array([0.5, 1.0])
+        assert abs(pb.func.grad(lambda x: scipy.spatial.distance.euclidean(x, [0.5, 0.0]))(x) - [0, 1]).max() < 1e-15
+        genuine = scipy.stats.rv_continuous.logpdf.genuine
+        pb.release()
+        assert scipy.stats.rv_continuous.logpdf is genuine
+        assert scipy is sys.modules["scipy"]
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_libraries_and_compiled_modules_are_left_alone(adopted):
