@@ -21,9 +21,9 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES, show_as_plural, wrap_
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
-from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor, of_lists
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
 from pullback.interop.adoption import State
-from pullback.interop.awaited import FILES, AwaitedError
+from pullback.interop.awaited import FILES
 from pullback.interop.operands import frozen
 
 FILES.add(__file__)
@@ -54,7 +54,7 @@ class Creation(Dispatcher):
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
+            if not concerns_us(error, args, kwargs):
                 raise
         else:
             return buffer(made) if (WATCHED or self.always) and self.records() else made
@@ -128,7 +128,7 @@ class Conversion(Creation):
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
+            if not concerns_us(error, args, kwargs):
                 raise
         else:
             if not WATCHED and not self.always:

@@ -27,6 +27,12 @@ FILES.add(__file__)
 REFUSALS = (DetachingError, TypeError, ValueError)
 
 
+def concerns_us(error: Exception, args: Any, kwargs: Any) -> bool:
+    """Whether a call failed because of one of our tensors: among the arguments, or out of a function among them."""
+    awaited = isinstance(error, AwaitedError) or isinstance(error.__cause__, AwaitedError)
+    return awaited or first_tensor(args, kwargs) is not None
+
+
 class Dispatcher:
     """A function, and what stands for it where our tensors are among the arguments."""
 
@@ -43,7 +49,7 @@ class Dispatcher:
         try:
             return self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
+            if not concerns_us(error, args, kwargs):
                 raise
         return self.on_tensors(args, kwargs)
 

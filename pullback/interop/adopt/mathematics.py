@@ -16,8 +16,8 @@ from scipy import special
 
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor
-from pullback.interop.awaited import FILES, AwaitedError
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor
+from pullback.interop.awaited import FILES
 from pullback.interop.operands import array, frozen
 from pullback.interop.suggest import unsupported
 
@@ -37,7 +37,7 @@ class Mathematics(Dispatcher):
         try:
             return self.genuine(*args)
         except REFUSALS as error:
-            if not isinstance(error, AwaitedError) and first_tensor(args) is None:
+            if not concerns_us(error, args, {}):
                 raise
         return self.on_tensors(args, {})
 

@@ -17,11 +17,14 @@ from pullback.interop.adoption import State
 _lock = threading.RLock()
 
 
-class Adoption:
-    """What `adopt()` gives: as a `with` block it goes back to what was before."""
+_active: list[Adoption] = []  # those in force
 
-    def __init__(self, before: frozenset[str] | None) -> None:
-        self._before = before
+
+class Adoption:
+    """What `adopt()` gives: as a `with` block it is undone at the end, and what others have adopted stays."""
+
+    def __init__(self, packages: tuple[str, ...]) -> None:
+        self.packages = packages
 
     def __enter__(self) -> None:
         return None
@@ -29,9 +32,10 @@ class Adoption:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        release()
-        if self._before is not None:
-            adopt(*self._before)
+        with _lock:
+            if self in _active:
+                _active.remove(self)
+                _change()
 
 
 @named("adopt")
@@ -75,14 +79,11 @@ def adopt(*packages: str) -> Adoption:
                 f"packages are named as they are imported, without what is inside ('filterpy'), got {name!r}; neither "
                 "numpy nor pullback can be adopted."
             )
+    made = Adoption(packages)
     with _lock:
-        before = State.packages if State.on else None
-        State.on, State.packages = True, State.packages | {*packages}
-        apply_patches()
-        if before is None:
-            builtins.__import__ = _importing(builtins.__import__)
-        _rebind(adopted)
-    return Adoption(before)
+        _active.append(made)
+        _change()
+    return made
 
 
 @named("release")
@@ -95,13 +96,24 @@ def release() -> None:
     >>> pb.release()
     """
     with _lock:
-        if State.on:
-            State.on = False
-            _rebind(genuine_of)
-            State.packages = frozenset()
-            undo_patches()
-            if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
-                builtins.__import__ = genuine
+        _active.clear()
+        _change()
+
+
+def _change() -> None:
+    """Bring what is adopted in line with `_active`."""
+    wanted = frozenset(name for adoption in _active for name in adoption.packages)
+    if State.on and (not _active or wanted != State.packages):
+        State.on = False
+        _rebind(genuine_of)
+        undo_patches()
+        if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
+            builtins.__import__ = genuine
+    if _active and not State.on:
+        State.on, State.packages = True, wanted
+        apply_patches()
+        builtins.__import__ = _importing(builtins.__import__)
+        _rebind(adopted)
 
 
 def _rebind(convert: Callable[[Any], Any]) -> None:

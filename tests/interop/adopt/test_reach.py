@@ -164,6 +164,19 @@ def test_another_thread_makes_plain_arrays(adopted):
     assert type(made["there"]) is np.ndarray
 
 
+def test_blocks_need_not_be_nested():
+    first, second = pb.adopt(), pb.adopt()
+    first.__exit__(None, None, None)
+    assert numpy is not GENUINE[0]
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert numpy is GENUINE[0]
+    pb.adopt()
+    with pb.adopt():
+        pb.release()
+    assert numpy is GENUINE[0]
+
+
 def test_an_error_in_a_block_undoes_it():
     with pytest.raises(KeyError), pb.adopt():
         {}["nothing"]
