@@ -110,3 +110,13 @@ def as_array(x: Any) -> Any:
     twin._array, twin._fn, twin._extra = x._array, x._fn, x._extra
     twin._level, twin._requires_grad = x._level, x._requires_grad
     return twin
+
+
+def surfaced(x: Any, level: int) -> Any:
+    """`x` without the wrappers of levels that are over: what was made inside a transform, and kept, is a constant.
+
+    A program may do so without knowing: a table that it computes once, at the first call, and keeps.
+    """
+    while isinstance(x, Tensor) and x._level > level and issubclass(type(x._array), (Tensor, ndarray)):
+        x = x._array
+    return x

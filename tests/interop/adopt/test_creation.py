@@ -128,6 +128,28 @@ def test_a_buffer_takes_values_of_every_level():
     assert pb.func.jvp(outer, (2.0,), (1.0,))[1] == pytest.approx(24 * 2.0**5)
 
 
+def test_a_table_that_is_computed_once_inside_a_transform_is_a_constant_afterwards():
+    tables = []
+
+    def f(x):
+        if not tables:
+            tables.append(np.linspace(0.0, 1.0, 4) ** 2)
+        return np.sum(np.sin(x * tables[0]))
+
+    x, t = 0.7, (np.arange(4) / 3) ** 2
+    assert pb.func.grad(pb.func.grad(f))(x) == pytest.approx(-np.sum(t**2 * np.sin(x * t)))
+    assert isinstance(tables[0], pb.Tensor)
+    assert pb.func.grad(f)(x) == pytest.approx(np.sum(t * np.cos(x * t)))
+    assert pb.func.value_and_grad(lambda x: (f(x), tables[0]), has_aux=True)(x)[0][1] is not tables[0]
+    value, slope = pb.func.jvp(f, (x,), (1.0,))
+    assert type(value) is type(slope) is np.float64
+    assert slope == pytest.approx(np.sum(t * np.cos(x * t)))
+    assert f(x) == pytest.approx(np.sum(np.sin(x * t)))
+    table = tables[0] + 0.0
+    np.testing.assert_allclose(pb.func.grad(lambda y: np.sum(y**2))(table), 2 * t)
+    np.testing.assert_allclose(pb.func.jvp(lambda y: y**2, (table,), (table,))[1], 2 * t * t)
+
+
 def test_a_dispatcher_kept_over_release_is_plain():
     zeros = np.zeros
     pb.release()
