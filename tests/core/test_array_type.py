@@ -59,6 +59,8 @@ COUNTED = {
     "graph/snapshot.py": (1, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
     "interop/adapters/creation.py": (1, OF_USERS),
+    "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
+    "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
     "interop/array/indexing.py": (1, FOR_SPEED),
     "interop/array/operators.py": (2, FOR_SPEED),
     "interop/conversion.py": (1, OF_USERS),

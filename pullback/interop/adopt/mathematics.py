@@ -46,7 +46,7 @@ class Mathematics(Dispatcher):
         if self.rule is not None:
             return self.rule(*map(_scalar, args), **kwargs)
         name = f"{self.genuine.__module__}.{self.genuine.__name__}"
-        if isinstance(value, (float, complex)):
+        if issubclass(type(value), (float, complex)):
             raise unsupported(name)
         if WATCHED:
             note_operator(name, first_tensor(args, kwargs))

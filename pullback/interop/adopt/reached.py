@@ -33,10 +33,11 @@ def is_source(module: ModuleType) -> bool:
 
 
 def _is_installed(file: str) -> bool:
-    return not is_users_file(file) or f"{os.sep}site-packages{os.sep}" in file
+    return not is_users_file(file) or any(f"{os.sep}{folder}{os.sep}" in file for folder in _INSTALLED)
 
 
 NEVER = frozenset({"numpy", "pullback"})  # the one because compiled code looks things up there
+_INSTALLED = ("site-packages", "dist-packages")
 _SOURCE = (".py", ".pyc", ".ipynb")
 
 
