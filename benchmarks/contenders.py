@@ -18,6 +18,7 @@ MODULES = {  # contender: (module, distribution)
     "torch": ("torch", "torch"),
     "autograd": ("autograd", "autograd"),  # HIPS autograd
     "jax": ("jax", "jax"),  # always under jit, which is how it is meant to be used
+    "operators": ("pullback", "pullback"),  # pullback by its own functions, where the case goes through NumPy's
     "numpy": ("numpy", "numpy"),  # gradients by hand: what the arithmetic alone costs
 }
 Build = dict[str, Callable[[Any], Run]]

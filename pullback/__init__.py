@@ -12,6 +12,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 
     autograd    backward, grad, Function, gradcheck, hooks on the graph
     func        grad and value_and_grad of plain functions, ndarray in and out
+    custom_vjp  derivatives of your own for functions of ndarrays; custom_jvp
     nn          nn.functional: activations, losses, layers as functions
     linalg      norms, solves, decompositions
     fft         discrete Fourier transforms
@@ -26,6 +27,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 """
 
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
 
 import numpy as np
@@ -68,10 +70,14 @@ with _collector_paused():  # which would take a fifth of the time of this import
 
     _attach_methods()
 
-    from pullback import autograd, func, nn, ops, random  # they need Tensor's methods
+    from pullback import autograd, ops, random  # they need Tensor's methods
     from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
     from pullback.interop import from_dlpack
     from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
+
+if _typing.TYPE_CHECKING:
+    from pullback.func.custom_rules import custom_jvp, custom_vjp
+    from pullback.interop.adopt import adopt, release
 
 __version__ = "0.2.0"
 
@@ -95,8 +101,13 @@ _LATE = _late_names("")  # operators whose code is loaded when first asked for, 
 globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
 _LATER = (  # imported when first used
-    "extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz",
+    "extend", "fft", "func", "linalg", "masked", "nn", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
+
+_FUNCTIONS = {  # and so are these functions
+    "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.custom_rules",
+    "custom_vjp": "pullback.func.custom_rules", "release": "pullback.interop.adopt",
+}  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
     "adopt", "release",
@@ -106,6 +117,7 @@ __all__ = [  # noqa: RUF022 - by kind
     "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "custom_jvp", "custom_vjp",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
     "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
     "testing", "utils", "viz",
@@ -123,10 +135,9 @@ del PUBLIC, np, printing
 def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
-    if name in ("adopt", "release"):
-        from pullback.interop.adopt import adopt, release  # which imports SciPy's functions
-
-        return globals().setdefault(name, {"adopt": adopt, "release": release}[name])
+    if name in _FUNCTIONS:
+        function = globals()[name] = getattr(_import_module(_FUNCTIONS[name]), name)
+        return function
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function

@@ -69,6 +69,8 @@ from pullback.core.modes import no_grad as no_grad
 from pullback.core.modes import set_grad_enabled as set_grad_enabled
 from pullback.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from pullback.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from pullback.func.custom_rules import custom_jvp as custom_jvp
+from pullback.func.custom_rules import custom_vjp as custom_vjp
 from pullback.random import default_generator as default_generator
 from pullback.random import get_rng_state as get_rng_state
 from pullback.arrays.numpy.freed_memory import keep_freed_memory as keep_freed_memory

@@ -12,7 +12,7 @@ from pullback.autograd.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.run import Box, Output, Roots
 from pullback.core import modes
 from pullback.core.arguments import a_flag
-from pullback.core.array_face import wrap_as
+from pullback.core.array_face import faced_as, wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.errors import GradientError
@@ -323,7 +323,8 @@ def _finished(
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
-        return leaving_gradient(box[0])  # type: ignore[no-any-return]
+        gradient = leaving_gradient(box[0])
+        return faced_as(tensor, gradient) if isinstance(tensor, Tensor) else gradient  # type: ignore[no-any-return]
     return wrap_as(tensor, accumulate.owned(box), level)
 
 

@@ -10,7 +10,7 @@ from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import modes
 from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, detached_here
 from pullback.graph.node import edge_to
 
 __all__ = ["has_tangent", "once_differentiable"]
@@ -54,7 +54,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             )
         try:
             modes.set_modes(state.with_recording(False, ctx._level))
-            results = backward(ctx, *(g.detach() if isinstance(g, Tensor) else g for g in grads))
+            results = backward(ctx, *(detached_here(g) if isinstance(g, Tensor) else g for g in grads))
         finally:
             modes.restore(state)
         if not state.records(ctx._level):

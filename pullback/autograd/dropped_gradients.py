@@ -36,9 +36,10 @@ def keepers(nodes: Iterable[Node], tensor: Tensor) -> list[str]:
 
 def _described(node: Any) -> str:
     """'the backward of Square (file:line)'."""
-    function = node._function
+    what, function = node._function.named_backward(node)
+    name = f"the {what} of {node._function.__name__}"
     try:
-        code = inspect.unwrap(function.backward).__code__
+        code = inspect.unwrap(function).__code__
     except AttributeError:  # of another language
-        return f"the backward of {function.__name__}"
-    return f"the backward of {function.__name__} ({code.co_filename}:{code.co_firstlineno})"
+        return name
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})"

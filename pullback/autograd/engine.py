@@ -24,10 +24,12 @@ from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
 from pullback.core import slots
+from pullback.core.array_face import Array
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
-from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, OutputEdge
+from pullback.graph.node import KEEPS_ARGUMENT, LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, OutputEdge
+from pullback.graph.saved import Released
 from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 
@@ -136,6 +138,7 @@ class _EveryNode:
 
 
 _EVERY_NODE: Any = _EveryNode()
+_NOTHING = (None, None)
 
 
 # Long, and nested, for speed: with `_deliver` in place of the lines that it says in general, a chain of 20,000 nodes
@@ -144,11 +147,13 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
-    `_run_special` and `_deliver`, which say the same in general.
+    `_run_special` and `_deliver`, which say the same in general. First what is most common, nodes that keep their only
+    argument: `SavesSelf.apply`, `unpack_raw` and `release` are written out for them.
     """
     unpack, release = run.unpack, not run.keep_graph
     awaited, needed, buffers, heap = run.awaited, run.needed, run.buffers, run.heap
     special = _EVERY_NODE if run.observers else None if needed is None else run.targets
+    plain = special is None and not run.create_graph
     following: Node | None
     edge: Edge | None
     grads: Sequence[Gradient] | None
@@ -156,7 +161,23 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
         ops, masks = run.ops, run.masks
         _, node, grad = heappop(heap)
         while True:
-            if node._extra is not None or grad is None or (special is not None and node in special):
+            extra, grads = node._extra, None
+            if extra is KEEPS_ARGUMENT and plain and grad is not None and not (masks and type(grad) is Masked):
+                saved, version = node.saved_self, node.version_self  # type: ignore[attr-defined]  # a SavesSelf
+                if version is None and saved._counter is None and (type(saved) is Tensor or type(saved) is Array):
+                    g = node.pull(ops, grad, saved._array)  # type: ignore[attr-defined]
+                    if release:
+                        node.version_self, node.saved_self = Released, None  # type: ignore[attr-defined]
+                else:
+                    (g,) = node.apply(ops, grad, unpack)
+                    if release:
+                        node.release()
+                edge, other, later, saved = node._next0, None, None, None
+            elif (
+                (extra is not None and extra is not KEEPS_ARGUMENT)
+                or grad is None
+                or (special is not None and node in special)
+            ):
                 if node._extra is MASKING and grad is not None and (special is None or node not in special):
                     edge = node._next0
                     alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
@@ -180,13 +201,14 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                     node.release()
             following = grad = None
             # Stepping along the edges by hand: a tuple of two and a zip would cost 0.1 us a node.
-            nexts = node._nexts
-            if nexts is None:
-                edge = node._next0
+            if grads is None:
+                pass
+            elif (nexts := node._nexts) is None:
+                edge, other, later, g = node._next0, node._next1, None, grads[0]
             else:
-                later = iter(nexts)
-                edge = next(later, None)
-            for g in grads:
+                other, later = None, zip(nexts, grads, strict=False)
+                edge, g = next(later, _NOTHING)
+            while True:
                 if edge is not None and (needed is None or edge.node() in needed):
                     if type(edge) is OutputEdge:
                         _deliver(run, edge, g, node)
@@ -218,8 +240,16 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                                 following, grad = edge, g
                             else:
                                 heappush(heap, (-edge._sequence_nr, edge, g))
-                edge = node._next1 if nexts is None else next(later, None)
-            grads = g = None  # a reference kept here would make the next leaf copy its gradient
+                if other is not None:
+                    edge, g, other = other, grads[1], None  # type: ignore[index]  # two edges have gradients
+                elif later is None:
+                    break
+                else:
+                    pair = next(later, None)
+                    if pair is None:
+                        break
+                    edge, g = pair
+            grads = g = pair = None  # a reference kept here would make the next leaf copy its gradient
             if following is None:
                 break
             if heap and -heap[0][0] > following._sequence_nr:
@@ -289,7 +319,7 @@ def _run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
     if run.captures is not None:
         _capture(run, node, box[0])
     if run.needed is not None and not _leads_on(node, run.needed):
-        return ()
+        return _NOTHING
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)
     grad = box[0]

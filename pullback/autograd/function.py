@@ -12,14 +12,15 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_arguments import in_order
-from pullback.autograd.function_arrays import named, wrapped
+from pullback.autograd.function_arrays import differentiated_inside, further_out, named, refuse_what_detached, wrapped
 from pullback.autograd.node_hooks import raw_of
-from pullback.core import modes, slots
+from pullback.core import cuts, modes, slots
+from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, hold, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -53,6 +54,7 @@ class FunctionNode(MultiNode):
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
     _non_differentiable: tuple[Tensor, ...]
+    _arrays: bool
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
@@ -67,6 +69,7 @@ class FunctionNode(MultiNode):
         self._materialize = True
         self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
+        self._arrays = any(type(a) in ARRAYS for a in args)  # whether forward and backward meet NumPy's face
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
@@ -113,9 +116,16 @@ class FunctionNode(MultiNode):
             entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
             return saved_again(version.tensor(x, self, entrance))
         x = saved_again(checked(x, version, self))
-        return (
-            x if nr is None else output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
-        )
+        if nr is None:
+            return x
+        entrance = OutputEdge(self, nr, *self._output_metadata[nr])
+        return self._faced(output_again(x, version, entrance, self._level))
+
+    def _faced(self, fresh: Tensor) -> Tensor:
+        """A tensor that nobody else knows yet, with the face of the arguments."""
+        if self._arrays and type(fresh) not in ARRAYS:
+            show_as_array(fresh, not fresh.ndim)
+        return fresh
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
@@ -135,8 +145,8 @@ class FunctionNode(MultiNode):
             shape, dtype = self._output_metadata[nr]
             if dtype is None:  # an output that is no tensor
                 return None
-            return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
-        return wrap_result(g, self._level) if raw else g
+            return self._faced(wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level))
+        return self._faced(wrap_result(g, self._level)) if raw else g
 
     def _checked(self, results: Any) -> Iterable[tuple[int, Any]]:
         results = results if isinstance(results, tuple) else (results,)
@@ -268,6 +278,11 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
+    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+        """What messages call the function that gives the gradients, and that function as its author knows it."""
+        return "backward", cls.backward
+
+    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and record a node whose backward is this Function's.
 
@@ -295,7 +310,12 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
         with_ctx = cls.setup_context is Function.setup_context
-        output = cls.forward(ctx, *args) if with_ctx else cls.forward(*args)
+        if with_ctx:
+            output = cls.forward(ctx, *args)
+        elif differentiated_inside(args):
+            output = cls._run_further_out(ctx._level, args)
+        else:
+            output = cls.forward(*args)
         output, pairs = wrapped(ctx.name(), ctx._level, args, output)
         if not with_ctx:
             cls.setup_context(ctx, args, output)
@@ -303,6 +323,18 @@ class Function(metaclass=_FunctionMeta):
             if tensors := getattr(ctx, attribute):
                 setattr(ctx, attribute, named(ctx.name(), ctx._level, args, pairs, tensors, method))
         return output
+
+    @classmethod
+    def _run_further_out(cls, level: int, args: tuple[Any, ...]) -> Any:
+        """The result of forward on what the Tensors are around, recorded there by this same Function.
+
+        So its backward and jvp serve every transform that differentiates. A forward that has the ctx of one level runs
+        on its tensors instead, and the outer levels differentiate its operations.
+        """
+        inside = further_out(args)
+        found = cls.apply(*inside)
+        results = tuple(_seen_at(level, y, args, inside) for y in (found if isinstance(found, tuple) else (found,)))
+        return results if isinstance(found, tuple) else results[0]
 
 
 class InplaceFunction(Function):
@@ -332,12 +364,19 @@ def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
 
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
     """Runs the user's forward without recording, and returns what it returned."""
+    run = functools.partial(cls._run_forward, ctx, args)
+    outer = differentiated_inside(args)
     try:
         modes.set_modes(state.with_recording(False, ctx._level))
         if state.observers:
-            run = functools.partial(cls._run_forward, ctx, args)
-            return run_operator(state.observers, cls.__name__, args, run)
-        return cls._run_forward(ctx, args)
+            run = functools.partial(run_operator, state.observers, cls.__name__, args, run)
+        if not outer:
+            return run()
+        watch = cuts.Run(max(outer))
+        output = watch.watch(run)
+        outputs = output if isinstance(output, tuple) else (output,)
+        refuse_what_detached(ctx.name(), watch, [y for y in outputs if not _has_no_gradient(ctx, y)])
+        return output
     finally:
         modes.restore(state)
 
@@ -386,6 +425,10 @@ def finish(
             )
         bump(x, ctx.name())  # forward may have written through NumPy, which nobody else noticed
     results = [_own_output(ctx, args, out, records) for out in outputs]
+    if ctx._arrays:
+        for result in results:
+            if isinstance(result, Tensor) and not any(result is x for x in ctx._dirty):
+                ctx._faced(result)
     if records:
         ctx._sequence_nr = next_sequence_nr()
         ctx._nexts = edges
@@ -393,11 +436,27 @@ def finish(
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
             _connect(ctx, nr, out, result)
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
-    ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
+    ctx._to_save = ctx._for_forward = ctx._dirty = ctx._non_differentiable = ()  # jvp, if there is one, has run
     if records:
         for observer in modes.current().observers:
             observer.recorded(ctx, ctx._level)
     return results
+
+
+def _seen_at(level: int, result: Any, args: Sequence[Any], inside: Sequence[Any]) -> Any:
+    """What a call further out returned, as the same call at `level` returns it: an argument, a view of one, or new."""
+    if not isinstance(result, Tensor):
+        return result
+    seen = result if result._level == level else wrap_as(result, result, level)
+    for x, y in zip(args, inside, strict=True):
+        if result is y:  # modified in place
+            hold(x, result if result._level < level else result._array)
+            return x
+        if isinstance(y, Tensor) and y._counter is not None and y._counter is result._counter:  # in one memory
+            seen._counter = counter_of(x)
+            if x._requires_grad:
+                make_view(seen, x)
+    return seen
 
 
 def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: bool) -> Any:
@@ -410,7 +469,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     if given is None and (extra := out._extra) is not None and extra.base is not None:
         # Only a view of an input can be led back to where its function is not this one.
         given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
-    result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
+    result = detached_here(out) if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
     if records and (extra := result._extra) is not None and extra.base is not None:

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
 from pullback.core.array_type import carries_derivative, memory_of
+from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 
 Pairs = list[tuple[Any, Any]]  # what forward returned, and the Tensor that stands for it
@@ -39,6 +42,8 @@ def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, pairs: Pairs) -
         if any(_share(array, memory_of(y)) for y in (*_tensors(args), *(t for _, t in pairs))):
             array = array.copy()  # a write into one of two Tensors on the same memory would not be noticed by the other
         result = wrap(array, level)
+        if any(type(a) in ARRAYS for a in args):
+            show_as_array(result, np.isscalar(x))
     pairs.append((x, result))
     return result
 
@@ -64,17 +69,66 @@ def _is_numeric(name: str, x: Any) -> bool:
 def _refuse_derivatives_below(name: str, args: Sequence[Any], x: Any) -> None:
     """Raise where an outer transform differentiates too: of the plain values it knows nothing."""
     for i, arg in enumerate(args):
-        raw: Any = arg._array if isinstance(arg, Tensor) else None
-        while isinstance(raw, Tensor):
-            if raw._requires_grad:
-                break
-            raw = raw._array
-        if isinstance(raw, Tensor) or carries_derivative(raw):
+        if differentiated_inside((arg,)):
             raise GradientError(
                 f"{name}: forward returned {with_article(x)}, but argument {i} is being differentiated by several "
-                "transforms at once, of which the outer ones would lose their derivative. Compute forward with Tensor "
-                "operations, or differentiate once."
+                f"transforms at once, of which the outer ones would lose their derivative. {_REMEDY}"
             )
+
+
+_REMEDY = (
+    "Compute forward with Tensor operations, differentiate once, or give the function its rule by pullback.custom_vjp, "
+    "which serves all transforms."
+)
+
+
+def differentiated_inside(args: Sequence[Any]) -> list[int]:
+    """The levels of the transforms that differentiate what is inside the Tensors among the arguments."""
+    levels: list[int] = []
+    for x in args:
+        if isinstance(x, NestedTensor):
+            level, raw = x._level, x._array
+            while isinstance(raw, Tensor):
+                level = raw._level
+                if raw._requires_grad:
+                    levels.append(level)
+                raw = raw._array
+            if carries_derivative(raw):
+                levels.append(level)
+    return levels
+
+
+def further_out(args: Sequence[Any]) -> list[Any]:
+    """The arguments as the innermost of the transforms sees them that differentiate what is inside of the Tensors."""
+    found = [_differentiated(x) if isinstance(x, Tensor) else x for x in args]
+    level = max(x._level for x in found if isinstance(x, Tensor))
+    for i, x in enumerate(args):
+        if isinstance(x, Tensor) and (not isinstance(found[i], Tensor) or found[i]._level != level):
+            constant = wrap_as(x, found[i], level)
+            constant._counter = counter_of(x)
+            found[i] = constant
+    return found
+
+
+def _differentiated(x: Tensor) -> Any:
+    """What is inside of a Tensor once the levels are left at which nothing is being differentiated."""
+    state, inside = modes.current(), x
+    while isinstance(inside, Tensor):
+        if (inside._requires_grad and state.records(inside._level)) or carries_derivative(inside._array):
+            break
+        inside = inside._array  # type: ignore[assignment]
+    return inside
+
+
+def refuse_what_detached(name: str, watched: Run, outputs: Sequence[Any]) -> None:
+    """Raise where a forward has detached what an outer transform differentiates, and returns values without it."""
+    for what, (file, line) in watched.cuts.items():
+        for y in outputs:
+            if isinstance(y, Tensor) and y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,))):
+                raise GradientError(
+                    f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones "
+                    f"would lose their derivative of what forward returns. {_REMEDY}"
+                )
 
 
 def _the_same(x: Any, args: Sequence[Any]) -> Tensor | None:
@@ -115,6 +169,8 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
             "output itself."
         )
     kept = wrap(from_numpy(np.asarray(x))._array, level)
+    if any(type(a) in ARRAYS for a in args):
+        show_as_array(kept, np.isscalar(x))
     for owner in (*_tensors(args), *(t for _, t in pairs)):
         if _share(x, memory_of(owner)):
             kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pullback.core import modes
-from pullback.core.array_type import array_type, is_array
+from pullback.core.array_type import is_array
 from pullback.core.errors import GradientError
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
@@ -14,7 +14,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import Counter, version_of
 from pullback.graph.node import Edge, Node, edge_to
-from pullback.graph.packed import Packed
+from pullback.graph.packed import Packed, place_of
 from pullback.graph.saved import own_output_nr
 
 
@@ -108,7 +108,7 @@ def pack(
     """Call the pack hook on a tensor; returns the packed object, and the record that unpacks it."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
     if not hooks.keeps_tangents:
-        place.tangents = array_type(tensor._array).tangents(tensor._array)
+        place.around = place_of(tensor._array)
     packed = hooks.pack_hook(tensor)
     if version_of(tensor) != place.expected:
         raise GradientError(

@@ -47,7 +47,8 @@ from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import MASKING, edge_to
+from pullback.graph.node import KEEPS_ARGUMENT, edge_to
+from pullback.graph.saving_nodes import standing_in
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -73,7 +74,7 @@ else:
 {out}._level = {level}"""
 
 # graph.node.start_node and the edges written out, for the same reason.
-_RECORD = """node = new(node_type)
+_RECORD = """node = node_type()
 node._sequence_nr = next_sequence_nr()
 node._nexts = None
 node._extra = extra
@@ -82,8 +83,14 @@ node._shape, node._dtype = data.shape, data.dtype
 out._fn, out._requires_grad = node, True
 node._next0 = {edge0}
 node._next1 = {edge1}
-if saves:
+"""
+_SAVE = """if saves:
     node.save(out, {args})"""
+# graph.saving_nodes.SavesSelf.save
+_KEEP_ARGUMENT = """if extra is KEEPS_ARGUMENT:
+    node.saved_self, counter = input, input._counter
+    node.version_self = counter and counter.save()
+el"""
 
 
 def _one_result(tensors: int, further: int | None) -> str:
@@ -92,9 +99,10 @@ def _one_result(tensors: int, further: int | None) -> str:
     args = ", ".join([*xs, *extra])
     given = f"({args})" if "," in args else f"({args},)"
     prepare, condition, data, level, needs = (_one, _two, _three)[tensors - 1](xs)
-    fractions = "input._array.dtype.kind in FRACTIONS"  # what is seen at once
+    fractions = "input._requires_grad or input._array.dtype.kind in FRACTIONS"  # what is seen at once
     if tensors > 1:
-        fractions = f"{'a is Taken and ' if tensors == 2 else ''}{fractions} or not is_whole({', '.join(data)})"
+        fractions = f"{'a is Taken and ' if tensors == 2 else ''}({fractions}) or not is_whole({', '.join(data)})"
+    save = _KEEP_ARGUMENT + _SAVE if tensors == 1 else _SAVE
     body = [
         "try:",
         f"    result = kernel({', '.join([*data, *extra])})",
@@ -111,7 +119,7 @@ def _one_result(tensors: int, further: int | None) -> str:
     body += [
         # Whole numbers have no derivative: `record` leaves them out.
         "    if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):",
-        indent(_RECORD.format(edge0=edges[0], edge1=edges[1], args=args), "        "),
+        indent(_RECORD.format(edge0=edges[0], edge1=edges[1]) + save.format(args=args), "        "),
         "    else:",
         f"        record(out, {args})",
         # Should a transform find that its result depends on nothing, this may be why.
@@ -138,7 +146,7 @@ def _one_result(tensors: int, further: int | None) -> str:
         "record, floating, takes_dtype = op.record, op.floating, op.takes_dtype",
         f"node_type = op.node if plain_node(op, {inputs!r}) else None",
         "saves = node_type is not None and saves_something(node_type)",
-        "extra = MASKING if node_type is not None and node_type.masking else None",
+        "extra = standing_in(node_type) if node_type is not None else None",
     ]
     if tensors == 1:
         head.append("view = op.view")

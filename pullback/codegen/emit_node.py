@@ -65,6 +65,11 @@ class NodeEmitter:
             lines.append("    structural = True")
         if not pattern:
             lines += emit_save(layout)
+        if pattern == "SavesSelf":
+            formula = layout.formulas[0]
+            assert isinstance(formula.formula, Formula)
+            lines += ["", f"    def pull(self, ops, grad, {local('self')}):"]
+            return "\n".join([*lines, f"        return {self._render(formula.formula, formula)}"])
         grad = "grads" if layout.multi else "grad"
         lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(self._apply()), " " * 8)]
         return "\n".join(lines + ([] if pattern else self._release()))

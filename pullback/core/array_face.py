@@ -58,6 +58,8 @@ class NestedScalar(Scalar, NestedArray):
 
 ARRAYS = frozenset([Array, Scalar, NestedArray, NestedScalar])
 SCALAR_FACES = frozenset([Scalar, NestedScalar])
+NESTED = frozenset([NestedTensor, NestedArray, NestedScalar])  # of both faces, around others than ndarrays
+AROUND_NDARRAYS = frozenset([Tensor, Array, Scalar])
 _ARRAY: dict[type, type] = {Tensor: Array, NestedTensor: NestedArray}
 _SINGLE: dict[type, type] = {
     Tensor: Scalar, NestedTensor: NestedScalar, Array: Scalar, NestedArray: NestedScalar,
@@ -103,9 +105,21 @@ def wrap_as(like: Tensor, data: RawArray, level: int) -> Tensor:
 
 def as_array(x: Any) -> Any:
     """`x` with NumPy's face: itself, or another tensor in its place in the graph that shares its memory."""
-    if type(x) in ARRAYS:
-        return x
-    twin: Any = new(_ARRAY[type(x)])
+    return x if type(x) in ARRAYS else _twin(x, _ARRAY[type(x)])
+
+
+def as_tensor(x: Any) -> Any:
+    """`x` with PyTorch's face: itself, or another tensor in its place in the graph that shares its memory."""
+    return _twin(x, NestedTensor if isinstance(x, NestedTensor) else Tensor) if type(x) in ARRAYS else x
+
+
+def faced_as(like: Tensor, x: Tensor) -> Any:
+    """`x` with the face of another tensor, as far as that is NumPy's or PyTorch's."""
+    return as_array(x) if type(like) in ARRAYS else as_tensor(x)
+
+
+def _twin(x: Any, kind: type) -> Any:
+    twin: Any = new(kind)
     twin._counter = counter_of(x)
     twin._array, twin._fn, twin._extra = x._array, x._fn, x._extra
     twin._level, twin._requires_grad = x._level, x._requires_grad

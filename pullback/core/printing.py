@@ -38,7 +38,7 @@ def _autograd_part(self: Tensor) -> str:
 def tensor_format(self: Tensor, spec: str) -> str:
     """format(t, spec): that of the number for one element, the repr otherwise."""
     if self._array.ndim == 0:
-        return format(self.item(), spec)
+        return format(Tensor.item(self), spec)
     if spec:
         raise TypeError(f"unsupported format string for a Tensor of shape {self.shape}; format its elements instead.")
     return repr(self)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.core.array_type import is_array, numbers_of
-from pullback.core.errors import type_name
+from pullback.core.errors import type_name, with_article
 from pullback.core.tensor import Tensor
 
 Tree: TypeAlias = Any  # a leaf, None, or a container of trees
@@ -329,6 +329,47 @@ def unflatten(structure: Structure, leaves: list[Any]) -> Tree:
         return kind((key, unflatten(part, leaves)) for key, part in parts.items())
     items = [unflatten(part, leaves) for part in parts]
     return kind(items)
+
+
+def leaves_like(tree: Tree, structure: Structure, path: str = "") -> Iterator[tuple[int, Any, str]]:
+    """(number, leaf, path) of each leaf of a tree that is built as `structure` says; None may stand for a part of it.
+
+    A list will do for a tuple. Raises a ValueError that begins with the path where it is built differently.
+    """
+    if tree is None:
+        return
+    if isinstance(structure, int):
+        yield structure, tree, path
+        return
+    if structure is None:
+        raise ValueError(f"{path} must be None, got {with_article(tree)}.")
+    sort, kind, parts = structure
+    name = _name_of(kind)
+    if sort is dict:
+        keys = list(parts)
+        if not isinstance(tree, dict) or tree.keys() != parts.keys():
+            got = f"one with {list(tree)}" if isinstance(tree, dict) else with_article(tree)
+            raise ValueError(f"{path} must be a {name} with the keys {keys}, got {got}.")
+        children = [tree[key] for key in keys]
+    else:
+        keys = list(range(len(parts)))
+        if type(tree) in _REGISTERED and type(tree).__name__ == name:
+            children = _children(tree, _REGISTERED[type(tree)][0])[0]
+        elif isinstance(tree, (list, tuple)) and not isinstance(kind, _Registered):
+            children = list(tree)
+        else:
+            raise ValueError(f"{path} must be a {name} of {len(parts)}, got {with_article(tree)}.")
+        if len(children) != len(parts):
+            raise ValueError(f"{path} must be a {name} of {len(parts)}, got one of {len(children)}.")
+        parts = dict(enumerate(parts))
+    for key, child in zip(keys, children, strict=True):
+        yield from leaves_like(child, parts[key], f"{path}[{key!r}]")
+
+
+def _name_of(kind: Any) -> str:
+    """The name of the class that a structure's container has."""
+    cls: type = kind.cls if isinstance(kind, _Registered) else kind.kind if isinstance(kind, _Like) else kind
+    return cls.__name__
 
 
 def paths_of(structure: Structure) -> Iterator[str]:

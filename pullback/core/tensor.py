@@ -267,13 +267,13 @@ class Tensor(_Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory as a tensor outside the graph of its level, with a version counter of its own.
+        """The same memory as a tensor outside the graphs of all levels, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
         """
         if WATCHED:
             note("data", self, by_user=True)
-        out = wrap(_without_tangent(self._array), self._level)
+        out = wrap_like(type(self), _without_derivative(self._array), self._level)
         if self._extra is not None and self._extra.no_view is not None:
             extra_of(out).no_view = self._extra.no_view
         return out
@@ -319,13 +319,13 @@ class Tensor(_Methods):
         return extra is not None and extra.retains_grad
 
     def detach(self) -> Tensor:
-        """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        """The same memory outside the graphs of all levels; writes into the one are noticed by those of the other."""
         if WATCHED:
             note("detach()", self, by_user=True)
-        return _alias(self, _without_tangent(self._array))
+        return _alias(self, _without_derivative(self._array))
 
     def detach_(self) -> Self:
-        """Take this tensor itself out of its level's graph, and its tangent away; it becomes a leaf. Returns it."""
+        """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:
@@ -339,7 +339,7 @@ class Tensor(_Methods):
                 extra.hooks = hooks.continued()
         self._fn = None
         self._requires_grad = False
-        plain = _without_tangent(self._array)
+        plain = _without_derivative(self._array)
         if plain is not self._array:
             hold(self, plain)
         return self
@@ -422,7 +422,7 @@ class Tensor(_Methods):
         if extra is not None:
             for hooks in filter(None, (extra.hooks, extra.post_accumulate_hooks)):
                 warn_not_pickled(hooks)
-        return _unpickle, (self.detach().numpy(), self._requires_grad)
+        return _unpickle, (detached_here(self).numpy(), self._requires_grad)
 
 
 class NestedTensor(Tensor):
@@ -534,14 +534,35 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     return out
 
 
-def _without_tangent(data: RawArray) -> RawArray:
-    return array_type(data).detached(data)  # type: ignore[no-any-return]
+def wrap_like(kind: type[Tensor], data: RawArray, level: int) -> Tensor:
+    """The same with the face of the tensors of class `kind`."""
+    out = wrap(data, level)
+    _become(out, (AROUND_NDARRAY if type(data) is ndarray else AROUND_OTHERS).get(kind, kind))
+    return out
+
+
+def detached_here(tensor: Tensor) -> Tensor:
+    """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
+    data = tensor._array
+    return _alias(tensor, data if isinstance(data, Tensor) else array_type(data).detached(data))
+
+
+def _without_derivative(data: RawArray) -> RawArray:
+    """The array in a detached tensor: a constant for every level, without tangents."""
+    while type(data) is not ndarray:
+        if isinstance(data, Tensor):
+            return _alias(data, _without_derivative(data._array))  # it may be written into, and have a function then
+        plain: RawArray = array_type(data).detached(data)
+        if plain is data:
+            break
+        data = plain
+    return data
 
 
 def _alias(tensor: Tensor, data: RawArray) -> Tensor:
     """A tensor outside the graph around `data`, which lies in the memory of `tensor`: they share the counter."""
     counter_of(tensor)
-    out = wrap(data, tensor._level)
+    out = wrap_like(type(tensor), data, tensor._level)
     out._counter = tensor._counter
     extra = tensor._extra
     if extra is not None and (extra.inference or extra.no_view is not None):

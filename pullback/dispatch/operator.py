@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from pullback.core.tensor import Tensor
-from pullback.graph.node import MASKING, MultiNode, Node, edge_to, start_multi, start_node
+from pullback.graph.node import MultiNode, Node, edge_to, start_multi, start_node
+from pullback.graph.saving_nodes import standing_in
 from pullback.graph.undifferentiable import not_implemented
 
 # What a user wrote, by the name of the internal operator that it calls.
@@ -135,15 +136,14 @@ def tags_of(kernel: str) -> frozenset[str]:
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
     """The function that records nodes of this class."""
     lead, save, takes_dtype = _leading(cls, {position for position, _ in op.lists}), cls.save, op.takes_dtype
-    masking = cls.masking
+    extra = standing_in(cls)
     if op.multi is not None or op.returns_list:
         differentiable = getattr(cls, "differentiable_outputs", ())
         assert issubclass(cls, MultiNode)
 
         def record_several(outs: Sequence[Tensor], *args: Any) -> None:
             node = start_multi(cls, outs, differentiable or (True,) * len(outs))
-            if masking:
-                node._extra = MASKING
+            node._extra = extra
             lead(node, args)
             save(node, outs, *args)
 
@@ -153,8 +153,7 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
         if takes_dtype and out._array.dtype.kind not in "fc":
             return  # whole numbers have no derivative
         node = start_node(cls, out)
-        if masking:
-            node._extra = MASKING
+        node._extra = extra
         lead(node, args)
         save(node, out, *args)
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.array_face import ARRAYS, Array, Scalar
-from pullback.core.array_type import NUMPY, REGISTERED, is_constant, memory_of, table_of
+from pullback.core.array_face import ARRAYS, NESTED, SCALAR_FACES, show_as_plural
+from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, is_constant, memory_of, table_of
 from pullback.core.observers import Observer, run_operator
-from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
@@ -64,39 +64,55 @@ from pullback.graph.journal import note_write
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     """Run an operator on any mixture of arguments."""
     state = modes.current()
+    result = None
     if state.plain:
         for x in args:
             if (type(x) is list or type(x) is tuple) and x:
                 x = x[0]
             kind = type(x)
+            if kind in NESTED:
+                result = _on_nested(op, args, x, state)
+                break
             if kind in ARRAYS:
                 call = op.array_calls[kind] if kind in op.array_calls else _array_call_of(op, kind)
                 return dispatch_arrays(op, args) if call is None else call(*args)
-            if kind is NestedTensor:
-                kind = type(x._array)
-                call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
-                result = None if call is None else call(state, *args)
-                break
         else:
             result = _on_arrays(op, args, state) if op.quick else None
-        if result is not None:
-            return result
-    if state.observers:
-        return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
-    return _dispatch(op, args)
+    return _in_general(op, args, state) if result is None else result
 
 
 def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
     """`dispatch` where an Array is among the arguments, but for the common case."""
+    if op.view and type(args[0]) in SCALAR_FACES:  # with whose memory nothing may be shared
+        args = (show_as_plural(TENSOR.clone(args[0])), *args[1:])
     state = modes.current()
+    if state.plain:
+        for x in args:
+            if type(x) in NESTED:
+                result = _on_nested(op, args, x, state)
+                if result is not None:
+                    return result
+                break
+    return _in_general(op, args, state)
+
+
+def _in_general(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
     if state.observers:
         return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
     return _dispatch(op, args)
 
 
+def _on_nested(op: Operator, args: Sequence[Any], first: Any, state: modes.Modes) -> Any:
+    """All steps at once where the first tensor is around a registered type that has a quick way; None elsewhere."""
+    kind = type(first._array)
+    call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
+    return None if call is None else call(state, *args)
+
+
 def _array_call_of(op: Operator, kind: type) -> Callable[..., Any] | None:
     """What runs the operator in the common case where an Array or a Scalar comes first, if there is such a function."""
-    made = op.array_calls[kind] = slots.array_call(op, kind) if kind is Array or kind is Scalar else None
+    made: Callable[..., Any] | None = slots.array_call(op, kind)
+    op.array_calls[kind] = made
     return made
 
 

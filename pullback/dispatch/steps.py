@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import is_single, show_as_array
+from pullback.core.array_face import is_single, show_as_array, wrap_as
 from pullback.core.array_type import NUMPY, REGISTERED, STORED, is_constant, kernel_for, type_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import type_name
@@ -116,7 +116,7 @@ def lift(x: Tensor, level: int, raw: RawArray | None = None) -> Tensor:
 
     Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
     """
-    lifted = wrap(x if raw is None else raw, level)
+    lifted = wrap_as(x, x if raw is None else raw, level)
     lifted._counter = counter_of(x)
     return lifted
 

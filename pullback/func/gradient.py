@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_array, surfaced, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
@@ -259,7 +258,7 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
         return np.asarray(x)
     if isinstance(x, (bool, int)):
         instead = "pass a floating-point number (2.0 for 2)"
-    elif dataclasses.is_dataclass(x):
+    elif hasattr(x, "__dataclass_fields__"):
         instead = (
             "pass its fields in a dict, such as dataclasses.asdict gives, or make its class a container with "
             "pullback.utils.pytree.register_pytree_node"
@@ -308,8 +307,8 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
         if grad is None:
             undefined.append(i)
         raw: Any = _zeros(leaf) if grad is None else grad._array
-        if type(raw) in (Tensor, NestedTensor) and type(leaf) in ARRAYS:
-            raw = as_array(raw)
+        if isinstance(raw, Tensor):
+            raw = faced_as(leaf, raw)
         found.append(raw if type(raw) is ndarray else outward(raw, level))
     return (found, *_undefined(start, leaves, undefined)) if undefined else (found, (), {})
 

@@ -61,7 +61,9 @@ class NodeExtra:
 LEAF = NodeExtra()
 # Stands in that of a node that masks, and has no hooks: the engine's fast path sees there that masks begin.
 MASKING = NodeExtra()
-_STANDING_IN = (None, LEAF, MASKING)
+# Stands in that of a node that keeps its only argument (graph.saving_nodes.SavesSelf): the fast path runs its formula.
+KEEPS_ARGUMENT = NodeExtra()
+_STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT)
 
 
 def _show_saved(name: str, node: Node) -> Any:
@@ -101,6 +103,8 @@ class Node:
     def __init_subclass__(cls) -> None:
         if "inputs" in cls.__dict__:
             cls.arity = len(cls.inputs)
+            # Recording fills the slots; cls() takes two thirds of the time of object.__new__(cls).
+            cls.__init__ = object.__init__  # type: ignore[method-assign, assignment]
         cls.structural = cls.structural or cls.masking
         # `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch. `__getattr__` would serve too, but
         # Python 3.11 reads every attribute of a class that has one three to four times as slowly.

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.array_type import array_type
+from pullback.core.array_type import array_type, innermost
 from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, wrap, wrap_like
 from pullback.core.types import RawArray
 from pullback.core.version import Counter, counter_of
-from pullback.graph.node import Edge, Node, saved_slots
+from pullback.graph.node import Edge, Node, edge_to, saved_slots
 
 
 class Packed:
     """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
 
-    __slots__ = ("counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "tangents", "trusted", "unpack")
+    __slots__ = ("around", "counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "trusted", "unpack")
     counter: Counter  # of the memory that was packed, which the hooks may have kept,
     expected: int  # and its version then
 
@@ -34,7 +34,7 @@ class Packed:
         self.edge = edge  # that led to the tensor, if it was an input
         self.output_nr = output_nr  # of the very node that saves it: its edge would be a cycle
         self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
-        self.tangents: Any = None  # of forward mode, laid on again where the hooks have detached or left for NumPy
+        self.around: Callable[[Any], Any] | None = None  # see place_of
         self.counter = counter_of(tensor)
         self.expected = self.counter.n
 
@@ -56,12 +56,12 @@ class Packed:
     def _array(self, packed: Any, node: Node) -> RawArray:
         tensor = self.unpack(packed)
         self._check(tensor, packed, node)
-        array: RawArray = tensor
+        array: Any = tensor
         if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
             array = tensor._array
-        if self.tangents is None or array_type(array).dual:
-            return array
-        return self.tangents.around(array)  # type: ignore[no-any-return]
+        if self.around is None or _has_place(array):
+            return array  # type: ignore[no-any-return]
+        return self.around(innermost(array))  # type: ignore[no-any-return]
 
     def _check(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):
@@ -82,6 +82,43 @@ class Packed:
                 node.name(), slot_name(node, packed), self.shape, self.dtype, self.expected, self.counter.n,
                 self.counter.culprit, recorded_at(node),
             )  # fmt: skip
+
+
+def place_of(raw: Any) -> Callable[[Any], Any] | None:
+    """What `detach()` and `numpy()` take from an array: a function that gives values their place in lower levels again.
+
+    That is the edges of the Tensors inside and the tangents of forward mode. None where there is nothing to take.
+    """
+    kind = array_type(raw)
+    values = kind.values(raw)
+    if values is raw:
+        return None
+    inside = place_of(values)
+    if not isinstance(raw, Tensor):
+        tangents = kind.tangents(raw)
+        if tangents is None:
+            return inside
+        return lambda x: tangents.around(x if inside is None else inside(x))
+    if inside is None and not raw._requires_grad:
+        return None
+    edge = edge_to(raw) if raw._requires_grad else None
+    face, level = type(raw), raw._level
+
+    def again(x: Any) -> Tensor:
+        out = wrap_like(face, x if inside is None else inside(x), level)
+        out._fn, out._requires_grad = edge, edge is not None
+        return out
+
+    return again
+
+
+def _has_place(raw: Any) -> bool:
+    """Whether an array is still what some level differentiates."""
+    while isinstance(raw, Tensor):
+        if raw._requires_grad:
+            return True
+        raw = raw._array
+    return array_type(raw).dual
 
 
 def recorded_at(node: Node) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import Array
+from pullback.core.array_face import AROUND_NDARRAYS, Array
 from pullback.core.array_type import ARRAY_TYPES
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
 from pullback.core.tensor import Tensor, ndarray, new, wrap
@@ -27,8 +27,6 @@ from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
 from pullback.graph.snapshot import copy_of
-
-_AROUND_NDARRAYS = frozenset([Tensor, Array])
 
 
 class Released:
@@ -98,7 +96,7 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
         if saved._counter is None:
             return saved._array
     elif type(version) is int:  # of a tensor with a counter, such as a view
-        if type(saved) in _AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one
+        if type(saved) in AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one
             return saved._array
     elif type(version) is Counter and version.n == 0:
         return saved
@@ -117,7 +115,7 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
                 return saved._array
         elif not isinstance(saved, Tensor):
             return saved
-    elif type(version) is int and type(saved) in _AROUND_NDARRAYS and saved._counter.n == version:
+    elif type(version) is int and type(saved) in AROUND_NDARRAYS and saved._counter.n == version:
         return saved._array
     raw = unpack_raw(saved, version, node)
     return saved_again(raw) if isinstance(raw, Tensor) else raw
@@ -181,7 +179,11 @@ def _refuse_detached(detached_at: int | None, saved: Tensor, node: Any) -> None:
 
 def own_output_nr(node: Any, saved: Any) -> int:
     """Which of its outputs the node has saved here."""
-    return node.output_names.index(slot_name(node, saved)) if node.outputs != 1 else 0
+    if node.outputs == 1:
+        return 0
+    if not node.output_names:  # a custom Function's, which notes it beside each tensor that it saves
+        return next(nr for kept, _, nr in node._saved if kept is saved)  # type: ignore[no-any-return]
+    return node.output_names.index(slot_name(node, saved))  # type: ignore[no-any-return]
 
 
 def _entrance(node: Any, nr: int) -> Edge | None:

@@ -6,13 +6,16 @@ from typing import Any
 
 from pullback.core.array_face import Array
 from pullback.core.tensor import Tensor
-from pullback.core.types import Version
-from pullback.graph.node import Node
-from pullback.graph.saved import Released, save_other, watch_output
+from pullback.core.types import Gradient, Version
+from pullback.graph.node import KEEPS_ARGUMENT, MASKING, Node, NodeExtra, Unpack
+from pullback.graph.saved import Released, save_input, save_other, watch_output
 
 
 class SavesSelf(Node):
-    """Keeps its only tensor argument."""
+    """Keeps its only tensor argument. Closures that record and the engine's loop write save, apply and release out.
+
+    Subclasses implement `pull(ops, grad, self_)`, the formula: the gradient from the cotangent and the argument.
+    """
 
     __slots__ = ("saved_self", "version_self")
     saved_self: Any
@@ -23,8 +26,20 @@ class SavesSelf(Node):
     def save(self, out: Any, input: Any, *_: Any) -> None:
         self.saved_self, self.version_self = input, input._counter and input._counter.save()
 
+    def pull(self, ops: Any, grad: Gradient, self_: Any) -> Gradient:
+        """The gradient of the argument."""
+        raise NotImplementedError(f"{self.name()} has no pull().")
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> tuple[Gradient]:
+        return (self.pull(ops, grad, unpack(self.saved_self, self.version_self, self)),)
+
     def release(self) -> None:
         self.version_self, self.saved_self = Released, None
+
+
+def standing_in(cls: type[Node]) -> NodeExtra | None:
+    """What stands in the `_extra` of nodes of this class until one is hooked."""
+    return MASKING if cls.masking else KEEPS_ARGUMENT if issubclass(cls, SavesSelf) else None
 
 
 class SavesResult(Node):
@@ -74,22 +89,8 @@ class SavesPair(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, other: Any, *_: Any) -> None:
-        self._save_self(input)
-        self._save_other(other)
-
-    def _save_self(self, input: Any) -> None:
-        if type(input) is Tensor or type(input) is Array:
-            self.saved_self = input
-            self.version_self = input._counter and input._counter.save()
-        else:
-            self.saved_self, self.version_self = save_other(input)
-
-    def _save_other(self, other: Any) -> None:
-        if type(other) is Tensor or type(other) is Array:
-            self.saved_other = other
-            self.version_other = other._counter and other._counter.save()
-        else:
-            self.saved_other, self.version_other = save_other(other)
+        self.saved_self, self.version_self = save_input(input)
+        self.saved_other, self.version_other = save_input(other)
 
     def release(self) -> None:
         self.version_self, self.saved_self = Released, None
@@ -102,7 +103,16 @@ class SavesForEachOther(SavesPair):
     __slots__ = ()
 
     def save(self, out: Any, input: Any, other: Any, *_: Any) -> None:
+        # save_input written out, because every product passes here.
         if self._next1 is not None:
-            self._save_self(input)
+            if type(input) is Tensor or type(input) is Array:
+                self.saved_self, counter = input, input._counter
+                self.version_self = counter and counter.save()
+            else:
+                self.saved_self, self.version_self = save_other(input)
         if self._next0 is not None:
-            self._save_other(other)
+            if type(other) is Tensor or type(other) is Array:
+                self.saved_other, counter = other, other._counter
+                self.version_other = counter and counter.save()
+            else:
+                self.saved_other, self.version_other = save_other(other)

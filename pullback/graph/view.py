@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pullback.core import modes
 from pullback.core.array_type import array_type, memory_of
 from pullback.core.lock import one_thread
+from pullback.core.modes import current
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
@@ -87,7 +87,7 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
             _remember(base, out)
         else:  # of a base that has views already
             views.append(_reference(out))
-        if not (made.inference or (state := modes.current()).records_all or state.records(out._level)):
+        if not ((state := current()).records_all or made.inference or state.records(out._level)):
             _not_recorded(out)
     elif not out._requires_grad and not made.inference:
         _not_recorded(out)
@@ -98,7 +98,7 @@ def _not_recorded(view: Tensor) -> None:
     """Note in which mode a view was made that no graph knows of."""
     extra: Any = view._extra
     if extra.made_by is None:
-        extra.made_by = INFERENCE if modes.current().inference else NO_GRAD
+        extra.made_by = INFERENCE if current().inference else NO_GRAD
 
 
 def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr: int) -> None:
@@ -121,7 +121,7 @@ def _replayed(view: Tensor) -> bool:
     """Whether this view must be followed by running its operators again; observers of tests may ask for it."""
     if memory_of(view._array) is None:
         return True
-    return any(observer.replays_views for observer in modes.current().observers)
+    return any(observer.replays_views for observer in current().observers)
 
 
 def _remember(base: Tensor, view: Tensor) -> None:
@@ -133,12 +133,12 @@ def _remember(base: Tensor, view: Tensor) -> None:
         extra.views = views = made if extra.views is None else extra.views  # one line, as in core.version
     views.append(_reference(view))  # without callback, which would cost more than all of this
     if len(views) > extra.many_views:
-        _forget(extra, _is_alive)
+        _forget(extra)
         extra.many_views = 2 * len(views) + FEW_VIEWS  # so that asking costs little for each
 
 
-def _forget(extra: Extra, keeps: Callable[[Tensor | None], bool]) -> None:
-    """Keep those references to views alone that `keeps` wants; it is asked about None where a view is gone."""
+def _forget(extra: Extra, but_those_with_steps: bool = False) -> None:
+    """Keep references to views alone that are alive, or have steps too."""
     with one_thread:
         if extra.forgets:
             return  # in a finaliser, in the midst of this
@@ -146,13 +146,10 @@ def _forget(extra: Extra, keeps: Callable[[Tensor | None], bool]) -> None:
         try:
             views: Any = extra.views
             n = len(views)  # what others append meanwhile stands behind these
-            views[:n] = [reference for reference in views[:n] if keeps(reference())]
+            alive = [reference for reference in views[:n] if reference() is not None]
+            views[:n] = [r for r in alive if _has_steps(r())] if but_those_with_steps else alive
         finally:
             extra.forgets = False
-
-
-def _is_alive(view: Tensor | None) -> bool:
-    return view is not None
 
 
 def _has_steps(view: Tensor | None) -> bool:
@@ -175,4 +172,4 @@ def wake_views(base: Tensor) -> None:
     for view in live_views(base):
         view._requires_grad = True
         view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
-    _forget(extra, _has_steps)  # these are to be found again whenever the base changes
+    _forget(extra, True)  # these are to be found again whenever the base changes

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
@@ -57,13 +58,15 @@ def _number(kind: Any) -> Callable[..., Any]:
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
         if WATCHED:
             note(f"{kind.__name__}()", self)
-        return kind(self.item())
+        return kind(Tensor.item(self))
 
     convert.__name__ = f"to_{kind.__name__}"
     return convert
 
 
 def _not_one(tensor: Tensor, kind: Any) -> Any:
+    if type(tensor) in ARRAYS:
+        return TypeError("only 0-dimensional arrays can be converted to Python scalars")  # as NumPy has it
     call = call_site()
     said = (
         f"only one element tensors can be converted to Python scalars: a Python {kind.__name__} cannot stand for shape "

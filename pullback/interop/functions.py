@@ -8,7 +8,9 @@ from typing import Any
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.results import apart_from, as_numpy_gives, gives_arrays
 from pullback.interop.suggest import unsupported
 
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
@@ -23,6 +25,16 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
     if rule is None:
         raise unsupported(f"np.{numpy_name(function)}")
     try:
-        return rule(*args, **kwargs)
+        result = rule(*args, **kwargs)
+        return _of_arrays(function, result, args, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        if type(self) in ARRAYS:
+            raise_as_numpy(function, args, kwargs)
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904
+
+
+def _of_arrays(function: Callable[..., Any], result: Any, args: Any, kwargs: Any) -> Any:
+    """What a rule returned where an Array, which is asked first, is among the arguments, as NumPy gives it."""
+    if args and kwargs.get("out") is None:
+        result = apart_from(args[0], result, function)
+    return as_numpy_gives(result, args, kwargs, gives_arrays(function, args))

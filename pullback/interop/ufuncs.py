@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, array, cast, deliver, needs_grad, operand, ops, refuse
 from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
+from pullback.interop.results import apart_from, as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
 
@@ -53,17 +56,36 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                     if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
                         break
                 else:
-                    return rule(*inputs)
-        if _foreign(inputs, kwargs):
-            return NotImplemented
-        if method == "__call__":
-            if rule is None:
-                raise unsupported(ufunc_name(ufunc))
-            return _call(ufunc, rule, inputs, **kwargs)
-        return _METHODS[method](ufunc, *inputs, **kwargs)
+                    result = rule(*inputs)
+                    return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
+        result = _in_general(ufunc, method, inputs, kwargs)
+        return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        if type(self) in ARRAYS:
+            raise_as_numpy(getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
+
+
+def _in_general(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
+    if _foreign(inputs, kwargs):
+        return NotImplemented
+    if method != "__call__":
+        return _METHODS[method](ufunc, *inputs, **kwargs)
+    rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
+    if rule is None:
+        raise unsupported(ufunc_name(ufunc))
+    return _call(ufunc, rule, inputs, **kwargs)
+
+
+def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
+    """What a rule returned where an Array is among the inputs, as NumPy gives it."""
+    kind = type(result)
+    if (kind is Array or kind is Scalar) and result is not inputs[0]:
+        raw = result._array
+        if raw.dtype.kind in "fc" and (raw.ndim or kind is Scalar):
+            return result  # as it is: the common case
+    return as_numpy_gives(apart_from(inputs[0], result, ufunc), inputs)
 
 
 Probe.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

@@ -56,10 +56,11 @@ def _told(step):
     frame = step.tb_frame
     if frame.f_code.co_name in _CHECKING and frame.f_globals.get("__name__") in _CHECKING[frame.f_code.co_name]:
         return _refused(step)
-    if frame.f_code.co_name == "apply":
+    if frame.f_code.co_name in ("apply", "pull"):
         node = frame.f_locals.get("self")
         op = next((op for op in OPERATORS.values() if op.node is type(node)), None) if isinstance(node, Node) else None
-        if op is None or type(node).apply.__code__ is not frame.f_code:
+        formula = vars(type(node)).get(frame.f_code.co_name)  # its own: an inherited apply() only unpacks
+        if op is None or getattr(formula, "__code__", None) is not frame.f_code:
             return None
         key, names = _gradient(step, _entry(op, frame.f_globals)), functools.partial(_in_node, node, frame.f_locals)
     elif frame.f_code.co_name.endswith("_tangent"):

@@ -138,7 +138,7 @@ def iterate(self):
 @named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
     """Whether any element equals `item`."""
-    return bool(TENSOR.eq(self, item).any().item())
+    return bool(Tensor.item(TENSOR.any(TENSOR.eq(self, item))))
 
 
 def to_bool(self):
@@ -149,7 +149,7 @@ def to_bool(self):
             "(shape "
             f"{self.shape}); use .any() or .all()."
         )
-    return bool(self.item())
+    return bool(Tensor.item(self))
 
 
 def to_index(self):
@@ -159,7 +159,7 @@ def to_index(self):
             "only integer tensors of a single element and no dimension can be converted to an index, not one of shape "
             f"{self.shape} and dtype {self.dtype}; write int(t)."
         )
-    return int(self.item())
+    return int(Tensor.item(self))
 
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):

@@ -1,5 +1,8 @@
 """Functions whose forward computes with NumPy and SciPy and returns what these return."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -9,6 +12,7 @@ import scipy.optimize
 import pullback as pb
 from pullback.autograd import Function, gradcheck
 from pullback.autograd.function import once_differentiable
+from pullback.core.array_face import Array, Scalar
 
 
 class Expm(Function):
@@ -315,3 +319,218 @@ def test_plain_values_of_what_several_transforms_differentiate_are_refused():
         pb.func.grad(pb.func.grad(Sine.apply))(0.5)
     with pytest.raises(RuntimeError, match=r"SineBackward: forward returned an? .*several transforms"):
         pb.func.jvp(pb.func.grad(Sine.apply), (0.5,), (1.0,))
+
+
+# -- a forward without ctx runs once, at the outermost transform, and its rule serves them all ----------------------
+class Rounded(Function):
+    """Its rule is not the derivative of its forward."""
+
+    @staticmethod
+    def forward(x):
+        return x.round()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 1
+
+
+class CubeOfNumPy(Function):
+    runs = 0
+
+    @staticmethod
+    def forward(x):
+        CubeOfNumPy.runs += 1
+        return x.detach().numpy() ** 3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return 3 * y / x * grad
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+def doubled_in_place(x):
+    y = x * x
+    Doubled.apply(y)
+    return y * x  # 2 x**3
+
+
+class Added(Function):
+    @staticmethod
+    def forward(total, x):
+        return total.add_(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+def added_to_a_constant(x):
+    total = (x * 0 + 3.0).detach()
+    Added.apply(total, x * x)
+    return total * x  # x**3 + 3 x
+
+
+def outer_added_to_a_constant(x):
+    def inner(y):
+        total = (y * 0 + 3.0).detach()
+        Added.apply(total, x * x)
+        return total * y * x
+
+    return GRAD(inner)(1.0)  # x**3 + 3 x
+
+
+GRAD, JVP = pb.func.grad, pb.func.jvp
+SECOND = {
+    "grad of grad": lambda f, x: GRAD(GRAD(f))(x),
+    "grad of jvp": lambda f, x: GRAD(lambda y: JVP(f, (y,), (1.0,))[1])(x),
+    "jvp of grad": lambda f, x: JVP(GRAD(f), (x,), (1.0,))[1],
+    "jvp of jvp": lambda f, x: JVP(lambda y: JVP(f, (y,), (1.0,))[1], (x,), (1.0,))[1],
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_a_rule_that_is_not_the_derivative_of_forward_serves_all_transforms(way):
+    assert SECOND[way](lambda x: Rounded.apply(x) ** 3, 2.3) == 12.0
+
+
+def test_third_derivatives_go_by_the_rule():
+    assert GRAD(GRAD(GRAD(lambda x: Rounded.apply(x) ** 3)))(2.3) == 6.0
+    CubeOfNumPy.runs = 0
+    assert np.isclose(GRAD(GRAD(GRAD(CubeOfNumPy.apply)))(2.0), 6.0)
+    assert CubeOfNumPy.runs == 1
+
+
+def test_what_is_written_in_place_is_written_at_all_levels():
+    assert GRAD(doubled_in_place)(2.0) == 24.0
+    assert GRAD(GRAD(doubled_in_place))(2.0) == 24.0
+    assert GRAD(added_to_a_constant)(2.0) == 15.0
+    assert GRAD(GRAD(added_to_a_constant))(2.0) == 12.0
+    assert GRAD(outer_added_to_a_constant)(2.0) == 15.0
+    assert GRAD(GRAD(outer_added_to_a_constant))(2.0) == 12.0
+
+
+@pytest.mark.parametrize("transforms", [1, 2])
+def test_an_argument_that_is_returned_is_a_view_at_all_levels(transforms):
+    class Same(Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    def f(x):
+        Same.apply(x * x).mul_(2)
+        return x.sum()
+
+    differentiated = f
+    for _ in range(transforms):
+        differentiated = lambda x, g=differentiated: GRAD(g)(x).sum()  # noqa: E731
+    with pytest.raises(RuntimeError, match="SameBackward is a view and is being modified inplace"):
+        differentiated(pb.tensor([2.0]))
+
+    class Pair(Same):
+        @staticmethod
+        def forward(x, y):
+            return x, y * 1
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a, b
+
+    def write(x, y):  # into what is differentiated within, where something else is further out
+        Pair.apply(x * x, y)[0].mul_(2)
+        return x.sum()
+
+    with pytest.raises(RuntimeError, match="PairBackward is a view and is being modified inplace"):
+        GRAD(lambda y: GRAD(lambda x: write(x, y))(pb.tensor([2.0])).sum())(pb.tensor([3.0]))
+
+
+def test_a_backward_for_one_derivative_alone_keeps_those_of_the_transforms_around():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    assert GRAD(GRAD(lambda x: Square.apply(x) ** 2))(2.0) == 48.0
+    assert GRAD(lambda w: GRAD(lambda x: Square.apply(x) * w)(2.0) * w)(3.0) == 24.0
+
+
+# -- faces and memory ------------------------------------------------------------------------------------------------
+def test_what_is_returned_and_saved_beside_arrays_are_arrays():
+    seen = []
+
+    class Several(Function):
+        @staticmethod
+        def forward(ctx, x):
+            plain = x.detach().numpy()
+            out = np.sin(plain), float(plain.sum()), pb.from_numpy(np.cos(plain)), x.detach(), np.array(1.0)
+            ctx.save_for_backward(x, out[0], np.exp(plain))
+            return out
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.extend(type(g) for g in (*grads, *ctx.saved_tensors))
+            return grads[0] * ctx.saved_tensors[2] + grads[1]
+
+    def f(x):
+        results = Several.apply(x)
+        seen[:] = [type(y) for y in results]
+        return results[0].sum() + results[1] * 2
+
+    assert np.allclose(GRAD(f)(np.ones(2)), np.e + 2)
+    assert seen == [Array, Scalar, Array, Array, Array, Array, Scalar, Array, Array, Scalar, Array, Array, Array]
+    GRAD(f)(pb.ones(2))
+    assert not any(issubclass(kind, Array) for kind in seen)
+
+
+def test_a_result_that_is_saved_for_forward_makes_no_cycle():
+    gc.disable()
+    try:
+        y = Inverse.apply(pb.tensor(A, requires_grad=True))
+        node = weakref.ref(y.grad_fn)
+        del y
+        assert node() is None
+    finally:
+        gc.enable()

@@ -430,15 +430,66 @@ def test_disabling_where_hooks_are_in_force_raises():
         pass
 
 
-@pytest.mark.parametrize(
-    ("pack", "unpack"),
-    [
-        (lambda t: t.detach(), lambda t: t),
-        (lambda t: t.detach().clone(), lambda t: t),
-        (lambda t: t.detach().numpy().copy(), pb.from_numpy),
-        (lambda t: t.clone(), lambda t: t),
-    ],
-)
+PAIRS = [
+    (lambda t: t.detach(), lambda t: t),
+    (lambda t: t.detach().clone(), lambda t: t),
+    (lambda t: t.detach().numpy().copy(), pb.from_numpy),
+    (lambda t: t.clone(), lambda t: t),
+]
+
+
+@pytest.mark.parametrize("around_all", [True, False])
+@pytest.mark.parametrize("transforms", ["gg", "gj", "jg", "ggg", "gjg", "jgg"])
+@pytest.mark.parametrize(("pack", "unpack"), PAIRS)
+def test_hooks_that_detach_lose_nothing_of_the_transforms_around(pack, unpack, transforms, around_all):
+    def f(x):
+        return (x.exp() * x.sin() * x / x.sqrt()).sum()
+
+    def packed(function):
+        def call(x):
+            with saved_tensors_hooks(pack, unpack):
+                return function(x)
+
+        return call
+
+    def nested(function):
+        for kind in reversed(transforms):
+            function = DERIVATIVES[kind](function)
+        return function
+
+    x = pb.tensor([0.5, 2.0])
+    result = packed(nested(f))(x) if around_all else nested(packed(f))(x)
+    assert np.allclose(np.asarray(result), np.asarray(nested(f)(x)))
+
+
+DERIVATIVES = {
+    "g": lambda f: lambda x: (pb.func.grad(f)(x) * x).sum(),
+    "j": lambda f: lambda x: pb.func.jvp(f, (x,), (pb.ones_like(x),))[1],
+}
+
+
+@pytest.mark.parametrize("detaches", [True, False])
+def test_hooks_meet_a_function_that_saves_one_of_several_results(detaches):
+    class Both(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.sin(), x.exp()
+            ctx.save_for_backward(out[1], x)
+            return out
+
+        @staticmethod
+        def backward(ctx, a, b):
+            exp, x = ctx.saved_tensors
+            return a * x.cos() + b * exp
+
+    x = pb.tensor([0.5, 2.0], requires_grad=True)
+    with saved_tensors_hooks(lambda t: t.detach() if detaches else t, lambda t: t):
+        (once,) = pb.autograd.grad(sum(Both.apply(x)).sum(), x, create_graph=True)
+    (twice,) = pb.autograd.grad(once.sum(), x)
+    assert np.allclose(twice.detach(), np.exp([0.5, 2.0]) - np.sin([0.5, 2.0]))
+
+
+@pytest.mark.parametrize(("pack", "unpack"), PAIRS)
 def test_tangents_come_back_from_hooks_that_detach(pack, unpack):
     x, v = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor([1.0, 0.0])
     with forward_ad.dual_level():

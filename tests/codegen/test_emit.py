@@ -113,6 +113,30 @@ def test_a_formula_of_the_gradient_alone_saves_nothing():
     )
 
 
+def test_what_keeps_no_more_than_its_argument_is_its_formula():
+    text = declared("half(Tensor self) -> Tensor", "self: grad * self", "kernel: half")
+    assert definition("HalfBackward0", text) == source(
+        """
+        class HalfBackward0(SavesSelf):
+            __slots__ = ()
+
+            def pull(self, ops, grad, self_):
+                return grad * self_
+        """
+    )
+    half, x = pb.ops.load(text).half, ones(3)
+    (y := half(x)).sum().backward(retain_graph=True)
+    np.testing.assert_array_equal(x.grad, x.detach())
+    x.grad = None
+    y.grad_fn.register_prehook(lambda grads: grads)  # off the engine's fast path
+    y.sum().backward(retain_graph=True)
+    np.testing.assert_array_equal(x.grad, x.detach())
+    with pb.no_grad():
+        x += 1
+    with pytest.raises(RuntimeError, match="HalfBackward0 saved 'self'"):
+        y.sum().backward()
+
+
 def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
     text = declared(
         "product(Tensor self, Tensor other) -> Tensor", "self: grad * other\nother: grad * self", "kernel: product"

@@ -88,6 +88,6 @@ def test_nodes_and_nested_levels_print():
         seen.append(repr(x * 2))
         return pb.func.grad(inner)(x)
 
-    pb.func.grad(outer)(1.0)
+    pb.func.grad(outer)(pb.tensor(1.0))
     assert "grad_fn=<MulBackward0>" in seen[0]
     assert "level=2" in seen[1]

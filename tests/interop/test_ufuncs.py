@@ -210,7 +210,7 @@ def test_another_librarys_array_gets_its_turn():
 
 def test_in_place_on_an_ndarray_is_refused_where_a_gradient_would_be_lost():
     plain = b.copy()
-    x = pb.tensor(a, requires_grad=True)
+    x, _another_name = pb.tensor(a, requires_grad=True), plain
     with pytest.raises(RuntimeError, match=r"np\.multiply would write a result that requires grad into an ndarray"):
         plain *= x
     with pytest.raises(RuntimeError, match=r"np\.add would write"):

@@ -7,14 +7,15 @@ from typing import Any
 
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import CROSSINGS, make_dual, tangent_of
-from pullback.core.tensor import NestedTensor, Tensor
+from pullback.core.array_face import NESTED
+from pullback.core.tensor import Tensor
 from pullback.graph.node import AccumulateGrad, Node
 
 
 def flows_through(nodes: Iterable[Node]) -> bool:
     """Whether duals can flow in a backward through these nodes."""
     for node in nodes:
-        if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) is NestedTensor):
+        if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) in NESTED):
             return True
     return False
 

@@ -107,16 +107,16 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
         tangent = table_of((tangent, primal)).expand(tangent, primal.shape)
     if tangent.dtype != primal.dtype:
         tangent = table_of((tangent, primal)).to(tangent, primal.dtype)
-    shared = _meets(tangent, tangents)
+    shared = meets(tangent, tangents)
     plain = type(primal) is ndarray and type(tangent) is ndarray
-    if _meets(primal, primals):
+    if meets(primal, primals):
         return tangent, True, not shared
     if plain and tangent.strides != primal.strides:
         return like(tangent, primal), False, False
     return (table_of((tangent, primal)).clone(tangent) if shared else tangent), False, False
 
 
-def _meets(x: Any, others: Iterable[Any]) -> bool:
+def meets(x: Any, others: Iterable[Any]) -> bool:
     """Whether an array that was just computed may share memory with one of those that it was computed from."""
     whole = plain_part(x)
     if type(whole) is ndarray and whole.base is None:  # memory of its own, unless it is itself one of them

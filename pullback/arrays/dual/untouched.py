@@ -123,6 +123,25 @@ def plain_mask(
     return _kept(reduce(np.logical_and, moving), found, output.shape)
 
 
+def plain_masks(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Mask],
+    outputs: Sequence[Any],
+    found: Sequence[Any],
+) -> Any:
+    """The same for all outputs of any operator: a list, None for none, UNKNOWN where a tangent needs its mask."""
+    if rule.outputs == 1 and not rule.returns_list:
+        mask = plain_mask(rule, primals, tangents, masks, outputs[0], found[0])
+        return mask if mask is None or mask is UNKNOWN else [mask]
+    if not rule.structural:
+        return UNKNOWN
+    if not any(x is not None and _has_zeros(x) for x in spread_lists(found)):
+        return None
+    return _by_rule(rule, primals, tangents, masks, outputs, found)
+
+
 def _by_element(
     rule: Rule,
     primals: Sequence[Any],

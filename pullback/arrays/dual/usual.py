@@ -6,42 +6,42 @@ operator is asked for once, when the function is made. What is unusual goes the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.pairing import paired, paired_view
-from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
+from pullback.arrays.dual.pairing import meets, paired, paired_view
+from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask, plain_masks
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
+from pullback.core.array_face import AROUND_NDARRAYS, NESTED
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR
-from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
+from pullback.core.tensor import Tensor, ndarray, new
 from pullback.dispatch.tangent_rules import Rule
 
 Kernel = Callable[..., Any]
 
 VALUES = CONSTANTS | {type(None)}
 SUMS = frozenset({"add", "sub"})
-ON_TENSORS = CONSTANTS | {Tensor, NestedTensor}
+ON_TENSORS = CONSTANTS | AROUND_NDARRAYS | NESTED
 PLAIN = frozenset({ndarray, type(None)})  # types of tangents, that which is not there included
-MOVING = PLAIN | {Tensor, NestedTensor}
+MOVING = PLAIN | AROUND_NDARRAYS | NESTED
 
 
 def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
     if rule is None:
         return _of_values(name, in_general)
-    if rule.function is None or rule.outputs != 1 or rule.moving != (0,):
+    if rule.function is None or rule.mutates or rule.underived:
         return in_general
-    if rule.returns_list or rule.mutates or rule.underived:
-        return in_general
-    if rule.inputs == rule.tensors == (0,) and not rule.lists:
-        return _of_one(rule, name, in_general)
-    if rule.inputs == rule.tensors == (0, 1) and not rule.lists:
-        return _of_two(rule, name, in_general)
+    if rule.outputs == 1 and not (rule.lists or rule.returns_list):
+        if rule.inputs == rule.tensors == (0,):
+            return _of_one(rule, name, in_general)
+        if rule.inputs == rule.tensors == (0, 1):
+            return _of_two(rule, name, in_general)
     return _of_any(rule, name, in_general)
 
 
@@ -94,7 +94,7 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             result, moved = np.asarray(result), np.asarray(moved)
         if type(result) is type(moved) is ndarray:
             if result.base is None and result is not p:
-                if moved is not t and (made := _fresh(result, moved, level, co, mask)) is not None:
+                if moved is not t and (made := _fresh(result, moved, (t,), level, co, mask)) is not None:
                     return made
             elif view and result.shape == moved.shape and result.dtype is p.dtype:
                 return paired_view(x, result, moved, mask)
@@ -152,7 +152,7 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
         if type(result) is type(moved) is ndarray and result.base is None and result is not p and result is not q:
             if moved is t or moved is u:
                 moved = moved.copy("K")  # of a sum with a constant
-            if (made := _fresh(result, moved, level, co, mask)) is not None:
+            if (made := _fresh(result, moved, (t, u), level, co, mask)) is not None:
                 return made
         duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
         return paired(result, moved, mask, duals, (p, q), tangents)
@@ -160,10 +160,12 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
     return kernel
 
 
-def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - one pass over all arguments
-    """Any plain arrays, and lists of them, among any arguments."""
+def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901, PLR0915 - one pass over all arguments
+    """Any plain arrays, and lists of them, among any arguments, and any results."""
     run, places = NUMPY.kernels[name], [(i, i in rule.inputs) for i in rule.tensors]
+    view = rule.view
     masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
+    listing, single = rule.returns_list, rule.outputs == 1 and not rule.returns_list
 
     def kernel(*args: Any) -> Any:  # noqa: C901, PLR0912
         primals, tangents = list(args), [None] * len(args)
@@ -197,35 +199,55 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
             listed = listed or several
         if not moving or (masked and (listed or not keeping)):
             return in_general(*args)
-        result, mask = run(*primals), None
+        result, masks = run(*primals), None
+        outputs = [result] if single or listing else result
         before = warning_state()
         try:
             ignore_warnings()
-            (moved,) = rule.push(primals, tangents, (result,), NUMPY)
-            if not co and (masked or (placing and (lacking or result.size > sum([t.size for t in moving])))):
-                mask = plain_mask(rule, primals, tangents, [mask_of(x) for x in args], result, moved)
+            found = rule.push(primals, tangents, outputs, NUMPY)
+            if not co:
+                wanted = masked or (placing and (lacking or (single and result.size > sum([t.size for t in moving]))))
+                if wanted:
+                    masks = plain_masks(rule, primals, tangents, [mask_of(x) for x in args], outputs, found)
         except Exception as error:
             slots.formula_failed(error)
             raise
         finally:
             restore(before)
-        if mask is UNKNOWN:
+        if masks is UNKNOWN:
             return in_general(*args)
-        if type(result) is type(moved) is ndarray and result.base is None and not any(result is p for p in given):
-            if any(moved is t for t in moving):
-                moved = moved.copy("K")
-            if (made := _fresh(result, moved, level, co, mask)) is not None:
-                return made
-        return paired(result, moved, mask, duals, given, moving)
+        made = list(result) if listing or not single else [result]
+        parts = found[0] if listing else found
+        for nr, i in enumerate(range(len(made)) if listing else rule.moving):
+            mask = None if masks is None else masks[nr]
+            made[i] = _result(made[i], parts[nr], mask, duals, given, moving, view)
+        return made[0] if single else made if listing else tuple(made)
 
     return kernel
 
 
-def _fresh(primal: ndarray, tangent: ndarray, level: ForwardLevel, co: bool, mask: Any) -> DualArray | None:
-    """A primal in memory of its own with its tangent; None if that is a view, or needs another form."""
+def _result(
+    primal: Any, tangent: Any, mask: Any, duals: Sequence[DualArray], given: Any, moving: Any, view: bool
+) -> Any:
+    """One of the results with its tangent."""
+    first, made = duals[0], None
+    if type(primal) is type(tangent) is ndarray:
+        if primal.base is None:
+            if not any(primal is x for x in given):
+                own = tangent.copy("K") if any(tangent is x for x in moving) else tangent
+                made = _fresh(primal, own, moving, first.level, first.co, mask)
+        elif view and len(duals) == 1 and primal.shape == tangent.shape and primal.dtype is first.primal.dtype:
+            made = paired_view(first, primal, tangent, mask)
+    return paired(primal, tangent, mask, duals, given, moving) if made is None else made
+
+
+def _fresh(
+    primal: ndarray, tangent: ndarray, given: Sequence[Any], level: ForwardLevel, co: bool, mask: Any
+) -> DualArray | None:
+    """A primal in memory of its own with its tangent; None if that is in the memory of a given one, or does not fit."""
     dtype = primal.dtype
     if (
-        tangent.base is not None
+        (tangent.base is not None and meets(tangent, given))
         or tangent.dtype is not dtype
         or tangent.strides != primal.strides
         or tangent.shape != primal.shape

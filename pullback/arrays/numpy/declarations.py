@@ -5,8 +5,7 @@ against its plain one, tests/arrays/test_loops.py knows every loop.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,8 +33,7 @@ def loops(*over: str) -> Callable[[F], F]:
     return lambda function: function
 
 
-@dataclass(frozen=True)
-class Exactness:
+class Exactness(NamedTuple):
     """How far a special way may be from the plain one computed in a wider dtype: `units` of the result's last place.
 
     `of` says the last place of what: of the "result", of the sum of the "terms" (the plain way on magnitudes), or one
@@ -51,8 +49,7 @@ SAME_BITS = Exactness(0)
 SAME_VALUES = Exactness(0, "values")
 
 
-@dataclass(frozen=True)
-class FastWay:
+class FastWay(NamedTuple):
     """A special way taken for speed: what it does, the plain way of which it gives the result, from which size on."""
 
     way: Callable[..., Any]

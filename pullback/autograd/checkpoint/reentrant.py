@@ -13,7 +13,7 @@ from pullback.autograd.function import Function, once_differentiable
 from pullback.autograd.run import PARTIAL
 from pullback.core import modes
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, detached_here
 
 
 class CheckpointFunction(Function):
@@ -47,7 +47,7 @@ class CheckpointFunction(Function):
             )
         args = list(ctx.arguments)
         for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
-            args[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+            args[i] = detached_here(tensor).requires_grad_(tensor.requires_grad)
         before = modes.set_modes(modes.current().with_recording(True, ctx._level))
         try:
             with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS
 from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
@@ -156,6 +157,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 @rule("diagonal")
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """np.diagonal."""
+    if type(a) in ARRAYS:
+        return a.diagonal(offset, axis1, axis2)
     return ops.diagonal(array(a), offset, axis1, axis2)
 
 
@@ -168,7 +171,8 @@ def matrix_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
 @rule("diag")
 def diag(v: Any, k: Any = 0) -> Any:
     """np.diag."""
-    return ops.diag(array(v), k)
+    v = array(v)
+    return v.diagonal(k) if type(v) in ARRAYS and v.ndim == 2 else ops.diag(v, k)
 
 
 @rule("diagflat")

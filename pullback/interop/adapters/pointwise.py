@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS
 from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
@@ -115,6 +116,8 @@ def real(val: Any) -> Any:
 def imag(val: Any) -> Any:
     """np.imag; zeros for a real Tensor."""
     val = array(val)
+    if type(val) in ARRAYS:
+        return val.imag
     return ops.imag(val) if val.dtype.kind == "c" else ops.zeros_like(val)
 
 

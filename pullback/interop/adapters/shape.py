@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, axes_of, deliver, only, ops, refuse, values
 from pullback.interop.registry import rule
@@ -34,6 +35,8 @@ def _reversed(a: Any) -> Any:
 @rule("ravel")
 def ravel(a: Any, order: Any = "C") -> Any:
     """np.ravel."""
+    if type(a) in ARRAYS:
+        return a.ravel(order)
     only("ravel", "order", order, ("C", "F"))
     a = array(a)
     return ops.reshape(_reversed(a) if order == "F" else a, (-1,))
@@ -128,19 +131,22 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def flip(m: Any, axis: Any = None) -> Any:
     """np.flip."""
     m = array(m)
-    return ops.flip(m, axes_of(axis, m.ndim))
+    axes = axes_of(axis, m.ndim)
+    if type(m) in ARRAYS:  # a view, as in NumPy
+        return m[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(m.ndim))]
+    return ops.flip(m, axes)
 
 
 @rule("fliplr")
 def fliplr(m: Any) -> Any:
     """np.fliplr."""
-    return ops.fliplr(array(m))
+    return flip(m, 1) if type(m) in ARRAYS else ops.fliplr(array(m))
 
 
 @rule("flipud")
 def flipud(m: Any) -> Any:
     """np.flipud."""
-    return ops.flipud(array(m))
+    return flip(m, 0) if type(m) in ARRAYS else ops.flipud(array(m))
 
 
 @rule("roll")
@@ -161,6 +167,14 @@ def axes_of_each(axis: Any, ndim: int) -> list[Any]:
 @rule("rot90")
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     """np.rot90."""
+    m = array(m)
+    if type(m) in ARRAYS:  # a view, as in NumPy
+        first, second = axes_of_each(axes, m.ndim)
+        if first == second:
+            raise ValueError("Axes must be different.")
+        turned = flip(m, first) if k % 4 in (2, 3) else m[...]
+        turned = flip(turned, second) if k % 4 in (1, 2) else turned
+        return swapaxes(turned, first, second) if k % 2 else turned
     return ops.rot90(array(m), k, tuple(axes))
 
 

@@ -1,27 +1,37 @@
 """The methods of Array and Scalar: those of `numpy.ndarray` and of NumPy's numbers.
 
-operators.py   x + y, x < y, x += y
-indexing.py    x[index], x[index] = value, iteration
+operators.py    x + y, x < y, x += y
+indexing.py     x[index], x[index] = value, iteration
+functions.py    what NumPy has a function for: x.std(ddof=1), x.reshape(2, -1), x.astype(float)
+attributes.py   x.T, x.shape = (2, 3), x.flags
+flat.py         x.flat
+writing.py      x.sort(), x.fill(0.0)
+leaving.py      numbers, lists, bytes, pickles and texts
+numbers.py      what Python's floating-point numbers have beside these
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from pullback.core.array_face import Array, Scalar
-from pullback.interop.array import indexing, operators
+from pullback.interop.array import attributes, functions, indexing, leaving, numbers, operators, writing
 
 _INDEXING = {
     "__getitem__": indexing.getitem,
     "__setitem__": indexing.setitem,
     "__iter__": indexing.iterate,
 }
-_INDEXING_A_SCALAR = {
-    "__getitem__": indexing.get_from_scalar,
-    "__setitem__": indexing.refuse_setitem,
-}
+_INDEXING_A_SCALAR = {"__getitem__": indexing.get_from_scalar}
 
 
 def attach() -> None:
     """Give the classes their methods."""
-    for kind, found in ((Array, _INDEXING), (Scalar, _INDEXING_A_SCALAR)):
-        for name, method in (operators.methods(kind) | found).items():
-            setattr(kind, name, method)
+    for kind, found in ((Array, _INDEXING), (Scalar, _INDEXING_A_SCALAR | numbers.METHODS)):
+        areas: tuple[dict[str, Any], ...] = (
+            operators.methods(kind), functions.methods(kind), writing.methods(kind), attributes.attributes(kind),
+            leaving.methods(kind), found,
+        )  # fmt: skip
+        for area in areas:
+            for name, method in area.items():
+                setattr(kind, name, method)

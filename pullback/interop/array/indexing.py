@@ -9,6 +9,7 @@ from pullback.core.array_face import Array, show_as_array, show_as_plural
 from pullback.core.array_type import TENSOR
 from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
 from pullback.ops.array_calls import FACTORIES, made_by
@@ -61,13 +62,9 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         index = plain_index(index)
         value = value if type(value) in READY else operand(value)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise_as_numpy(operator.setitem, (self, index, value))
         raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
     _setitem(self, index, value)
-
-
-def refuse_setitem(self: Any, index: Any, value: Any) -> None:
-    """A Scalar is a number, and cannot be written into."""
-    raise TypeError(f"{type(self).__class__.__name__!r} object does not support item assignment")
 
 
 def get_from_scalar(self: Any, index: Any) -> Any:

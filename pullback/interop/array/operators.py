@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core.array_face import Array, Scalar
-from pullback.core.array_type import innermost, numbers_of
+from pullback.core.array_type import TENSOR, innermost, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.operator import Operator
@@ -22,6 +22,11 @@ _BINARY = {
 }  # fmt: skip
 _UNARY = {"neg": "neg", "abs": "abs"}
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+# Of whole numbers and truth values, which have no derivative; NumPy refuses them for others.
+_BITWISE = {
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
 
 
 def _general(op: Operator, args: Sequence[Any]) -> Any:
@@ -66,9 +71,8 @@ def _in_place(name: str) -> Callable[..., Any]:
     return method
 
 
-def _comparison(name: str) -> Callable[..., Any]:
+def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Truth values have no derivative: they are NumPy's own, where the numbers are known."""
-    on_values = getattr(operator, name)
     on_tensors = OPERATORS[name][0].function
 
     def compare(self: Any, other: Any) -> Any:
@@ -94,8 +98,9 @@ def _rdivmod(self: Any, other: Any) -> Any:
     return other // self, other % self
 
 
-def _positive(self: Any) -> Any:
-    return self.copy()
+def _invert(self: Any) -> Any:
+    numbers = numbers_of(innermost(self))
+    return TENSOR.bitwise_not(self) if numbers is None else ~numbers
 
 
 def methods(kind: type) -> dict[str, Callable[..., Any]]:
@@ -111,8 +116,11 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     for python, name in _UNARY.items():
         found[f"__{python}__"] = _call(name, kind)
     for name in _COMPARISONS:
-        found[f"__{name}__"] = _comparison(name)
-    found |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__pos__": _positive}
+        found[f"__{name}__"] = _by_values(getattr(operator, name), name)
+    for python, name in _BITWISE.items():
+        found[f"__{python}__"] = function = _by_values(getattr(operator, f"__{python}__"), name)
+        found[f"__r{python}__"] = _swapped(function)
+    found |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__invert__": _invert}
     for name, method in found.items():
         method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
     return found

@@ -11,7 +11,8 @@ from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import MASKING, edge_to
+from pullback.graph.node import KEEPS_ARGUMENT, edge_to
+from pullback.graph.saving_nodes import standing_in
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -30,7 +31,7 @@ def one_tensor_0(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, *, out=None):
@@ -38,7 +39,7 @@ def one_tensor_0(op, kernel):
             return write_out(op, (input,), out)
         if (
             (type(input) is Taken)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -56,7 +57,7 @@ def one_tensor_0(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -65,7 +66,10 @@ def one_tensor_0(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.save()
+                    elif saves:
                         node.save(out, input)
                 else:
                     record(out, input)
@@ -83,7 +87,7 @@ def one_tensor_1(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, *, out=None):
@@ -91,7 +95,7 @@ def one_tensor_1(op, kernel):
             return write_out(op, (input, a0), out)
         if (
             (type(input) is Taken)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -109,7 +113,7 @@ def one_tensor_1(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -118,7 +122,10 @@ def one_tensor_1(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.save()
+                    elif saves:
                         node.save(out, input, a0)
                 else:
                     record(out, input, a0)
@@ -136,7 +143,7 @@ def one_tensor_2(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, a1, *, out=None):
@@ -144,7 +151,7 @@ def one_tensor_2(op, kernel):
             return write_out(op, (input, a0, a1), out)
         if (
             (type(input) is Taken)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -162,7 +169,7 @@ def one_tensor_2(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -171,7 +178,10 @@ def one_tensor_2(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.save()
+                    elif saves:
                         node.save(out, input, a0, a1)
                 else:
                     record(out, input, a0, a1)
@@ -189,7 +199,7 @@ def one_tensor_3(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, a1, a2, *, out=None):
@@ -197,7 +207,7 @@ def one_tensor_3(op, kernel):
             return write_out(op, (input, a0, a1, a2), out)
         if (
             (type(input) is Taken)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -215,7 +225,7 @@ def one_tensor_3(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -224,7 +234,10 @@ def one_tensor_3(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.save()
+                    elif saves:
                         node.save(out, input, a0, a1, a2)
                 else:
                     record(out, input, a0, a1, a2)
@@ -242,7 +255,7 @@ def one_tensor(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, *rest, out=None):
@@ -250,7 +263,7 @@ def one_tensor(op, kernel):
             return write_out(op, (input, *rest), out)
         if (
             (type(input) is Taken)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -268,7 +281,7 @@ def one_tensor(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -277,7 +290,10 @@ def one_tensor(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.save()
+                    elif saves:
                         node.save(out, input, *rest)
                 else:
                     record(out, input, *rest)
@@ -295,7 +311,7 @@ def two_tensors_0(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, *, out=None):
         if out is not None:
@@ -317,7 +333,7 @@ def two_tensors_0(op, kernel):
             and (
                 not floating
                 or a is Taken
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
@@ -341,7 +357,7 @@ def two_tensors_0(op, kernel):
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -366,7 +382,7 @@ def two_tensors_1(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, a0, *, out=None):
         if out is not None:
@@ -388,7 +404,7 @@ def two_tensors_1(op, kernel):
             and (
                 not floating
                 or a is Taken
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
@@ -412,7 +428,7 @@ def two_tensors_1(op, kernel):
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -437,7 +453,7 @@ def two_tensors(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, *rest, out=None):
         if out is not None:
@@ -459,7 +475,7 @@ def two_tensors(op, kernel):
             and (
                 not floating
                 or a is Taken
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
@@ -483,7 +499,7 @@ def two_tensors(op, kernel):
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -508,7 +524,7 @@ def three_tensors(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (1, 2)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, third, *rest, out=None):
         if out is not None:
@@ -538,7 +554,7 @@ def three_tensors(op, kernel):
             )
             and (
                 not floating
-                or input._array.dtype.kind in FRACTIONS
+                or (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(
                     input._array, other._array if b is Taken else other, third._array if c is Taken else third
                 )
@@ -566,7 +582,7 @@ def three_tensors(op, kernel):
                 and (state.records_all or state.records(input._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra

@@ -415,9 +415,8 @@ class LinalgEigvalsBackward0(SavesSelf):
 
     __slots__ = ()
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (eigvals_backward(grad, self_, ops=ops),)
+    def pull(self, ops, grad, self_):
+        return eigvals_backward(grad, self_, ops=ops)
 
 class LobpcgPairsBackward0(MultiNode):
     """lobpcg_pairs(Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest) -> (Tensor eigenvalues, Tensor eigenvectors)"""
@@ -933,9 +932,8 @@ class LinalgMatrixExpBackward0(SavesSelf):
 
     __slots__ = ()
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (matrix_exp_slope(adjoint_of(self_, ops=ops), grad, ops=ops),)
+    def pull(self, ops, grad, self_):
+        return matrix_exp_slope(adjoint_of(self_, ops=ops), grad, ops=ops)
 
 class LinalgVectorNormBackward0(Node):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""

@@ -300,9 +300,8 @@ class SoftsignBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (softsign_product(grad, self_, ops=ops),)
+    def pull(self, ops, grad, self_):
+        return softsign_product(grad, self_, ops=ops)
 
 class SoftmaxBackward0(Node):
     """softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""

@@ -439,9 +439,8 @@ class SquareBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (self_ + self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * (self_ + self_).conjugate()
 
 class SqrtBackward0(SavesResult):
     """sqrt(Tensor self) -> Tensor"""
@@ -499,9 +498,8 @@ class Expm1Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.exp(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.exp(self_).conjugate()
 
 class LogBackward0(SavesSelf):
     """log(Tensor self) -> Tensor"""
@@ -509,9 +507,8 @@ class LogBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / self_.conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad / self_.conjugate()
 
 class Log2Backward0(SavesSelf):
     """log2(Tensor self) -> Tensor"""
@@ -519,9 +516,8 @@ class Log2Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / self_.conjugate() * one_over_log_2,)
+    def pull(self, ops, grad, self_):
+        return grad / self_.conjugate() * one_over_log_2
 
 class Log10Backward0(SavesSelf):
     """log10(Tensor self) -> Tensor"""
@@ -529,9 +525,8 @@ class Log10Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / self_.conjugate() * one_over_log_10,)
+    def pull(self, ops, grad, self_):
+        return grad / self_.conjugate() * one_over_log_10
 
 class Log1PBackward0(SavesSelf):
     """log1p(Tensor self) -> Tensor"""
@@ -539,9 +534,8 @@ class Log1PBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ + 1).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad / (self_ + 1).conjugate()
 
 class LogaddexpBackward0(SavesPair):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
@@ -607,9 +601,8 @@ class ErfBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate()
 
 class ErfcBackward0(SavesSelf):
     """erfc(Tensor self) -> Tensor"""
@@ -617,9 +610,8 @@ class ErfcBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * -two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * -two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate()
 
 class SinBackward0(SavesSelf):
     """sin(Tensor self) -> Tensor"""
@@ -627,9 +619,8 @@ class SinBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.cos(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.cos(self_).conjugate()
 
 class CosBackward0(SavesSelf):
     """cos(Tensor self) -> Tensor"""
@@ -637,9 +628,8 @@ class CosBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * -ops.sin(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * -ops.sin(self_).conjugate()
 
 class TanBackward0(SavesResult):
     """tan(Tensor self) -> Tensor"""
@@ -657,9 +647,8 @@ class AsinBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.asin_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.asin_slope(self_).conjugate()
 
 class AcosBackward0(SavesSelf):
     """acos(Tensor self) -> Tensor"""
@@ -667,9 +656,8 @@ class AcosBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.asin_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return -grad * ops.asin_slope(self_).conjugate()
 
 class AtanBackward0(SavesSelf):
     """atan(Tensor self) -> Tensor"""
@@ -677,9 +665,8 @@ class AtanBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.atan_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.atan_slope(self_).conjugate()
 
 class Atan2Backward0(SavesPair):
     """atan2(Tensor self, Tensor other) -> Tensor"""
@@ -703,9 +690,8 @@ class SinhBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.cosh(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.cosh(self_).conjugate()
 
 class CoshBackward0(SavesSelf):
     """cosh(Tensor self) -> Tensor"""
@@ -713,9 +699,8 @@ class CoshBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.sinh(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.sinh(self_).conjugate()
 
 class TanhBackward0(SavesResult):
     """tanh(Tensor self) -> Tensor"""
@@ -733,9 +718,8 @@ class AsinhBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.asinh_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.asinh_slope(self_).conjugate()
 
 class AcoshBackward0(SavesSelf):
     """acosh(Tensor self) -> Tensor"""
@@ -743,9 +727,8 @@ class AcoshBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.acosh_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.acosh_slope(self_).conjugate()
 
 class AtanhBackward0(SavesSelf):
     """atanh(Tensor self) -> Tensor"""
@@ -753,9 +736,8 @@ class AtanhBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.atanh_slope(self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.atanh_slope(self_).conjugate()
 
 class HypotBackward0(Node):
     """hypot(Tensor self, Tensor other) -> Tensor"""
@@ -843,9 +825,8 @@ class AngleBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (angle_gradient(grad, self_, ops=ops),)
+    def pull(self, ops, grad, self_):
+        return angle_gradient(grad, self_, ops=ops)
 
 class ComplexBackward0(Node):
     """complex(Tensor real, Tensor imag) -> Tensor"""
@@ -896,9 +877,8 @@ class AbsBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.sgn(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.sgn(self_)
 
 class SignBackward0(Node):
     """sign(Tensor self) -> Tensor"""
@@ -1200,9 +1180,8 @@ class NanToNumBackward0(SavesSelf):
     pointwise = True
     masking = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (ops.where(ops.isfinite(self_), grad, 0),)
+    def pull(self, ops, grad, self_):
+        return ops.where(ops.isfinite(self_), grad, 0)
 
 class LogitBackward0(Node):
     """logit(Tensor self, float? eps=None) -> Tensor"""
@@ -1230,9 +1209,8 @@ class SincBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.sinc_derivative(self_, 1).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.sinc_derivative(self_, 1).conjugate()
 
 class LogisticBackward0(SavesSelf):
     """logistic(Tensor self) -> Tensor"""
@@ -1240,9 +1218,8 @@ class LogisticBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (ops.logistic(self_) * ops.logistic(-self_)).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * (ops.logistic(self_) * ops.logistic(-self_)).conjugate()
 
 class AsinSlopeBackward0(SavesSelfAndResult):
     """asin_slope(Tensor self) -> Tensor"""
@@ -1294,9 +1271,8 @@ class TimesComplementBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (1 - 2 * self_).conjugate(),)
+    def pull(self, ops, grad, self_):
+        return grad * (1 - 2 * self_).conjugate()
 
 class AtanSlopeBackward0(SavesSelfAndResult):
     """atan_slope(Tensor self) -> Tensor"""

@@ -20,9 +20,8 @@ class LgammaBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.digamma(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.digamma(self_)
 
 class DigammaBackward0(SavesSelf):
     """digamma(Tensor self) -> Tensor"""
@@ -30,9 +29,8 @@ class DigammaBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.polygamma(1, self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.polygamma(1, self_)
 
 class PolygammaBackward0(Node):
     """polygamma(int n, Tensor self) -> Tensor"""
@@ -357,9 +355,8 @@ class ErfinvBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.exp(ops.square(ops.erfinv(self_))) * half_sqrt_pi,)
+    def pull(self, ops, grad, self_):
+        return grad * ops.exp(ops.square(ops.erfinv(self_))) * half_sqrt_pi
 
 class SpecialErfcinvBackward0(SavesResult):
     """special_erfcinv(Tensor self) -> Tensor"""
@@ -377,9 +374,8 @@ class SpecialEntrBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * (ops.log(self_) + 1),)
+    def pull(self, ops, grad, self_):
+        return -grad * (ops.log(self_) + 1)
 
 class SpecialErfcxBackward0(SavesSelf):
     """special_erfcx(Tensor self) -> Tensor"""
@@ -387,9 +383,8 @@ class SpecialErfcxBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (-2 * ops.scaled_repeated_erfc(self_, 1)),)
+    def pull(self, ops, grad, self_):
+        return grad * (-2 * ops.scaled_repeated_erfc(self_, 1))
 
 class SpecialNdtrBackward0(SavesSelf):
     """special_ndtr(Tensor self) -> Tensor"""
@@ -397,9 +392,8 @@ class SpecialNdtrBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (one_over_sqrt_2pi * ops.exp(-0.5 * self_ * self_)),)
+    def pull(self, ops, grad, self_):
+        return grad * (one_over_sqrt_2pi * ops.exp(-0.5 * self_ * self_))
 
 class InverseMillsBackward0(SavesSelfAndResult):
     """inverse_mills(Tensor self) -> Tensor"""
@@ -418,9 +412,8 @@ class SpecialLogNdtrBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.inverse_mills(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.inverse_mills(self_)
 
 class SpecialNdtriBackward0(SavesResult):
     """special_ndtri(Tensor self) -> Tensor"""
@@ -474,9 +467,8 @@ class I0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.special_i1(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.special_i1(self_)
 
 class SpecialI0EBackward0(SavesSelf):
     """special_i0e(Tensor self) -> Tensor"""
@@ -484,9 +476,8 @@ class SpecialI0EBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.sign(self_) * ops.i0e_derivative(ops.abs(self_), 1),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.sign(self_) * ops.i0e_derivative(ops.abs(self_), 1)
 
 class SpecialI1Backward0(SavesSelf):
     """special_i1(Tensor self) -> Tensor"""
@@ -494,9 +485,8 @@ class SpecialI1Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.i1_derivative(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.i1_derivative(self_)
 
 class SpecialI1EBackward0(SavesSelf):
     """special_i1e(Tensor self) -> Tensor"""
@@ -504,9 +494,8 @@ class SpecialI1EBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.i1e_derivative(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.i1e_derivative(self_)
 
 class I1DerivativeBackward0(SavesSelf):
     """i1_derivative(Tensor self) -> Tensor"""
@@ -514,9 +503,8 @@ class I1DerivativeBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (0.75 * ops.special_i1(self_) + 0.25 * ops.special_iv(3, self_)),)
+    def pull(self, ops, grad, self_):
+        return grad * (0.75 * ops.special_i1(self_) + 0.25 * ops.special_iv(3, self_))
 
 class I1EDerivativeBackward0(SavesSelf):
     """i1e_derivative(Tensor self) -> Tensor"""
@@ -524,11 +512,8 @@ class I1EDerivativeBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (
-            grad * ops.sign(self_) * (ops.i0e_derivative(ops.abs(self_), 2) + ops.i0e_derivative(ops.abs(self_), 3)),
-        )
+    def pull(self, ops, grad, self_):
+        return grad * ops.sign(self_) * (ops.i0e_derivative(ops.abs(self_), 2) + ops.i0e_derivative(ops.abs(self_), 3))
 
 class I0EDerivativeBackward0(Node):
     """i0e_derivative(Tensor self, int order) -> Tensor"""
@@ -556,9 +541,8 @@ class SpecialModifiedBesselK0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.special_modified_bessel_k1(self_),)
+    def pull(self, ops, grad, self_):
+        return -grad * ops.special_modified_bessel_k1(self_)
 
 class SpecialModifiedBesselK1Backward0(SavesSelfAndResult):
     """special_modified_bessel_k1(Tensor self) -> Tensor"""
@@ -577,9 +561,8 @@ class SpecialScaledModifiedBesselK0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.k0e_derivative(self_, 1),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.k0e_derivative(self_, 1)
 
 class SpecialScaledModifiedBesselK1Backward0(SavesSelf):
     """special_scaled_modified_bessel_k1(Tensor self) -> Tensor"""
@@ -587,9 +570,8 @@ class SpecialScaledModifiedBesselK1Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (ops.k0e_derivative(self_, 1) - ops.k0e_derivative(self_, 2)),)
+    def pull(self, ops, grad, self_):
+        return grad * (ops.k0e_derivative(self_, 1) - ops.k0e_derivative(self_, 2))
 
 class K0EDerivativeBackward0(Node):
     """k0e_derivative(Tensor self, int order) -> Tensor"""
@@ -617,9 +599,8 @@ class SpecialBesselJ0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.special_bessel_j1(self_),)
+    def pull(self, ops, grad, self_):
+        return -grad * ops.special_bessel_j1(self_)
 
 class SpecialBesselJ1Backward0(SavesSelf):
     """special_bessel_j1(Tensor self) -> Tensor"""
@@ -627,9 +608,8 @@ class SpecialBesselJ1Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (0.5 * (ops.special_bessel_j0(self_) - ops.special_jv(2, self_))),)
+    def pull(self, ops, grad, self_):
+        return grad * (0.5 * (ops.special_bessel_j0(self_) - ops.special_jv(2, self_)))
 
 class SpecialBesselY0Backward0(SavesSelf):
     """special_bessel_y0(Tensor self) -> Tensor"""
@@ -637,9 +617,8 @@ class SpecialBesselY0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.special_bessel_y1(self_),)
+    def pull(self, ops, grad, self_):
+        return -grad * ops.special_bessel_y1(self_)
 
 class SpecialBesselY1Backward0(SavesSelf):
     """special_bessel_y1(Tensor self) -> Tensor"""
@@ -647,9 +626,8 @@ class SpecialBesselY1Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.where(self_ == 0, inf, 0.5 * (ops.special_bessel_y0(self_) - ops.special_yv(2, self_))),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.where(self_ == 0, inf, 0.5 * (ops.special_bessel_y0(self_) - ops.special_yv(2, self_)))
 
 class SpecialJvBackward0(Node):
     """special_jv(Tensor v, Tensor z) -> Tensor"""
@@ -765,9 +743,8 @@ class SpecialSphericalBesselJ0Backward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.spherical_jn(self_, 1),)
+    def pull(self, ops, grad, self_):
+        return -grad * ops.spherical_jn(self_, 1)
 
 class SphericalJnBackward0(Node):
     """spherical_jn(Tensor self, int order) -> Tensor"""
@@ -804,9 +781,8 @@ class SpecialAiryAiBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.airy_ai_prime(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * ops.airy_ai_prime(self_)
 
 class AiryAiPrimeBackward0(SavesSelf):
     """airy_ai_prime(Tensor self) -> Tensor"""
@@ -814,9 +790,8 @@ class AiryAiPrimeBackward0(SavesSelf):
     __slots__ = ()
     pointwise = True
 
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * zero_at_infinity(self_, ops=ops) * ops.special_airy_ai(self_),)
+    def pull(self, ops, grad, self_):
+        return grad * zero_at_infinity(self_, ops=ops) * ops.special_airy_ai(self_)
 
 class SpecialChebyshevPolynomialTBackward0(Node):
     """special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"""

@@ -1,8 +1,13 @@
-"""Cached vectors: ones (a product with ones is the fastest sum of a small matrix), and the offsets of its rows."""
+"""Cached vectors: ones (a product with ones is the fastest sum of a small matrix), and the offsets of its rows.
+
+And the grid of small arrays, for an index along one dimension.
+"""
 
 import functools
 
 import numpy as np
+
+from pullback.arrays.numpy.declarations import loops
 
 MOST = 4096  # elements of a vector that is kept
 
@@ -21,3 +26,17 @@ def steps_of(count, step):
     steps = np.arange(count) * step
     steps.flags.writeable = False
     return steps
+
+
+def open_grid(shape):
+    """numpy.ogrid of all positions in an array of this shape, read-only where it is a kept one."""
+    return _kept_grid(shape) if max(shape) <= MOST else np.ogrid[tuple(map(slice, shape))]
+
+
+@functools.lru_cache(maxsize=256)
+@loops("arguments")
+def _kept_grid(shape):
+    grid = np.ogrid[tuple(map(slice, shape))]
+    for steps in grid:
+        steps.flags.writeable = False
+    return grid

@@ -4,6 +4,7 @@ import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim
 from pullback.arrays.numpy.fast.flat_indices import places_along, summed_rows
+from pullback.arrays.numpy.fast.kept_vectors import open_grid
 from pullback.arrays.numpy.indexing.masks import one_value
 from pullback.arrays.numpy.indexing.subscripts import add_at, check_fits, check_integers, reduce_at, write_at
 from pullback.core.dims import wrap_dim
@@ -26,8 +27,10 @@ def along_dim(self, dim, index, name):
         raise RuntimeError(
             f"{name}: index of shape {index.shape} must not exceed the input's {self.shape} except along dim {dim}"
         )
-    grid = np.ogrid[tuple(slice(n) for n in shape)] if len(shape) > 1 else (None,)
-    return tuple(index.reshape(shape) if d == dim else grid[d] for d in range(len(shape)))
+    if len(shape) == 1:
+        return (index.reshape(shape),)
+    grid = open_grid(shape)
+    return (*grid[:dim], index, *grid[dim + 1 :])
 
 
 def gather(self, dim, index, sparse_grad=False):
@@ -38,8 +41,10 @@ def gather(self, dim, index, sparse_grad=False):
     where = along_dim(self, dim, index, "gather")
     if where is None:
         return np.empty(index.shape, self.dtype)
-    if self.ndim > 1 and (places := places_along(self, wrap_dim(dim, self.ndim, "gather"), index)) is not None:
-        return self.reshape(-1).take(places, mode="wrap")  # all are in range, and this does not look again
+    if self.ndim > 1:
+        if (places := places_along(self, wrap_dim(dim, self.ndim, "gather"), index)) is not None:
+            return self.reshape(-1).take(places, mode="wrap")  # all are in range, and this does not look again
+        return self[where]
     return (self if self.ndim else self.reshape(1))[where].reshape(index.shape)
 
 

@@ -5,6 +5,7 @@ Indices follow NumPy: negative ones count from the end everywhere.
 """
 
 import numpy as np
+from numpy import ndarray
 
 from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.fast.flat_indices import add_rows, places_of
@@ -21,7 +22,7 @@ ALL = slice(None)
 def slice_view(self, index):
     """self[index] for a basic index (integers, slices, Ellipsis, None): always a view."""
     out = self[index]
-    if type(out) is not np.ndarray:  # a full set of integers gives a copy of the number; the ellipsis keeps a view
+    if type(out) is not ndarray:  # a full set of integers gives a copy of the number; the ellipsis keeps a view
         out = self[(*index, ...)] if isinstance(index, tuple) else self[index, ...]
     return out
 

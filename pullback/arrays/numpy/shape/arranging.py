@@ -50,6 +50,9 @@ def squeeze(self, dim=None):
     if self.ndim == 0:
         wrap_dims(dim, 0, "squeeze")
         return same_memory_view(self)
+    if type(dim) is int:
+        dim = wrap_dim(dim, self.ndim, "squeeze")
+        return self.squeeze(dim if self.shape[dim] == 1 else ())
     gone = [d for d in wrap_dims(dim, self.ndim, "squeeze") if self.shape[d] == 1]
     return self.squeeze(tuple(gone))
 

@@ -3,15 +3,16 @@
 The plan depends on the equation and the shapes alone and is kept, so that a second call runs only its operators.
 """
 
-import string
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from pullback.ops.shapes import greedy_contractions
 
+_SMALL = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = _SMALL + _SMALL.upper()
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+
+class Plan(NamedTuple):
     """What einsum does: prepare each operand, contract pairs (i, j, equation), put the result in order."""
 
     prepare: tuple  # for each operand: (pairs of dimensions to take diagonals over, dimensions to sum)
@@ -50,7 +51,7 @@ def from_sublists(first, rest):
     items = [first, *rest]
     operands, sublists = items[: len(items) // 2 * 2 : 2], items[1::2]
     out = items[-1] if len(items) % 2 else None
-    letters = string.ascii_uppercase + string.ascii_lowercase
+    letters = _SMALL.upper() + _SMALL
     for labels in sublists if out is None else [*sublists, out]:
         if not isinstance(labels, (list, tuple)) or not all(
             item is ... or (isinstance(item, int) and 0 <= item < len(letters)) for item in labels
@@ -100,14 +101,12 @@ def parse(equation, shapes):
     terms = inputs.split(",")
     if len(terms) != len(shapes):
         raise RuntimeError(f"einsum: {equation!r} names {len(terms)} operands, but {len(shapes)} were given")
-    spare = [c for c in string.ascii_letters if c not in equation]
+    spare = [c for c in LETTERS if c not in equation]
     extra = max(
         (len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes, strict=True) if "..." in t), default=0
     )
     if extra > len(spare):
-        raise RuntimeError(
-            f"einsum: {equation!r} and its operands have more than {len(string.ascii_letters)} dimensions"
-        )
+        raise RuntimeError(f"einsum: {equation!r} and its operands have more than {len(LETTERS)} dimensions")
     dots = "".join(spare[: max(extra, 0)])  # the dimensions that '...' stands for, aligned at the right
     labels = []
     for k, (term, shape) in enumerate(zip(terms, shapes, strict=True)):

@@ -1,8 +1,7 @@
 """Composite operators of products of vectors, matrices and tensors."""
 
-import string
-
 from pullback.ops.composite.checks import require_arrays
+from pullback.ops.composite.linalg.einsum import LETTERS
 
 
 def inner(self, other, *, ops):
@@ -29,12 +28,10 @@ def tensordot(a, b, dims=2, *, ops):
             f"tensordot: dims must pair up, got {ours} for the first and {theirs} for the second operand"
         )
     ours, theirs = checked(ours, a.ndim), checked(theirs, b.ndim)
-    if a.ndim + b.ndim > len(string.ascii_letters):
-        raise RuntimeError(
-            f"tensordot: at most {len(string.ascii_letters)} dimensions in all, got {a.ndim} and {b.ndim}"
-        )
-    left = string.ascii_letters[: a.ndim]
-    right = list(string.ascii_letters[a.ndim : a.ndim + b.ndim])
+    if a.ndim + b.ndim > len(LETTERS):
+        raise RuntimeError(f"tensordot: at most {len(LETTERS)} dimensions in all, got {a.ndim} and {b.ndim}")
+    left = LETTERS[: a.ndim]
+    right = list(LETTERS[a.ndim : a.ndim + b.ndim])
     for i, j in zip(ours, theirs, strict=True):
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
             raise RuntimeError(

@@ -41,7 +41,6 @@ def _spanning(edges, column, ops):
     """The same numbers, which move with the extremes of the column.
 
     The outermost edges are those extremes, so their difference is 0 and moves; half of 1 apart where both are equal.
-    Constants of every level stand against the extremes this way: detach() would give that of the innermost alone.
     """
     part = ops.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
     low, high = ops.amin(column, ()), ops.amax(column, ())

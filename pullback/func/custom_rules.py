@@ -1,0 +1,153 @@
+"""custom_vjp and custom_jvp: functions of ndarrays whose derivative the user gives.
+
+The user's functions get plain ndarrays wherever that loses no derivative. Where their own derivative is wanted
+(`create_graph`, a transform inside another) they run on Arrays, and what cannot be followed there is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core import modes
+from pullback.core.errors import type_name
+from pullback.core.pytree import flatten
+from pullback.core.tensor import Tensor
+from pullback.func.rule_calls import Rule
+from pullback.func.rule_nodes import Recorded, record
+
+
+def custom_vjp(
+    function: Callable[..., Any] | None = None,
+    vjp: Callable[..., Any] | None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+) -> Any:
+    """A function of ndarrays, compiled code perhaps, that is differentiated by a rule of yours: its vjp.
+
+    Parameters
+    ----------
+    function : callable
+        Takes ndarrays, floats, trees (lists, tuples, dicts, registered classes) of these and anything else, and returns
+        an array, a float or a tree. Without it, a decorator.
+    vjp : callable, optional
+        `vjp(cotangent, result, *args, **keywords)`: what the function returned, and its arguments as they were
+        given. Gives the gradient of each argument by position: J^H cotangent in the argument's shape and structure,
+        None where there is none. For one argument its gradient alone will do. Or name it later: `@f.defvjp`.
+    jvp : callable, optional
+        `jvp(tangents, result, *args, **keywords)` for forward mode: `tangents` is a tuple with one for each argument;
+        gives that of the result, J tangents. Or name it later: `@f.defjvp`.
+
+    Returns
+    -------
+    CustomFunction
+        Of the same arguments. Called without Tensors it is the function itself: ndarrays in, ndarrays out.
+
+    Raises
+    ------
+    RuntimeError
+        On a call: neither vjp nor jvp is given; the function uses a differentiated variable that is no argument, or an
+        argument by keyword only is one. In backward: the gradients do not fit, or the vjp is to be differentiated and
+        leaves for compiled code.
+    TypeError
+        A gradient is no array, or the arguments do not fit.
+
+    Notes
+    -----
+    The function and its rules get plain, read-only ndarrays (NumPy scalars for zero dimensions). Where rules are
+    differentiated themselves they get arrays that record, so a rule written with NumPy's functions has derivatives of
+    every order, and one that calls compiled code is refused then by name. Of vjp and jvp one is made of the other if it
+    is not given: they are transposes; that too takes one that is written with NumPy's functions, as far as the
+    cotangent (tangent) goes.
+
+    `f.defvjp(forward, backward)` is JAX's form: `forward(*args)` gives (result, residuals), `backward(residuals,
+    cotangent)` the gradients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.linalg
+    >>> @pb.custom_vjp
+    ... def solve(A, b):
+    ...     return scipy.linalg.solve(A, b)
+    >>> @solve.defvjp
+    ... def solve_vjp(cotangent, x, A, b):
+    ...     y = solve(A.T, cotangent)
+    ...     return -np.outer(y, x), y
+    >>> A, b = np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([1.0, 2.0])
+    >>> solve(A, b)
+    array([0.25, 0.5 ])
+    >>> pb.func.grad(lambda b: solve(A, b).sum())(b)
+    array([0.5  , 0.125])
+    """
+    return _made(function, vjp, jvp)
+
+
+def custom_jvp(
+    function: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    *,
+    vjp: Callable[..., Any] | None = None,
+) -> Any:
+    """A function of ndarrays that is differentiated by a rule of yours, its jvp; see `custom_vjp`.
+
+    Backward transposes the jvp, which must be written with NumPy's functions as far as the tangents go.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import erfcx
+    >>> @pb.custom_jvp
+    ... def scaled(x):
+    ...     return erfcx(x)
+    >>> @scaled.defjvp
+    ... def scaled_jvp(tangents, y, x):
+    ...     return tangents[0] * (2 * x * y - 2 / np.sqrt(np.pi))
+    >>> round(pb.func.grad(scaled)(1.0).item(), 6)
+    -0.273212
+    """
+    return _made(function, vjp, jvp)
+
+
+def _made(function: Any, vjp: Any, jvp: Any) -> Any:
+    if function is None:
+        return functools.partial(_made, vjp=vjp, jvp=jvp)
+    return CustomFunction(function, vjp, jvp)
+
+
+class CustomFunction:
+    """A function with a derivative of its own; `custom_vjp` and `custom_jvp` make it."""
+
+    def __init__(self, function: Callable[..., Any], vjp: Any = None, jvp: Any = None) -> None:
+        for role, given in (("the function", function), ("vjp", vjp), ("jvp", jvp)):
+            if not callable(given) and (given is not None or role == "the function"):
+                raise TypeError(f"custom_vjp, custom_jvp: {role} must be callable, got {type_name(given)}.")
+        functools.update_wrapper(self, function)
+        self._rule = Rule(function, vjp, jvp)
+        self._node = type(self._rule.name, (Recorded,), {"__module__": getattr(function, "__module__", __name__)})
+
+    def __repr__(self) -> str:
+        return f"<{self._rule.name} with custom rules>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined,no-any-return]  # of the function, in whose place it stands
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def defvjp(self, vjp: Callable[..., Any], backward: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """Name the vjp: see `custom_vjp`; or two functions, `forward` and `backward`. A decorator, too."""
+        self._rule.forward, named = (None, vjp) if backward is None else (vjp, backward)
+        self._rule.vjp = named
+        return named
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """Name the jvp: see `custom_vjp`. A decorator, too."""
+        self._rule.jvp = jvp
+        return jvp
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Tensor) for x in flatten((args, kwargs))[0]):
+            return record(self._node, self._rule, args, kwargs, modes.current())
+        return self._rule.function(*args, **kwargs)

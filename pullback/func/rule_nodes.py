@@ -1,0 +1,239 @@
+"""Nodes of functions with custom rules: they run the user's vjp and jvp, and make the one of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.engine import execute
+from pullback.autograd.function import Function
+from pullback.core import modes
+from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array
+from pullback.core.array_type import array_type
+from pullback.core.errors import GradientError, with_article
+from pullback.core.pytree import flatten, unflatten
+from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.func.rule_calls import Call, Rule, explaining_writes, handed_out, levels_of, shape_of, stripped
+from pullback.graph.node import edge_to
+from pullback.graph.saved import Form, save_other
+
+_Map = Callable[[list[Any]], Sequence[Any]]
+
+
+def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], state: modes.Modes) -> Any:
+    """A call with Tensors among the arguments: what the function returns, recorded. `state`: the modes of the call."""
+    call = Call(rule, args, kwargs, state)
+    leaves, call.leaves = call.leaves, []  # which are kept as they are saved, no longer
+    results = node.apply(call, *leaves)
+    if call.arrays:
+        pairs = zip(results, call.single, strict=True)
+        results = [show_as_array(y, one) if isinstance(y, Tensor) else y for y, one in pairs]
+    return unflatten(call.result, list(results))
+
+
+class _Kept(int):
+    """Stands for an array among the leaves of a call: its number among the saved tensors."""
+
+    __slots__ = ()
+
+
+class Recorded(Function):
+    """A call of a custom function with Tensors, in leaves; a subclass for each function gives the node its name."""
+
+    @classmethod
+    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+        return ("jvp", ctx.call.rule.jvp) if ctx.call.rule.vjp is None else ("vjp", ctx.call.rule.vjp)
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, *leaves: Any) -> tuple[Any, ...]:
+        ctx.call, rule = call, call.rule
+        inside = [stripped(x) for x in leaves]
+        ctx.has_residuals = rule.forward is not None
+        if any(isinstance(x, Tensor) for x in inside):  # differentiated further out: recorded there, by this same rule
+            found = record(ctx._function, rule, unflatten(call.args, inside), call.kwargs, call.state)
+            outputs, call.result = flatten(found)
+            outputs = [wrap(y, ctx._level) if isinstance(y, Tensor) and y._level < ctx._level else y for y in outputs]
+            ctx.has_residuals = False
+        else:
+            before = modes.set_modes(call.state)  # so that what the function should not use is seen: see _own
+            try:
+                with explaining_writes(rule.name):
+                    found = (rule.forward or rule.function)(*call.arguments(inside), **call.kwargs)
+                found, residuals = (found, None) if rule.forward is None else _pair(rule.name, found)
+                outputs, call.result = flatten(found)
+                outputs = [_own(rule.name, y) for y in outputs]
+                kept, ctx.residuals_structure = flatten(residuals)
+                kept = [_own(rule.name, x) for x in kept]
+            finally:
+                modes.restore(before)
+        call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
+        saved: list[Any] = []
+
+        def keep(x: Any) -> Any:
+            if not isinstance(x, (Tensor, ndarray, np.inexact)) or x.dtype.kind not in "biufc":
+                return x
+            saved.append(x)
+            return _Kept(len(saved) - 1)
+
+        ctx.leaves = [keep(x) if isinstance(x, Tensor) else save_other(x)[0] for x in leaves]
+        ctx.forms = [Form(x) if isinstance(x, Tensor) else x for x in leaves]
+        ctx.outputs_kept = [keep(y) for y in outputs]
+        ctx.residuals = [keep(x) for x in kept] if ctx.has_residuals else []
+        ctx.save_for_backward(*saved)
+        ctx.save_for_forward(*saved)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        call = ctx.call
+        differentiable = [d is not None and d.kind in "fc" for _, d in ctx._output_metadata]
+        cotangents = [stripped(g) if is_one else None for g, is_one in zip(grads, differentiable, strict=True)]
+        if call.rule.vjp is not None:
+            found = _pulled(ctx, cotangents, "the gradient is itself being differentiated")
+        else:
+            args, outputs = _values(ctx, ctx.leaves), _values(ctx, ctx.outputs_kept)
+            wanted = [i for i, needs in enumerate(ctx.needs_input_grad[1:]) if needs]
+
+            def push(directions: list[Any]) -> list[Any]:
+                given = [_zeros(x) for x in args]
+                for i, direction in zip(wanted, directions, strict=True):
+                    given[i] = direction
+                why = "there is no vjp, so it is made of the jvp"
+                return _pushed(ctx, given, args, outputs, why)
+
+            found = [None] * len(args)
+            for i, g in zip(wanted, _transposed(push, [args[i] for i in wanted], cotangents), strict=True):
+                found[i] = g
+        found = [g if needs else None for g, needs in zip(found, ctx.needs_input_grad[1:], strict=True)]
+        return (None, *(None if g is None else _at_level(g, ctx) for g in found))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Any, ...]:
+        args, outputs = _values(ctx, ctx.leaves), _values(ctx, ctx.outputs_kept)
+        directions = [_zeros(x) if t is None else stripped(t) for x, t in zip(args, tangents, strict=True)]
+        if ctx.call.rule.jvp is not None:
+            found = _pushed(ctx, directions, args, outputs, "the tangent is itself being differentiated")
+        else:
+            why = f"there is no jvp (@{ctx.call.rule.name}.defjvp), so it is made of the vjp"
+            moving = [i for i, t in enumerate(tangents) if t is not None]
+
+            def pull(cotangents: list[Any]) -> list[Any]:
+                given = iter(cotangents)
+                found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why)
+                return [_summed(found[i], args[i]) for i in moving]
+
+            points = [y for y in outputs if _is_differentiable(y)]
+            moved = iter(_transposed(pull, points, [directions[i] for i in moving]))
+            found = [next(moved) if _is_differentiable(y) else None for y in outputs]
+        return tuple(None if t is None else _at_level(t, ctx) for t in found)
+
+
+def _pulled(ctx: Any, cotangents: list[Any], why: str) -> list[Any]:
+    """The gradients by leaves, from the user's vjp."""
+    call, rule = ctx.call, ctx.call.rule
+    cotangent = unflatten(call.result, [handed_out(c) for c in cotangents])
+    if rule.forward is None:
+        args = _values(ctx, ctx.leaves)
+        result = unflatten(call.result, [handed_out(y) for y in _values(ctx, ctx.outputs_kept)])
+        given = (cotangent, result, *call.arguments(args))
+        return call.gradients(call.run("vjp", rule.vjp, given, call.kwargs, why), args)  # type: ignore[no-any-return]
+    # The arguments are looked at only where the residuals depend on them: they may have been written into since.
+    plain = ctx.has_residuals and not modes.current().records(ctx._level)
+    args = ctx.forms if plain else _values(ctx, ctx.leaves)
+    if plain or (ctx.has_residuals and not any(isinstance(x, Tensor) for x in args)):
+        residuals = unflatten(ctx.residuals_structure, [handed_out(x) for x in _values(ctx, ctx.residuals)])
+    else:
+        found = call.run("forward", rule.forward, call.arguments(args), call.kwargs, why)
+        _, residuals = _pair(rule.name, found)
+    return call.gradients(call.run("backward", rule.vjp, (residuals, cotangent), {}, why), args)  # type: ignore[no-any-return]
+
+
+def _pushed(ctx: Any, directions: list[Any], args: list[Any], outputs: list[Any], why: str) -> list[Any]:
+    """The tangents by leaves of the result, from the user's jvp."""
+    call = ctx.call
+    result = unflatten(call.result, [handed_out(y) for y in outputs])
+    given = (call.arguments(directions), result, *call.arguments(args))
+    return call.tangents(call.run("jvp", call.rule.jvp, given, call.kwargs, why), outputs)  # type: ignore[no-any-return]
+
+
+def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The transpose of a linear map, which takes arrays like `points`, applied to cotangents of its results."""
+    state = before = modes.current()
+    depth = max((x._level for p in (*points, *cotangents) if isinstance(p, Tensor) for x in levels_of(p)), default=0)
+    while state.level <= depth or state is before:
+        state = state.deeper()
+    level = state.level
+    try:
+        modes.restore(state.differentiating())
+        variables = []
+        for p in points:
+            variables.append(variable := wrap(_zeros(p), level))
+            variable._requires_grad, variable._extra = True, Extra()
+        roots: list[Any] = []
+        for y, cotangent in zip(linear(variables), cotangents, strict=True):
+            if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
+                inside: Any = y._array
+                if not isinstance(cotangent, Tensor):  # which flows beside what is inside
+                    plain = np.asarray(cotangent)
+                    cotangent = wrap(plain) if isinstance(inside, Tensor) else plain
+                roots.append((edge_to(y), array_type(inside).root_gradient(y, cotangent)))
+        if roots:
+            execute(roots, level=level)
+        grads = [variable._extra.grad for variable in variables]  # type: ignore[union-attr]
+        return [None if g is None else g._array for g in grads]
+    finally:
+        modes.restore(before)
+
+
+# -- leaves -----------------------------------------------------------------------------------------------------------
+def _own(name: str, x: Any) -> Any:
+    """A leaf of what the user's function returned, as a plain value."""
+    x = stripped(x)
+    if isinstance(x, Tensor):
+        raise GradientError(
+            f"{name}: its result depends on a Tensor that is being differentiated and that is no argument (of shape "
+            f"{x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
+        )
+    return np.asarray(x)[()] if type(x) in (float, complex) else x
+
+
+def _values(ctx: Any, kept: list[Any]) -> list[Any]:
+    """The leaves of a call again."""
+    return [stripped(_saved(ctx, x)) if type(x) is _Kept else x for x in kept]
+
+
+def _saved(ctx: Any, nr: int) -> Tensor:
+    return ctx._for_forward[nr] if ctx._in_jvp else ctx._unpack(*ctx._saved[nr])  # type: ignore[no-any-return]
+
+
+def _zeros(x: Any) -> Any:
+    """Zeros of the shape and dtype of a leaf; None where it can have no derivative."""
+    if type(x) in (float, complex):
+        return type(x)(0)
+    return np.zeros(x.shape, x.dtype) if _is_differentiable(x) else None
+
+
+def _is_differentiable(x: Any) -> bool:
+    return isinstance(x, (Tensor, ndarray, np.generic)) and x.dtype.kind in "fc"
+
+
+def _at_level(x: Any, ctx: Any) -> Any:
+    """A gradient or tangent as a Tensor of the node's level, with the face of the arguments."""
+    faced = as_array if ctx.call.arrays else as_tensor
+    x = faced(x) if isinstance(x, Tensor) else np.asarray(x)
+    return x if isinstance(x, Tensor) and x._level == ctx._level else faced(wrap(x, ctx._level))
+
+
+def _summed(gradient: Any, x: Any) -> Any:
+    """A gradient in the shape of its argument."""
+    if not isinstance(gradient, Tensor) or gradient.shape == shape_of(x):
+        return gradient
+    return gradient.sum_to_size(shape_of(x))
+
+
+def _pair(name: str, found: Any) -> Any:
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise GradientError(f"{name}: its forward must return a pair (result, residuals), got {with_article(found)}.")
+    return found

@@ -1,0 +1,155 @@
+"""The attributes of Arrays, as those of ndarrays: views that record, and what is known of the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pullback.core.array_face import Scalar, as_array
+from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.errors import UnsupportedError, with_article
+from pullback.core.tensor import Tensor, strided
+from pullback.graph.inplace_views import become_view
+from pullback.interop.array.flat import Flat
+from pullback.interop.array.functions import of_a_number, reverse
+from pullback.interop.conversion import plain_array
+
+
+def _size(self: Any) -> int:
+    return int(self._array.size)
+
+
+def _base(self: Any) -> Any:
+    extra = self._extra
+    return None if extra is None or extra.base is None else as_array(extra.base)
+
+
+def _flags(self: Any) -> Any:
+    return strided(self, "flags").flags
+
+
+def _strides(self: Any) -> Any:
+    return strided(self, "strides").strides
+
+
+def _real(self: Any) -> Any:
+    return TENSOR.real(self) if self._array.dtype.kind == "c" else self
+
+
+def _imag(self: Any) -> Any:
+    if self._array.dtype.kind == "c":
+        return TENSOR.imag(self)
+    zeros = np.zeros(self.shape, self.dtype)
+    zeros.flags.writeable = False
+    return zeros
+
+
+def _number_imag(self: Any) -> Any:
+    return TENSOR.imag(self) if self._array.dtype.kind == "c" else self._array.dtype.type(0)
+
+
+def _write_real(self: Any, value: Any) -> None:
+    _real(self)[...] = value
+
+
+def _write_imag(self: Any, value: Any) -> None:
+    if self._array.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    _imag(self)[...] = value
+
+
+def _matrix_transpose(self: Any) -> Any:
+    if self.ndim < 2:
+        raise ValueError(f"matrix transpose with ndim < 2 is undefined: the shape is {self.shape}.")
+    return TENSOR.transpose(self, -2, -1)
+
+
+def _flat(self: Any) -> Any:
+    return Flat(self)
+
+
+def _write_flat(self: Any, values: Any) -> None:
+    Flat(self)[...] = values
+
+
+def _shape(self: Any) -> Any:
+    return self._array.shape
+
+
+def reshape_in_place(self: Any, shape: Any) -> None:
+    """x.shape = shape: the Array itself becomes a view of its memory in that shape."""
+    memory = memory_of(self)
+    if memory is not None:
+        seen = memory.view()
+        seen.shape = shape  # NumPy's errors
+        shape = seen.shape
+    become_view(self, "shape", TENSOR.reshape, shape)
+
+
+def _data(self: Any) -> Any:
+    return plain_array(self).data  # which refuses where a gradient would be lost, and cannot be written into
+
+
+def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(f"{name}: {with_article(self)} cannot do this, because {instead}")
+
+    return refuse
+
+
+def _no_memory(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any) -> NoReturn:
+        raise AttributeError(
+            f"{name}: the memory of an Array is handed to nobody, who could write there unnoticed; "
+            "x.detach().numpy() is the plain array, outside the graph.",
+            name=name,
+        )
+
+    return refuse
+
+
+_BYTES = "its bytes have no derivative; x.detach().numpy() is the plain array, outside the graph."
+_ASTYPE = "the graph knows the old one; write x = x.astype(dtype)."
+_POINTER = (
+    "what C code writes there nobody would notice; x.detach().numpy().ctypes is that of the plain array, outside the "
+    "graph."
+)
+
+
+def _property(name: str, get: Any, write: Any = None) -> property:
+    return property(get, write, doc=f"As `numpy.ndarray.{name}`.")
+
+
+def attributes(kind: type) -> dict[str, Any]:
+    """The attributes and the methods that are refused, for Array or for Scalar."""
+    found = {
+        "T": _property("T", reverse),
+        "mT": _property("mT", _matrix_transpose),
+        "real": _property("real", _real, _write_real),
+        "imag": _property("imag", _imag, _write_imag),
+        "flat": _property("flat", _flat, _write_flat),
+        "shape": _property("shape", _shape, reshape_in_place),
+        "size": _property("size", _size),
+        "base": _property("base", _base),
+        "flags": _property("flags", _flags),
+        "strides": _property("strides", _strides, _refused("strides", "use numpy.lib.stride_tricks, or slices.")),
+        "dtype": _property("dtype", Tensor.dtype.fget, _refused("dtype", _ASTYPE)),  # type: ignore[attr-defined]
+        "data": _property("data", _data),
+        "ctypes": _property("ctypes", _refused("ctypes", _POINTER)),
+        "__array_interface__": _property("__array_interface__", _no_memory("__array_interface__")),
+        "__array_struct__": _property("__array_struct__", _no_memory("__array_struct__")),
+        "byteswap": _refused("byteswap", _BYTES),
+        "getfield": _refused("getfield", _BYTES),
+        "setfield": _refused("setfield", _BYTES),
+    }
+    if kind is Scalar:
+        for name, get in ("T", reverse), ("real", _real), ("imag", _number_imag):
+            found[name] = _property(name, of_a_number(get))
+        plain = np.float64(0)
+        found["flags"] = _property("flags", lambda self: plain.flags)
+        found["base"] = _property("base", lambda self: None)
+        found["strides"] = _property("strides", lambda self: ())
+        found["shape"] = _property("shape", _shape)
+    return found

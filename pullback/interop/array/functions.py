@@ -1,0 +1,260 @@
+"""Methods of Arrays that are NumPy's functions of the same names: `x.std(ddof=1)` is `np.std(x, ddof=1)`.
+
+The tables say which. What is written by hand, here and in the modules beside this one, differs from the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
+from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.functions import array_function
+from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
+from pullback.interop.operands import needs_grad
+from pullback.interop.results import number, plain_or_none
+from pullback.interop.suggest import would_detach
+from pullback.ops.array_calls import FACTORIES, made_by
+from pullback.ops.tables import OPERATORS
+
+_RECORDED = (
+    "choose", "clip", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round",
+    "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
+)  # fmt: skip
+# Of indices and truth values, which have no gradient by nature.
+_CONSTANT = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "nonzero", "searchsorted")
+# What runs a method called with an axis at most, the commonest calls.
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod": "prod"}
+_INTS = frozenset([int])
+_ARRAYS = ARRAYS | {ndarray}
+_NO_OBJECTS = "Make a list of its elements instead: x.tolist()."
+
+
+def _recorded(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def of_numbers(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, name)(*args, **kwargs)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._array.ndim:
+            return array_function(self, function, (), (self, *args), kwargs)
+        # Along which axes this goes, and what shape it gives, NumPy says; it is computed in one dimension.
+        expected = on_numbers(of_numbers, (self, *args), kwargs)
+        result = array_function(self, function, (), (np.reshape(self, 1), *args), kwargs)
+        shape = result.shape if expected is None else np.shape(expected)
+        result = np.reshape(result, shape)
+        return result if shape or type(expected) is np.ndarray else number(result)
+
+    return method
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    """What is recorded without the arguments that few give by the operator itself."""
+    general, operator_ = _recorded(name), getattr(TENSOR, _REDUCTIONS[name])
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raw = self._array
+        if raw.size and raw.dtype.kind in "fc":
+            if not args and not kwargs:
+                return operator_(self)
+            if len(args) + len(kwargs) == 1 and raw.ndim:
+                axis = args[0] if args else kwargs.get("axis")
+                if type(axis) is int and -raw.ndim <= axis < raw.ndim:
+                    return operator_(self, axis)
+        return general(self, *args, **kwargs)
+
+    return method
+
+
+def _constant(name: str) -> Callable[..., Any]:
+    general = _recorded(name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        numbers = plain_or_none(self)
+        if numbers is None or any(isinstance(x, Tensor) for x in (*args, *kwargs.values())):
+            return general(self, *args, **kwargs)
+        if WATCHED:
+            note_operator(name, self)
+        return getattr(numbers, name)(*args, **kwargs)
+
+    return method
+
+
+def _call(name: str, kind: type) -> Callable[..., Any]:
+    op = OPERATORS[name][0].operator
+    assert op is not None
+    return made_by(FACTORIES[kind], op)
+
+
+_reshape, reverse, _clone = _call("reshape", Array), _call("numpy_T", Array), _call("clone", Array)
+
+
+def dot(self: Any, b: Any, out: Any = None) -> Any:
+    """The product of matrices, the inner product of vectors."""
+    if out is None and type(b) in _ARRAYS and 0 < self._array.ndim < 3 and 0 < b.ndim < 3:
+        try:
+            return self @ b  # which means the same up to two dimensions
+        except Exception:
+            raise_as_numpy(np.dot, (self, b))
+            raise
+    return array_function(self, np.dot, (), (self, b, out), {})
+
+
+def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The elements, or the slices along `axis`, where `condition` holds."""
+    return array_function(self, np.compress, (), (condition, self, axis, out), {})
+
+
+def reshape(self: Any, *shape: Any, **options: Any) -> Any:
+    """The elements in another shape: a view where the order of memory allows it."""
+    if len(shape) == 1 and type(shape[0]) is not int:
+        shape = shape[0]
+    if not options and type(shape) is tuple and _INTS.issuperset(map(type, shape)):
+        return _reshape(self, shape)
+    if options.get("order") == "A":
+        options["order"] = "C" if _axes(self, "A") is None else "F"
+    return array_function(self, np.reshape, (), (self, shape), options)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """A view with the dimensions in reverse order, or in the order of `axes`."""
+    if not axes or axes == (None,):
+        return reverse(self)
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return array_function(self, np.transpose, (), (self, order), {})
+
+
+def copy(self: Any, order: Any = "C") -> Any:
+    """A copy, recorded."""
+    if order == "C":
+        return _clone(self, "contiguous_format")
+    if order == "K":
+        return _clone(self, None)
+    axes = _axes(self, order)
+    if axes is None:
+        return _clone(self, "contiguous_format")
+    made = TENSOR.clone(TENSOR.permute(self, axes), memory_format="contiguous_format")
+    return TENSOR.permute(made, tuple(np.argsort(axes).tolist()))
+
+
+_copy = copy  # where an argument has this name
+
+
+def _axes(x: Any, order: Any) -> tuple[int, ...] | None:
+    """The dimensions of `x` from the slowest to the fastest in the order that NumPy's letter means; None: as in C's."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    memory: Any = memory_of(x)
+    if x.ndim < 2 or order == "C" or (memory is None and order != "F"):
+        return None
+    backwards = tuple(range(x.ndim))[::-1]
+    if order == "F":
+        return backwards
+    if order == "A":
+        return backwards if memory.flags.fnc else None
+    return tuple(sorted(range(x.ndim), key=lambda i: -abs(memory.strides[i])))
+
+
+def _turned(x: Any, order: Any) -> Any:
+    """`x` with its dimensions so that C's order is the one that NumPy's letter means."""
+    axes = _axes(x, order)
+    return x if axes is None else TENSOR.permute(x, axes)
+
+
+def ravel(self: Any, order: Any = "C") -> Any:
+    """The elements in one dimension: a view where they lie in this order without gaps."""
+    turned = self if order == "C" else _turned(self, order)
+    memory = memory_of(turned)
+    if memory is not None and not memory.flags.c_contiguous:
+        turned = _clone(turned, "contiguous_format")
+        return turned if turned.ndim == 1 else _reshape(turned, (-1,))
+    return _reshape(turned, (-1,))
+
+
+def flatten(self: Any, order: Any = "C") -> Any:
+    """A copy of the elements in one dimension."""
+    flat = ravel(self, order)
+    is_view = flat._extra is not None and flat._extra.base is not None
+    return TENSOR.clone(flat) if is_view or flat is self else flat
+
+
+def conjugate(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The complex conjugate; a real Array itself."""
+    if args or kwargs:
+        return np.conjugate(self, *args, **kwargs)
+    return TENSOR.conj_physical(self) if self._array.dtype.kind == "c" else self
+
+
+def diagonal(self: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    """The diagonals over two dimensions: a view, which NumPy lets nobody write into."""
+    if self.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    view = TENSOR.diagonal(self, offset, axis1, axis2)
+    memory = memory_of(view)
+    if memory is not None:
+        memory.flags.writeable = False
+    return view
+
+
+def positive(self: Any) -> Any:
+    """+x: a copy."""
+    made = _clone(self, None)
+    return made if made._array.ndim else number(made)
+
+
+def astype(
+    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """A copy in another dtype, recorded; whole numbers, truth values and texts, without gradient, are NumPy's own."""
+    dtype = np.dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
+        np.empty(self.shape, self.dtype).astype(dtype, casting=casting)  # NumPy's error
+    if dtype.kind in "fc":
+        lies_so = order not in ("C", "F") or self.flags[f"{order}_CONTIGUOUS"]
+        if dtype != self.dtype:
+            made = TENSOR._to_copy(self, dtype)
+            return made if lies_so else _copy(made, order)
+        return self if lies_so and not copy else _copy(self, order)
+    if dtype.kind == "O" and needs_grad(self):
+        raise would_detach("make an array of objects of numbers that are being differentiated", _NO_OBJECTS)
+    numbers = plain_or_none(self)
+    if numbers is None:
+        return TENSOR._to_copy(self, dtype)
+    if WATCHED:
+        note_operator(f"the cast to {dtype}", self)
+    made = numbers.astype(dtype, order, casting, subok, True)
+    return made[()] if type(self) in SCALAR_FACES else made
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """`self`: there is one device."""
+    np.empty(0).to_device(device, stream=stream)  # which refuses any other
+    return self
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods of this kind, for Array or for Scalar."""
+    found = {name: _reduction(name) if name in _REDUCTIONS else _recorded(name) for name in _RECORDED}
+    found |= {name: _constant(name) for name in _CONSTANT}
+    alike = (dot, compress, reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
+    found |= {function.__name__: function for function in alike} | {"conj": conjugate, "__pos__": positive}
+    if kind is Scalar:
+        for name in ("reshape", "transpose", "copy", "conjugate", "conj", "astype"):
+            found[name] = of_a_number(found[name])
+    return found
+
+
+def of_a_number(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method for a Scalar: what has no dimensions is a number again."""
+
+    def on_number(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = method(self, *args, **kwargs)
+        return number(result) if isinstance(result, Array) and not result._array.ndim and result is not self else result
+
+    return on_number

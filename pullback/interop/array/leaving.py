@@ -1,0 +1,214 @@
+"""Arrays as numbers, lists, texts, bytes and pickles: no gradient is lost on the way without a word.
+
+What can go on being differentiated does: `item` gives a Scalar and `tolist` a list of these, a copy is recorded. What
+cannot is refused while a gradient would be lost, and is NumPy's own otherwise. Texts, for people, show values alone.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from types import GenericAlias
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
+from pullback.core.array_type import TENSOR, read
+from pullback.core.printing import tensor_format, tensor_repr
+from pullback.interop.array.functions import of_a_number
+from pullback.interop.operands import needs_grad
+from pullback.interop.results import plain_or_none
+from pullback.interop.suggest import would_detach
+from pullback.ops.methods import to_bool
+
+_DETACHED = "For the values alone: x.detach().numpy() is the plain array, outside the graph."
+
+
+def item(self: Any, *args: Any) -> Any:
+    """One element: a Scalar while it is being differentiated, else a Python number."""
+    if not needs_grad(self):
+        return read(self, "item()").item(*args)
+    if len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+    if len(args) == 1:
+        return _as_python(self.flat[args[0]])
+    if args and len(args) != self.ndim:
+        raise ValueError("incorrect number of indices for array")
+    if not args and self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return _as_python(self[args or (0,) * self.ndim])
+
+
+def _as_python(x: Any) -> Any:
+    """A Scalar in the precision of Python's numbers, which `item` gives."""
+    return x if x.dtype.char in "dD" else x.astype(complex if x.dtype.kind == "c" else float)
+
+
+def tolist(self: Any) -> Any:
+    """Nested lists of what `item` gives."""
+    if not needs_grad(self):
+        return read(self, "tolist()").tolist()
+    return [part.tolist() for part in self] if self.ndim else self.item()
+
+
+def _bytes_refused(self: Any, what: str) -> Any:
+    if needs_grad(self):
+        raise would_detach(
+            f"make {what} of an Array that is being differentiated", f"For its values alone: {_DETACHED}"
+        )
+    return read(self, what)
+
+
+def tobytes(self: Any, order: Any = "C") -> bytes:
+    """The bytes of the numbers, if none is being differentiated."""
+    return bytes(_bytes_refused(self, "bytes").tobytes(order))
+
+
+def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+    """Write the numbers to a file, if none is being differentiated."""
+    _bytes_refused(self, "a file").tofile(fid, sep, format)
+
+
+def _reduce(self: Any) -> Any:
+    return _bytes_refused(self, "a pickle")[()].__reduce__()
+
+
+def _reduce_ex(self: Any, protocol: Any) -> Any:
+    return self.__reduce__()
+
+
+def dumps(self: Any) -> bytes:
+    """A pickle of the numbers, if none is being differentiated."""
+    return pickle.dumps(self)
+
+
+def dump(self: Any, file: Any) -> None:
+    """Write a pickle of the numbers to a file, if none is being differentiated."""
+    if hasattr(file, "write"):
+        pickle.dump(self, file)
+        return
+    with Path(file).open("wb") as opened:
+        pickle.dump(self, opened)
+
+
+def _copy(self: Any) -> Any:
+    return TENSOR.clone(self)
+
+
+def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    memo[id(self)] = made = self.__copy__()
+    return made
+
+
+def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """The same memory, seen again; as complex numbers for pairs of real ones, or these for those."""
+    if dtype is np.ndarray or type is np.ndarray or (dtype is not None and _is_face(dtype)):
+        dtype = type = None
+    if type is not None or (isinstance(dtype, _TYPE) and issubclass(dtype, np.ndarray)):
+        raise would_detach(f"make {getattr(type or dtype, '__name__', type)} of an Array")
+    if dtype is None or np.dtype(dtype) == self.dtype:
+        return TENSOR.alias(self)
+    dtype = np.dtype(dtype)
+    if self.ndim and (self.dtype.char, dtype.char) in (("D", "d"), ("F", "f")):
+        parts = TENSOR.view_as_real(self)
+        return _merged(parts, (*self.shape[:-1], 2 * self.shape[-1]))
+    if self.ndim and (self.dtype.char, dtype.char) in (("d", "D"), ("f", "F")) and self.shape[-1] % 2 == 0:
+        return TENSOR.view_as_complex(_merged(self, (*self.shape[:-1], self.shape[-1] // 2, 2)))
+    if needs_grad(self):
+        raise would_detach(
+            f"read the bytes of an Array of dtype {self.dtype} that is being differentiated as {dtype}",
+            f"To convert the numbers write x.astype(dtype). {_DETACHED}",
+        )
+    seen = read(self, "view()").view(dtype)
+    seen.flags.writeable = False  # what is written there the Array would not notice
+    return seen[()]
+
+
+_TYPE = type
+
+
+def _is_face(kind: Any) -> bool:
+    return kind in ARRAYS
+
+
+def _merged(x: Any, shape: tuple[int, ...]) -> Any:
+    if not read(x, "view()").flags.c_contiguous:
+        raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
+    return TENSOR.reshape(x, shape)
+
+
+# -- for people -----------------------------------------------------------------------------------------------------
+def text(self: Any) -> str:
+    """str(x): NumPy's."""
+    numbers = plain_or_none(self)
+    return tensor_repr(self) if numbers is None else str(numbers[()] if type(self) in SCALAR_FACES else numbers)
+
+
+def representation(self: Any) -> str:
+    """Array([1., 2.]), Scalar(3.0): the values, with NumPy's precision and the class that it is of."""
+    numbers = plain_or_none(self)
+    if numbers is None:
+        return tensor_repr(self)
+    if type(self) in SCALAR_FACES:
+        return f"Scalar({numbers[()]!s})"
+    return "Array" + np.array_repr(numbers).removeprefix("array").replace("\n ", "\n ")
+
+
+def formatted(self: Any, spec: str) -> str:
+    """format(x, spec): that of the number without dimensions, NumPy's error for a spec with some."""
+    numbers = plain_or_none(self)
+    return tensor_format(self, spec) if numbers is None else format(numbers[()], spec)
+
+
+_general_truth: Any = to_bool
+
+
+# -- for Python -----------------------------------------------------------------------------------------------------
+def truth(self: Any) -> bool:
+    """bool(x): NumPy's, with its errors."""
+    numbers = plain_or_none(self)
+    return _general_truth(self) if numbers is None else bool(numbers)
+
+
+def length(self: Any) -> int:
+    """len(x)."""
+    if not self._array.ndim:
+        raise TypeError("len() of unsized object")
+    return int(self._array.shape[0])
+
+
+def contains(self: Any, value: Any) -> bool:
+    """Whether any element equals `value`."""
+    return bool(np.any(self == value))
+
+
+def _hash(self: Any) -> int:
+    """By value where it is a constant. Two that are equal may have different gradients: no table may mix them up."""
+    if needs_grad(self):
+        raise TypeError(
+            "unhashable: a table or set would take this number, which is being differentiated, for any other of the "
+            "same value. Use its plain value as the key: x.detach().item()."
+        )
+    return hash(read(self, "hash()")[()])
+
+
+def _namespace(self: Any, *, api_version: Any = None) -> Any:
+    return np.empty(0).__array_namespace__(api_version=api_version)
+
+
+def methods(kind: type) -> dict[str, Any]:
+    """The methods of this kind, for Array or for Scalar."""
+    found: dict[str, Any] = {
+        "item": item, "tolist": tolist, "tobytes": tobytes, "__bytes__": tobytes, "tofile": tofile, "dumps": dumps,
+        "dump": dump, "view": view, "__reduce__": _reduce, "__reduce_ex__": _reduce_ex, "__copy__": _copy,
+        "__deepcopy__": _deepcopy,
+        "__str__": text, "__repr__": representation, "__format__": formatted, "__bool__": truth, "__len__": length,
+        "__contains__": contains, "__array_namespace__": _namespace, "__hash__": None,
+        "__class_getitem__": classmethod(GenericAlias),
+    }  # fmt: skip
+    if kind is Scalar:
+        number: dict[str, Callable[..., Any]] = {name: of_a_number(found[name]) for name in ("__copy__", "view")}
+        found |= number | {"__hash__": _hash, "__iter__": None}  # not absent: Python would go by __getitem__
+    return found

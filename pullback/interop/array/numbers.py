@@ -1,0 +1,77 @@
+"""What Scalars have beside the methods of Arrays: those of Python's and NumPy's floating-point numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_type import read
+from pullback.core.cuts import WATCHED, note_operator
+
+
+def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A whole number or a truth value, which has no gradient by nature."""
+
+    def method(self: Any) -> Any:
+        if self.dtype.kind == "c":
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
+        if WATCHED:
+            note_operator(name, self)
+        return function(read(self, f"{name}()")[()])
+
+    method.__doc__ = f"{name}(x), which has no gradient."
+    return method
+
+
+def _rounded(self: Any, ndigits: Any = None) -> Any:
+    """round(x): a whole number; round(x, ndigits): to so many digits, with slope zero."""
+    return _WHOLE["__round__"](self) if ndigits is None else np.round(self, ndigits)
+
+
+def _exact(name: str) -> Callable[..., Any]:
+    """What tells the number to the last bit: refused while it is being differentiated."""
+
+    def method(self: Any) -> Any:
+        return getattr(float(self), name)()
+
+    method.__doc__ = f"As `float.{name}`."
+    return method
+
+
+_WHOLE: dict[str, Callable[..., Any]] = {
+    "__round__": _whole("round", round),
+    "__trunc__": _whole("math.trunc", math.trunc),
+    "__floor__": _whole("math.floor", math.floor),
+    "__ceil__": _whole("math.ceil", math.ceil),
+    "is_integer": _whole("is_integer", lambda x: x.is_integer()),
+}
+
+
+class _AbsentError(AttributeError, TypeError):
+    """A number has no such attribute, and no length, items or places."""
+
+
+class _Absent:
+    """What arrays have and numbers do not: code asks `hasattr(x, "__len__")` to tell them apart."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        raise _AbsentError(f"'{getattr(x, '__class__', kind).__name__}' object has no attribute '{self.name}'")
+
+
+_OF_ARRAYS = (
+    "__len__", "__contains__", "__setitem__", "__delitem__", "__index__", "dot", "mT", "partition", "argpartition",
+)  # fmt: skip
+METHODS: dict[str, Any] = {
+    **{name: _Absent(name) for name in _OF_ARRAYS},
+    **_WHOLE,
+    "__round__": _rounded,
+    "as_integer_ratio": _exact("as_integer_ratio"),
+    "hex": _exact("hex"),
+    "fromhex": staticmethod(np.float64.fromhex),
+}

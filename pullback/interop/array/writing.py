@@ -1,0 +1,107 @@
+"""Methods that write into an Array, recorded like any write in place; a Scalar is a number, and refuses them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from pullback.core.array_face import Scalar
+from pullback.core.array_type import memory_of
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import strided
+from pullback.interop.array.attributes import reshape_in_place
+from pullback.interop.numpy_errors import on_numbers
+from pullback.interop.operands import array, values
+
+
+def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Put the elements in order, in place."""
+    if self.dtype.kind == "c":  # which NumPy compares by their real parts first
+        sorted_ = np.take_along_axis(self, self.argsort(_one_axis(self, axis), kind, order, stable=stable), axis)
+    else:
+        sorted_ = np.sort(self, _one_axis(self, axis), kind, order, stable=stable)
+    self.copy_(sorted_)
+
+
+def partition(self: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
+    """Put the kth elements where sorting would, in place."""
+    self.copy_(np.partition(self, kth, _one_axis(self, axis), kind, order))
+
+
+def _one_axis(x: Any, axis: Any) -> int:
+    return normalize_axis_index(operator.index(axis), x.ndim)
+
+
+def fill(self: Any, value: Any) -> None:
+    """Write one number everywhere."""
+    on_numbers(np.empty(1, self.dtype).fill, (value,), {})  # NumPy's errors
+    self.copy_(np.reshape(array(value), ()))
+
+
+def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
+    """Write values at places counted in C's order; values are taken over and over."""
+    places = np.arange(self.size).take(values(indices, "put"), mode=mode)
+    if places.size and array(values_).size:
+        self.flat[places] = values_
+
+
+def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Take another shape in place, of as many elements: memory that a graph knows of neither grows nor shrinks."""
+    shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    if shape is None or shape == ():
+        return
+    shape = shape if isinstance(shape, tuple) else tuple(np.atleast_1d(shape).tolist())
+    memory = memory_of(self)
+    if memory is not None and not memory.flags.forc:
+        raise ValueError("resize only works on single-segment arrays")
+    if math.prod(shape) != self.size:
+        raise UnsupportedError(
+            f"resize: an Array of shape {self.shape} cannot become one of shape {shape} in place, as its memory is "
+            "shared with the graph. Make a new one: y = np.zeros_like(x, shape=shape); "
+            "y.flat[:x.size] = x.flat[:y.size]."
+        )
+    reshape_in_place(self, shape)
+
+
+def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Set whether the Array may be written into."""
+    strided(self, "setflags").setflags(write=write, align=align, uic=uic)
+
+
+def matmul_in_place(self: Any, other: Any) -> Any:
+    """self @= other."""
+    result = self.copy() @ other  # the node saves what is overwritten here
+    if result is NotImplemented:
+        return result
+    if result.shape != self.shape:
+        raise ValueError(f"x @= y: the product has shape {result.shape}, and x {self.shape}.")
+    return self.copy_(result)
+
+
+def delete(self: Any, index: Any) -> NoReturn:
+    """del x[index] is for lists."""
+    raise ValueError("cannot delete array elements")
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"{name}: a Scalar is a number, which cannot be written into. Write into an array: np.reshape(x, 1), or "
+            "np.zeros_like(x) and then [...] = x."
+        )
+
+    return refuse
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods of this kind, for Array or for Scalar."""
+    alike = (sort, fill, put, resize, setflags)
+    if kind is Scalar:
+        return {function.__name__: _refused(function.__name__) for function in alike}
+    found: dict[str, Callable[..., Any]] = {function.__name__: function for function in alike}
+    return found | {"partition": partition, "__imatmul__": matmul_in_place, "__delitem__": delete}

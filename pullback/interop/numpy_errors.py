@@ -1,0 +1,60 @@
+"""Errors of calls on Arrays: NumPy's own, where it refuses the call on plain arrays too."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_face import SCALAR_FACES
+from pullback.core.array_type import innermost, numbers_of
+from pullback.core.tensor import Tensor
+from pullback.interop.registry import numpy_object
+
+_NOTHING: Mapping[str, Any] = {}
+# What a call would do a second time.
+_WRITES_FILES = frozenset(map(numpy_object, ("save", "savetxt", "savez", "savez_compressed")))
+
+
+class _UnknownError(Exception):
+    """The numbers of an argument are not at hand, or it is a function, which is not to be called again."""
+
+
+def raise_as_numpy(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = _NOTHING) -> None:
+    """Raise the error that NumPy raises for the same call on copies of the numbers, if it raises one."""
+    if function in _WRITES_FILES:
+        return
+    try:
+        on_numbers(function, args, kwargs)
+    except Exception as refusal:
+        raise refusal from None
+
+
+def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What the function of NumPy gives for copies of the numbers; None where they are not at hand."""
+    try:
+        args, kwargs = _plain(tuple(args)), _plain(dict(kwargs))
+    except _UnknownError:
+        return None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(*args, **kwargs)
+
+
+def _plain(x: Any) -> Any:
+    if issubclass(type(x), Tensor):
+        numbers = numbers_of(innermost(x))
+        if numbers is None:
+            raise _UnknownError
+        return numbers[()] if type(x) in SCALAR_FACES else np.array(numbers)
+    if type(x) is np.ndarray:
+        return x.copy()
+    if type(x) is list or type(x) is tuple:
+        return type(x)(map(_plain, x))
+    if type(x) is dict:
+        return {key: _plain(value) for key, value in x.items()}
+    if callable(x) and not isinstance(x, type):
+        raise _UnknownError
+    return x

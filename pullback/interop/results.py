@@ -1,0 +1,127 @@
+"""What NumPy's functions give where an Array is among their arguments: an Array, a Scalar, or NumPy's own plain result.
+
+Rules compute with operators and NumPy's functions on either face; here, where they come out, results get the form that
+NumPy's own have. Whole numbers and truth values have no gradient by nature, and are NumPy's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.array_face import (
+    ARRAYS,
+    SCALAR_FACES,
+    as_array,
+    show_as_array,
+    show_as_plural,
+    wrap_array,
+)
+from pullback.core.array_type import TENSOR, innermost, numbers_of
+from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.registry import numpy_object
+
+_NOTHING: Mapping[str, Any] = {}
+# Of a result without dimensions NumPy makes a number, but for these functions; for the latter only if they are
+# given an array.
+_ALWAYS = (
+    "apply_along_axis", "array", "asanyarray", "asarray", "astype", "broadcast_arrays", "broadcast_to", "copy", "cov",
+    "cross", "empty_like", "full_like", "i0", "isin", "ones_like", "piecewise", "real_if_close", "require", "resize",
+    "roll", "select", "tensordot", "tile", "where", "zeros_like",
+)  # fmt: skip
+_LIKE_THE_ARGUMENT = ("imag", "moveaxis", "permute_dims", "real", "reshape", "squeeze", "transpose")
+# What may return its argument itself, and what gives a view of it; everything else makes something new.
+_RETURN_IT = (
+    "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d", "atleast_2d", "atleast_3d",
+    "array", "nan_to_num", "real", "real_if_close", "require",
+)  # fmt: skip
+_VIEW_IT = (
+    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "permute_dims", "ravel", "reshape",
+    "rollaxis", "rot90", "squeeze", "swapaxes", "transpose",
+)  # fmt: skip
+_RETURNING, _VIEWING = frozenset(map(numpy_object, _RETURN_IT)), frozenset(map(numpy_object, _VIEW_IT))
+_GIVE_ARRAYS = frozenset(map(numpy_object, _ALWAYS))
+_GIVE_WHAT_THEY_GET = frozenset(map(numpy_object, _LIKE_THE_ARGUMENT))
+
+
+def gives_arrays(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+    """Whether a result of this function that has no dimensions is an array, and not a number."""
+    if function in _GIVE_ARRAYS:
+        return True
+    return function in _GIVE_WHAT_THEY_GET and not (args and type(args[0]) in SCALAR_FACES)
+
+
+def apart_from(argument: Any, result: Any, function: Callable[..., Any]) -> Any:
+    """What a rule returned, where that is its argument itself and NumPy's function makes something new, or a view."""
+    if result is not argument or function in _RETURNING or type(result) not in ARRAYS:
+        return result
+    return TENSOR.alias(result) if function in _VIEWING else TENSOR.clone(result)
+
+
+def as_numpy_gives(
+    result: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] = _NOTHING, whole: bool = False
+) -> Any:
+    """What a rule returned for these arguments, in the form in which NumPy gives it.
+
+    `whole`: without dimensions it is an array, not a number.
+    """
+    kind = type(result)
+    if kind is tuple or kind is list:
+        return kind([as_numpy_gives(part, args, kwargs, whole) for part in result])
+    if issubclass(kind, tuple):  # of several results with names, which ours have and NumPy's ufuncs do not
+        parts = [as_numpy_gives(part, args, kwargs, whole) for part in result]
+        return tuple(parts) if kind.__module__.startswith("pullback") else kind(*parts)
+    if kind is ndarray:
+        return _of_constants(result, args, kwargs, whole)
+    if not issubclass(kind, Tensor):
+        return result
+    plain = result._array.dtype.kind not in "fc"
+    if kind not in ARRAYS and _is_among(result, args, kwargs):
+        return result
+    if plain:
+        numbers = numbers_of(innermost(result))
+        if numbers is not None:
+            return numbers if numbers.ndim or whole else numbers[()]
+    if kind not in ARRAYS:
+        result = as_array(result)
+    return result if result._array.ndim else _without_dimensions(result, args, kwargs, whole)
+
+
+def _of_constants(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
+    """A plain array that a rule made: an Array if what is differentiated may be written into it one day."""
+    if not (result.ndim or whole):
+        return result[()]
+    if result.dtype.kind in "fc" and result.base is None and not _is_among(result, args, kwargs):
+        return wrap_array(result, modes.current().level)
+    return result
+
+
+def _without_dimensions(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
+    single = type(result) in SCALAR_FACES
+    if single is not whole:
+        return result
+    given = _is_among(result, args, kwargs)
+    if whole:
+        return show_as_plural(TENSOR.clone(result) if given else result)
+    if given:  # as `out`
+        return result
+    return number(result)
+
+
+def number(x: Any) -> Any:
+    """An Array without dimensions that nobody else has as a Scalar, which shares memory with nothing."""
+    is_view = x._extra is not None and x._extra.base is not None
+    return show_as_array(TENSOR.clone(x) if is_view else x, single=True)
+
+
+def _is_among(x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    given = [*args, *kwargs.values()]
+    return any(x is y or (type(y) is tuple and any(x is z for z in y)) for y in given)
+
+
+def plain_or_none(x: Any) -> np.ndarray[Any, Any] | None:
+    """The numbers of a tensor, for a result that has no derivative; None where they are not at hand."""
+    return numbers_of(innermost(x))

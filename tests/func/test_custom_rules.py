@@ -1,0 +1,663 @@
+"""custom_vjp and custom_jvp: right in every transform and every mixture of these, or refused by name."""
+
+import functools
+import math
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+
+import pullback as pb
+from pullback.autograd import gradcheck, gradgradcheck
+from pullback.core.array_face import Array, Scalar
+from pullback.func import grad, jvp
+from pullback.utils.checkpoint import checkpoint
+from tests.func.test_nesting import INNER, OUTER, V, X, value
+from tests.func.test_nesting import f as nested_f
+
+A = np.array([[2.0, 1.0], [0.5, 4.0]])
+B = np.array([1.0, 2.0])
+
+
+@pb.custom_vjp
+def solve(a, b):
+    assert type(a) is np.ndarray, type(a)
+    assert type(b) is np.ndarray, type(b)
+    return scipy.linalg.solve(a, b)
+
+
+@solve.defvjp
+def solve_vjp(cotangent, x, a, b):
+    y = solve(a.T, cotangent)
+    return -np.outer(y, x), y
+
+
+@pb.custom_jvp
+def scaled(x):
+    assert type(x) in (np.ndarray, np.float64, np.float32, float), type(x)
+    return scipy.special.erfcx(x)
+
+
+@scaled.defjvp
+def scaled_jvp(tangents, y, x):
+    return tangents[0] * (2 * x * y - 2 / np.sqrt(np.pi))
+
+
+waves = pb.custom_vjp(lambda x: (np.sin(x), np.cos(x)), vjp=lambda g, y, x: g[0] * y[1] - g[1] * y[0])
+
+
+def inverse_forward(a):
+    inverse = scipy.linalg.inv(a) if type(a) is np.ndarray else np.linalg.inv(a)
+    return inverse, (inverse, "aside")
+
+
+inverse = pb.custom_vjp(scipy.linalg.inv)
+inverse.defvjp(inverse_forward, lambda kept, g: -kept[0].T @ g @ kept[0].T)
+
+CASES = {
+    "vjp": (solve, (A, B)),
+    "jvp": (scaled, (np.array([0.3, -0.7]),)),
+    "two results": (waves, (np.array([0.3, -0.7]),)),
+    "one of two results": (lambda x: waves(x)[1], (np.array([0.3, -0.7]),)),
+    "forward and backward": (inverse, (A,)),
+    "no dimension": (scaled, (np.array(0.3),)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_agree_with_differences(case):
+    function, arrays = CASES[case]
+    inputs = [pb.tensor(x, requires_grad=True) for x in arrays]
+    assert gradcheck(function, inputs, check_forward_ad=True)
+    assert gradgradcheck(function, inputs, check_fwd_over_rev=True)
+
+
+def test_without_tensors_it_is_the_function_itself():
+    kept = []
+
+    @pb.custom_vjp
+    def f(x, *, scale=1):
+        kept[:] = [x, scale]
+        x *= scale
+        return kept
+
+    x = np.ones(2)
+    assert f(x, scale=3) is kept
+    assert kept[0] is x
+    assert x.tolist() == [3, 3]
+    assert f.__name__ == "f"
+    assert f.__wrapped__([1], scale=2) is kept
+
+
+# -- every way to differentiate inside every other -----------------------------------------------------------------
+def product(x):
+    return x**3 * np.sin(x[::-1])
+
+
+def product_vjp(g, y, x):
+    return g * 3 * x**2 * np.sin(x[::-1]) + (g * x**3 * np.cos(x[::-1]))[::-1]
+
+
+def product_jvp(tangents, y, x):
+    (t,) = tangents
+    return t * 3 * x**2 * np.sin(x[::-1]) + x**3 * np.cos(x[::-1]) * t[::-1]
+
+
+RULES = {
+    "vjp": {"vjp": product_vjp},
+    "jvp": {"jvp": product_jvp},
+    "both": {"vjp": product_vjp, "jvp": product_jvp},
+}
+
+
+NESTED = [name for name in OUTER if not name.startswith("autograd")]
+
+
+@pytest.mark.parametrize("outer", NESTED)
+@pytest.mark.parametrize("inner", ["func.grad", "func.jvp", "forward_ad", "hessian", "vjp"])
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_in_every_transform_inside_every_other(rule, inner, outer):
+    custom = pb.custom_vjp(product, **RULES[rule])
+
+    def f(x, scale=1.0):
+        return custom(x).sum() * scale
+
+    found, expected = (
+        OUTER[outer](lambda x, g=g: INNER[inner](g, x), pb.tensor(X, requires_grad=True)) for g in (f, nested_f)
+    )
+    np.testing.assert_allclose(value(found), value(expected))
+    assert type(found) is type(expected)
+    if (outer, inner) != ("func.jvp", "forward_ad"):  # where the tensors are left that the transform is to see
+        np.testing.assert_allclose(value(OUTER[outer](lambda x: INNER[inner](f, x), X)), value(expected))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_third_derivatives(rule):
+    custom = pb.custom_vjp(product, **RULES[rule])
+    along = lambda f: lambda x: (grad(f)(x) * V).sum()  # noqa: E731
+    result = along(along(along(lambda x: custom(x).sum())))(X)
+    np.testing.assert_allclose(result, along(along(along(nested_f)))(X))
+
+
+@pytest.mark.parametrize("rule", [{"vjp": lambda g, y, x: g}, {"jvp": lambda t, y, x: t[0]}])
+def test_the_rule_serves_all_levels_where_it_is_not_the_functions_derivative(rule):
+    step = pb.custom_vjp(np.round, **rule)
+    second = grad(grad(lambda x: step(x) ** 3))
+    assert second(2.3) == 12.0
+    assert jvp(grad(lambda x: step(x) ** 3), (2.3,), (1.0,))[1] == 12.0
+    assert grad(lambda x: jvp(lambda y: step(y) ** 3, (x,), (1.0,))[1])(2.3) == 12.0
+    x = pb.tensor(2.3, requires_grad=True)
+    (once,) = pb.autograd.grad(step(x) ** 3, x, create_graph=True)
+    assert pb.autograd.grad(once, x)[0] == 12.0
+
+
+def test_arguments_of_several_levels():
+    cube = pb.custom_vjp(lambda a, b: a * b * b, vjp=lambda g, y, a, b: (g * b * b, 2 * g * a * b))
+    assert np.isclose(grad(lambda a: grad(lambda b: cube(a, b))(3.0) * a)(2.0), 24)  # of 2 a b a
+    assert np.isclose(grad(lambda a: grad(lambda b: cube(b, a))(3.0) * a)(2.0), 12)  # of a**3
+    assert np.isclose(jvp(lambda a: jvp(lambda b: cube(b, b), (a,), (1.0,))[1] * a, (2.0,), (1.0,))[1], 72 - 36)
+
+
+# -- what users' functions get, and what callers get back -----------------------------------------------------------
+def test_functions_and_rules_get_plain_arrays_and_numbers_and_may_write_into_none():
+    seen = []
+
+    def note(*given):
+        for x in given:
+            seen.append(type(x))
+            if type(x) is np.ndarray:
+                with pytest.raises(ValueError, match="read-only"):
+                    x[...] = 0
+
+    @functools.partial(pb.custom_vjp, vjp=lambda g, y, x, s: note(g, y, x, s) or (g * s, (g * x).sum()))
+    def f(x, s):
+        note(x, s)
+        return x * s
+
+    x, s = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor(3.0, requires_grad=True)
+    f(x, s).sum().backward()
+    assert seen == [np.ndarray, np.float64, np.ndarray, np.ndarray, np.ndarray, np.float64]
+    assert (x.grad.tolist(), s.grad.item()) == ([3, 3], 3)
+    seen.clear()
+    grad(lambda x: f(x, 3.0).sum())(B)
+    assert seen == [np.ndarray, float, np.ndarray, np.ndarray, np.ndarray, float]
+
+
+def test_rules_that_are_differentiated_get_arrays_whatever_the_caller_has():
+    seen = []
+
+    def rule(g, y, x):
+        seen.extend([type(g), type(y), type(x)])
+        return 2 * g * x
+
+    square = pb.custom_vjp(lambda x: x**2, vjp=rule)
+    x = pb.tensor([1.0, 3.0], requires_grad=True)
+    (once,) = pb.autograd.grad(square(x).sum(), x, create_graph=True)
+    assert seen == [Array, Array, Array]
+    assert type(once) is pb.Tensor
+    assert pb.autograd.grad(once.sum(), x)[0].tolist() == [2, 2]
+
+
+def test_what_is_made_like_a_constant_may_hold_what_is_differentiated():
+    def rule(g, y, x, w):
+        out = np.zeros_like(w)
+        for i in range(2):
+            out[i] = g[i] * w[i] * 2 * x[i]
+        return out, None
+
+    f = pb.custom_vjp(lambda x, w: w * x**2, vjp=rule)
+    result = grad(lambda x: (grad(lambda x: f(x, B).sum())(x) * V).sum())(X)
+    np.testing.assert_allclose(result, 2 * B * V)
+
+
+def test_results_wear_the_face_of_the_arguments():
+    kinds = []
+    f = pb.custom_vjp(
+        lambda x: {"array": x * 2, "number": x.sum(), "float": float(x.sum()), "plain": np.array(1.0), "n": 3},
+        vjp=lambda g, y, x: 2 * g["array"] + g["number"] + g["float"],
+    )
+
+    def g(x):
+        found = f(x)
+        kinds[:] = [type(found[key]) for key in ("array", "number", "float", "plain", "n")]
+        return found["array"].sum() + found["number"] * 3 + found["float"]
+
+    assert grad(g)(B).tolist() == [6, 6]
+    assert kinds == [Array, Scalar, Scalar, Array, int]
+    assert grad(g)(pb.tensor(B)).tolist() == [6, 6]
+    assert kinds == [pb.Tensor] * 4 + [int]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((), np.float64), ((2,), np.float32), ((0, 3), np.float64)])
+def test_gradients_have_the_dtype_of_the_argument(shape, dtype):
+    total = pb.custom_vjp(lambda x: np.asarray(x, float).sum(), vjp=lambda g, y, x: np.full(np.shape(x), g))
+    x = pb.ones(shape, dtype=dtype, requires_grad=True)
+    total(x).backward()
+    assert (x.grad.shape, x.grad.dtype) == (shape, dtype)
+    assert (x.grad == 1).all()
+
+
+def test_trees_keywords_and_arguments_without_gradient():
+    @pb.custom_vjp
+    def layer(kind, params, x, scale=2.0, *, offset=0.0):
+        assert kind == "linear"
+        return {"out": params["w"] @ x * scale + offset, "count": 3, "pair": [params["b"][0], (x.sum(), None)]}
+
+    @layer.defvjp
+    def layer_vjp(g, y, kind, params, x, scale=2.0, *, offset=0.0):
+        assert g["count"] is None
+        assert (y["count"], offset) == (3, 1.0)
+        w = np.outer(g["out"], x) * scale
+        return None, {"w": w, "b": [g["pair"][0]]}, params["w"].T @ g["out"] * scale + g["pair"][1][0], None
+
+    params = {"w": np.arange(6.0).reshape(2, 3), "b": [np.array([5.0])]}
+
+    def loss(params, x, **how):
+        found = layer("linear", params, x, **how, offset=1.0)
+        return (found["out"] ** 2).sum() + 3 * found["pair"][0].sum() + found["pair"][1][0]
+
+    def plain(params, x, scale=2.0):
+        return ((params["w"] @ x * scale + 1) ** 2).sum() + 3 * params["b"][0].sum() + x.sum()
+
+    x = np.array([1.0, -1.0, 2.0])
+    for how in ({}, {"scale": 0.5}):
+        found, expected = (grad(h, argnums=(0, 1))(params, x, **how) for h in (loss, plain))
+        np.testing.assert_allclose(found[0]["w"], expected[0]["w"])
+        np.testing.assert_allclose(found[0]["b"][0], expected[0]["b"][0])
+        np.testing.assert_allclose(found[1], expected[1])
+    swapped = grad(lambda x: layer(x=x, params=params, kind="linear", offset=1.0)["out"].sum())(x)
+    np.testing.assert_allclose(swapped, params["w"].sum(axis=0) * 2)
+    with pytest.raises(
+        RuntimeError, match=r"layer: the argument 'offset', given by keyword only, is being diff.*detach"
+    ):
+        grad(lambda o: layer("linear", params, x, offset=o)["out"].sum())(1.0)
+    with pytest.raises(TypeError, match=r"layer: missing a required argument: 'params'; it is layer\(kind, params"):
+        layer(pb.ones(1))
+
+
+def test_defaults_are_passed_only_where_an_argument_stands_behind_them():
+    seen = []
+
+    def rule(g, y, x, p=2, q=3.0):
+        seen.append((p, q))
+        return g * p * q, None, g * p * x
+
+    f = pb.custom_vjp(lambda x, p=2, q=3.0: p * x * q, vjp=rule)
+    assert grad(f)(1.0) == 6
+    assert grad(lambda q: f(1.0, q=q))(1.0) == 2
+    assert grad(lambda x: f(x, 7))(1.0) == 21
+    assert [(p, float(q)) for p, q in seen] == [(2, 3), (2, 1), (7, 3)]
+
+
+def test_ufuncs_library_functions_methods_and_any_number_of_arguments():
+    bessel = pb.custom_vjp(scipy.special.jv, vjp=lambda g, y, n, x: (None, g * scipy.special.jvp(n, x)))
+    assert np.isclose(grad(lambda x: bessel(2, x))(1.5), scipy.special.jvp(2, 1.5))
+
+    def rule(g, x, a, b, lower=False):
+        y = scipy.linalg.solve(a.T, g, lower=not lower)
+        return -np.outer(y, x), y
+
+    wrapped = pb.custom_vjp(scipy.linalg.solve, vjp=rule)
+    assert gradcheck(wrapped, (pb.tensor(A, requires_grad=True), pb.tensor(B, requires_grad=True)))
+
+    class Model:
+        def __init__(self, k):
+            self.k = k
+
+        @pb.custom_vjp
+        def energy(self, x):
+            return self.k * x**2
+
+        @energy.defvjp
+        def energy_vjp(g, y, self, x):
+            return None, g * 2 * self.k * x
+
+    assert grad(Model(3.0).energy)(2.0) == 12
+    assert grad(grad(Model(3.0).energy))(2.0) == 6
+    total = pb.custom_vjp(lambda *xs: sum(xs), vjp=lambda g, y, *xs: [g] * len(xs))
+    assert grad(lambda x: total(x, 2 * x, 1.0))(1.0) == 3
+
+
+def test_complex_numbers_follow_the_convention_of_operators():
+    z = pb.tensor([1 + 2j, 0.3 - 1j], requires_grad=True)
+    square = pb.custom_vjp(lambda z: z * z, vjp=lambda g, y, z: g * 2 * np.conj(z))
+    power = pb.custom_jvp(lambda z: np.abs(z) ** 2, jvp=lambda t, y, z: 2 * (np.conj(z) * t[0]).real)
+    for function in (square, power):
+        assert gradcheck(function, (z,), check_forward_ad=True)
+        assert gradgradcheck(function, (z,))
+
+
+def test_gradients_of_broadcast_arguments_are_summed():
+    mul = pb.custom_vjp(lambda a, b: a * b, vjp=lambda g, y, a, b: (g * b, g * a))
+    inputs = [pb.tensor(np.arange(1.0, 4.0), requires_grad=True), pb.tensor(np.ones((2, 1)) * 3, requires_grad=True)]
+    assert gradcheck(mul, inputs, check_forward_ad=True)
+    assert gradgradcheck(mul, inputs)
+
+
+# -- compiled code --------------------------------------------------------------------------------------------------
+@pb.custom_vjp
+def expm(a):
+    return scipy.linalg.expm(a)
+
+
+@expm.defvjp
+def expm_vjp(g, y, a):
+    return scipy.linalg.expm_frechet(a.T, g, compute_expm=False)
+
+
+def by_number(convert):
+    return pb.custom_vjp(lambda x: np.sin(x), vjp=lambda g, y, x: g * math.cos(convert(x)))
+
+
+LEAVING = {
+    "scipy": (expm, A, "scipy.linalg.expm_frechet"),
+    "float": (by_number(float), 0.5, r"float"),
+    "math": (by_number(lambda x: x), 0.5, r"math.cos|float\(\)"),
+    "item": (by_number(lambda x: x.item()), 0.5, r"item\(\) at .*test_custom_rules.py|math.cos|float\(\)"),
+    "tolist": (by_number(lambda x: x.tolist()), 0.5, r"tolist\(\) at .*test_custom_rules.py|math.cos|float\(\)"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*out of the graph")
+@pytest.mark.parametrize("case", LEAVING)
+def test_a_vjp_that_leaves_for_compiled_code_has_no_second_derivative_and_says_so(case):
+    function, at, culprit = LEAVING[case]
+    f = lambda x: function(x).sum()  # noqa: E731
+    x = pb.tensor(at, requires_grad=True)
+    assert gradcheck(function, (x,))
+    names = (
+        rf"(?s)^(func.jvp.*)?{function.__name__}: its vjp cannot be differentiated.*({culprit}).*pullback.custom_vjp"
+    )
+    y = f(x)
+    for differentiate in (
+        lambda: grad(lambda x: grad(f)(x).sum())(at),
+        lambda: jvp(grad(f), (at,), (at,)),
+        lambda: grad(lambda x: pb.autograd.grad(f(x), x, create_graph=True)[0].sum())(at),
+        lambda: pb.autograd.grad(y, x, create_graph=True),
+    ):
+        with pytest.raises(RuntimeError, match=names):
+            differentiate()
+
+
+def test_forward_mode_by_a_vjp_takes_compiled_code_that_meets_no_cotangent():
+    f = pb.custom_vjp(lambda x: scipy.special.erfcx(x), vjp=lambda g, y, x: g * scipy.special.erfcx(x) * x)
+    assert np.isclose(jvp(f, (0.5,), (2.0,))[1], scipy.special.erfcx(0.5))
+    with pytest.raises(RuntimeError, match=r"expm: its vjp cannot be diff.*there is no jvp \(@expm.defjvp\), so it is"):
+        jvp(expm, (A,), (A,))
+    both = pb.custom_vjp(scipy.linalg.expm, expm_vjp, jvp=lambda t, y, a: scipy.linalg.expm_frechet(a, t[0])[1])
+    expected = (scipy.linalg.expm(A * (1 + 1e-6)) - scipy.linalg.expm(A * (1 - 1e-6))) / 2e-6
+    np.testing.assert_allclose(jvp(both, (A,), (A,))[1], expected, rtol=1e-6)
+    with pytest.raises(RuntimeError, match=r"expm: its jvp cannot be differentiated.*itself being differentiated"):
+        grad(lambda a: jvp(both, (a,), (A,))[1].sum())(A)
+
+
+def test_other_errors_of_rules_keep_their_type():
+    def rule(g, y, x):
+        raise ValueError("no such slope")
+
+    f = pb.custom_vjp(lambda x: x, vjp=rule)
+    with pytest.raises(ValueError, match="no such slope") as caught:
+        grad(grad(f))(1.0)
+    assert any("vjp of <lambda>, which runs on Tensors" in note for note in caught.value.__notes__)
+
+
+# -- what does not fit is refused -----------------------------------------------------------------------------------
+WRONG = {
+    "one": (lambda g, y, a, b: g * b, r"mul: its vjp returned .*expected a tuple of 2.*\(a, b\).*got an ndarray"),
+    "three": (lambda g, y, a, b: (g, g, g), r"mul: its vjp returned .*expected a tuple of 2.*got 3 in a tuple"),
+    "none": (lambda g, y, a, b: None, r"mul: its vjp returned .*expected a tuple of 2.*got a NoneType"),
+    "shape": (lambda g, y, a, b: (np.ones(4), g), r"gradient of a must have shape \(3,\), got shape \(4,\)"),
+    "small": (lambda g, y, a, b: (g, 1.0), r"gradient of b must have shape \(2, 3\), got shape \(\)"),
+    "complex": (lambda g, y, a, b: (g * 1j, g), r"gradient of a must be real \(float64\), got.*complex128.*real part"),
+    "objects": (lambda g, y, a, b: (np.array([None] * 3), g), r"gradient of a must be of dtype float64, got dtype obj"),
+    "text": (
+        lambda g, y, a, b: ("x", g),
+        r"gradient of a must be an array of shape \(3,\) and dtype float64, got a str",
+    ),
+    "list": (lambda g, y, a, b: ([1.0, 2.0, 3.0], g), r"gradient of a must be an array of shape \(3,\).*got a list"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_gradient_that_does_not_fit_is_refused(case):
+    rule, message = WRONG[case]
+
+    @pb.custom_vjp(vjp=rule)
+    def mul(a, b):
+        return a * b
+
+    with pytest.raises(RuntimeError, match=message):
+        grad(lambda a, b: mul(a, b).sum(), argnums=(0, 1))(np.ones(3), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        ({"w": 1.0}, r"of p must be a dict with the keys \['w', 'b'\], got one with \['w'\]"),
+        ([1.0, 2.0], r"of p must be a dict with the keys \['w', 'b'\], got a list"),
+        ({"w": 1.0, "b": 2.0}, r"of p\['b'\] must be a list of 2, got a float"),
+        ({"w": 1.0, "b": [1.0]}, r"of p\['b'\] must be a list of 2, got one of 1"),
+        ({"w": 1.0, "b": [1.0, "x"]}, r"of p\['b'\]\[1\] must be an array of shape \(\) and dtype float64, got a str"),
+    ],
+)
+def test_a_gradient_of_another_structure_is_refused(gradient, message):
+    @pb.custom_vjp(vjp=lambda g, y, p: gradient)
+    def f(p):
+        return p["w"] * p["b"][1]
+
+    with pytest.raises(RuntimeError, match=f"the vjp of f: the gradient {message}"):
+        grad(f)({"w": 1.0, "b": [2.0, 3.0]})
+
+
+@pytest.mark.parametrize(
+    ("tangent", "message"),
+    [
+        (np.ones(3), r"the jvp of f: the tangent of the result\[0\] must have shape \(2,\), got shape \(3,\)"),
+        (np.ones(2) * 1j, r"the jvp of f: the tangent of the result\[0\] must be real"),
+        ("x", r"the jvp of f: the tangent of the result\[0\] must be an array"),
+    ],
+)
+def test_a_tangent_that_does_not_fit_is_refused(tangent, message):
+    @pb.custom_jvp(jvp=lambda t, y, x: (tangent, None))
+    def f(x):
+        return x * 2, x
+
+    with pytest.raises((RuntimeError, TypeError), match=message):
+        jvp(f, (B,), (B,))
+
+
+def test_none_is_no_gradient_and_func_grad_warns():
+    f = pb.custom_vjp(lambda a, b: a * b, vjp=lambda g, y, a, b: (None, g * a))
+    a, b = pb.ones(2, requires_grad=True), pb.ones(2, requires_grad=True)
+    f(a, b).sum().backward()
+    assert a.grad is None
+    assert b.grad.tolist() == [1, 1]
+    here = rf"the vjp of <lambda> \(.*test_custom_rules.py:{f._rule.vjp.__code__.co_firstlineno}\) returned None where"
+    with pytest.warns(pb.extend.IndependentResultWarning, match=here):
+        assert grad(lambda a: f(a, B).sum())(B).tolist() == [0, 0]
+
+
+def test_a_function_without_rule_is_refused_where_it_is_differentiated():
+    @pb.custom_vjp
+    def f(x):
+        return x + 1
+
+    assert f(1.0) == 2
+    assert f(pb.ones(1)).tolist() == [2]
+    with pb.no_grad():
+        assert f(pb.ones(1, requires_grad=True)).tolist() == [2]
+    for differentiate in (grad(f), lambda x: jvp(f, (x,), (x,)), lambda x: f(pb.tensor(x, requires_grad=True))):
+        with pytest.raises(RuntimeError, match=r"f has no derivative yet.*@f\.defvjp.*@f\.defjvp"):
+            differentiate(1.0)
+
+
+def captured(w):
+    return pb.custom_vjp(lambda x: x * w, vjp=lambda g, y, x: g, jvp=lambda t, y, x: t[0])
+
+
+@pytest.mark.parametrize(
+    "differentiate",
+    [
+        lambda: captured(pb.tensor(2.0, requires_grad=True))(pb.tensor(1.0, requires_grad=True)),
+        lambda: grad(lambda w: captured(w)(w * 1))(1.0),
+        lambda: grad(lambda w: grad(captured(w))(2.0))(1.0),
+        lambda: grad(lambda w: grad(captured(w))(w * 1))(1.0),
+        lambda: grad(lambda w: grad(lambda v: grad(captured(v))(w))(w))(1.0),
+        lambda: jvp(lambda w: captured(w)(w), (1.0,), (1.0,)),
+        lambda: jvp(lambda w: grad(captured(w))(2.0), (1.0,), (1.0,)),
+    ],
+)
+def test_a_captured_variable_that_is_differentiated_is_refused(differentiate):
+    with pytest.raises(RuntimeError, match=r"result depends on a Tensor that is being diff.* Pass it as an argument"):
+        differentiate()
+
+
+def test_a_function_may_compute_with_operators_on_what_it_gets():
+    f = pb.custom_vjp(lambda x: pb.sin(x), vjp=lambda g, y, x: pb.cos(x) * g)
+    assert np.isclose(grad(f)(0.5), np.cos(0.5))
+    assert np.isclose(grad(grad(f))(0.5), -np.sin(0.5))
+
+
+@pytest.mark.parametrize("into", ["argument", "cotangent", "result"])
+def test_writing_into_what_others_need_is_refused_and_explained(into):
+    def rule(g, y, x):
+        {"cotangent": g, "result": y}[into][...] *= 2
+        return g
+
+    @pb.custom_vjp(vjp=rule)
+    def f(x):
+        if into == "argument":
+            x += 1
+        return x * 2
+
+    with pytest.raises(ValueError, match="read-only") as caught:
+        grad(lambda x: f(x).sum())(B)
+    assert any("f and its rules are given is read-only" in note for note in caught.value.__notes__)
+
+
+# -- memory, versions, hooks ----------------------------------------------------------------------------------------
+def test_results_and_gradients_share_memory_with_nobody():
+    same = pb.custom_vjp(lambda x: (x, x[::-1], x), vjp=lambda g, y, x: g[0] + g[1][::-1] + g[2])
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    with pb.no_grad():
+        results = same(x)
+        for y in results:
+            y.mul_(5)
+    assert x.tolist() == [1, 2]
+    assert [y.tolist() for y in results] == [[5, 10], [10, 5], [5, 10]]
+    sum(same(x)).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+    both = pb.custom_vjp(lambda a, b: a + b, vjp=lambda g, y, a, b: (g, g))
+    a, b, start = pb.ones(2, requires_grad=True), pb.ones(2, requires_grad=True), pb.ones(2)
+    both(a, b).backward(start)
+    a.grad.add_(1)
+    assert (b.grad.tolist(), start.tolist()) == ([1, 1], [1, 1])
+
+    back = pb.custom_vjp(lambda x: x * 1, vjp=lambda g, y, x: x)  # its argument as the gradient
+    a.grad = None
+    back(a).sum().backward()
+    a.grad.add_(1)
+    assert a.tolist() == [1, 1]
+
+
+def test_writes_between_forward_and_backward_are_noticed():
+    def differentiated(function, write):
+        x = pb.tensor(A, requires_grad=True)
+        a = x * 1
+        y = function(a)
+        write(a, y)
+        (g,) = pb.autograd.grad(y.sum(), x)
+        return g
+
+    for write in (lambda a, y: a.add_(1), lambda a, y: y.mul_(2)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            differentiated(lambda a: solve(a, B), write)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        differentiated(inverse, lambda a, y: y.mul_(2))  # the result is among the residuals
+    kept = differentiated(inverse, lambda a, y: a.add_(1))  # the argument is not
+    np.testing.assert_allclose(kept.numpy(), differentiated(inverse, lambda a, y: None).numpy())
+
+
+def test_forward_runs_once_and_again_only_for_a_second_derivative():
+    runs = []
+
+    def forward(x):
+        runs.append(type(x))
+        return np.sin(x), np.cos(x)
+
+    f = pb.custom_vjp(np.sin)
+    f.defvjp(forward, lambda slope, g: g * slope)
+    x = pb.tensor([0.5], requires_grad=True)
+    y = f(x)
+    y.sum().backward(retain_graph=True)
+    assert runs == [np.ndarray]
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+    assert np.isclose(grad(grad(f))(0.5), -np.sin(0.5))
+    assert gradgradcheck(f, (x,))  # of one level, where the residuals are at hand
+    compiled = pb.custom_vjp(scipy.special.erfcx)
+    compiled.defvjp(lambda x: (math.erfc(x), x), lambda x, g: g * x)
+    with pytest.raises(RuntimeError, match="erfcx: its forward cannot be differentiated"):
+        grad(grad(compiled))(0.5)
+    compiled.defvjp(lambda x: x, lambda x, g: g)
+    with pytest.raises(RuntimeError, match=r"erfcx: its forward must return a pair \(result, residuals\), got a"):
+        grad(compiled)(0.5)
+
+
+def test_constant_arguments_that_change_later_do_not_change_the_gradient():
+    pick = pb.custom_vjp(
+        lambda x, i: x[i], vjp=lambda g, y, x, i: (np.bincount(i, g, len(x)) if type(g) is np.ndarray else 0, None)
+    )
+    x, index = pb.ones(3, requires_grad=True), np.array([0, 0])
+    y = pick(x, index)
+    index[:] = 2
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 0, 0]
+
+
+def test_reference_counting_frees_a_graph_with_rules():
+    for function in (solve, inverse, waves, scaled):
+        a = pb.tensor(A, requires_grad=True)
+        results = function(a, B) if function is solve else function(a)
+        y = results[0] if isinstance(results, tuple) else results
+        node = weakref.ref(y.grad_fn)
+        del results, y
+        assert node() is None, function
+
+
+def test_arguments_are_let_go_of_after_backward():
+    x = pb.tensor(A, requires_grad=True)
+    a = x * 1
+    y = solve(a, B)
+    argument = weakref.ref(a)
+    del a
+    y.sum().backward()
+    assert argument() is None
+
+
+def test_hooks_on_saved_tensors_and_checkpoints():
+    x = pb.tensor([0.5, 1.0], requires_grad=True)
+    expected = pb.autograd.grad((waves(x)[0] * waves(x)[1]).sum(), x)[0]
+    for around in (
+        lambda f: pb.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy().copy(), pb.from_numpy)(f)(x),
+        lambda f: checkpoint(f, x, use_reentrant=True),
+        lambda f: checkpoint(f, x, use_reentrant=False),
+    ):
+        x.grad = None
+        around(lambda x: (waves(x)[0] * waves(x)[1]).sum()).backward()
+        assert np.allclose(x.grad, expected)
+
+
+def test_names_and_pickles():
+    assert solve(pb.tensor(A, requires_grad=True), B).grad_fn.name() == "solveBackward"
+    assert pickle.loads(pickle.dumps(solve)) is solve
+    assert repr(solve) == "<solve with custom rules>"
+    with pytest.raises(TypeError, match=r"vjp must be callable, got a? ?str"):
+        pb.custom_vjp(np.sin, "cos")
+    with pytest.raises(TypeError, match="the function must be callable, got int"):
+        pb.custom_jvp(3)
