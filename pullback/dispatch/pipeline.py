@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.array_face import ARRAYS, NESTED, SCALAR_FACES, show_as_plural
+from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, SCALAR_FACES, show_as_plural
 from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, is_constant, memory_of, table_of
 from pullback.core.observers import Observer, run_operator
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -194,15 +194,18 @@ def _watched(observers: Sequence[Observer], name: str, args: Sequence[Any], run:
 
 def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
     target, level, tensors, records = admit(op, args)
-    args = with_room(op, args, target, level, tensors)
-    if level:
-        hold_outer_levels(op, op.inplace_name, target, args)
-    raws, saved = lower(op, args, level)
-    if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
-        for position, _ in op.tensors:
-            raws[position] = constant_part(raws[position])
-    elif level:
-        apart_from(target, op, args, raws)
+    if all(t._level == level and type(t) in AROUND_NDARRAYS for t in tensors):  # the usual case: no other array type
+        raws, saved = lower(op, args, level)
+    else:
+        args = with_room(op, args, target, level, tensors)
+        if level:
+            hold_outer_levels(op, op.inplace_name, target, args)
+        raws, saved = lower(op, args, level)
+        if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
+            for position, _ in op.tensors:
+                raws[position] = constant_part(raws[position])
+        elif level:
+            apart_from(target, op, args, raws)
     given = values_before(op, target, saved) if records else saved
     if type(target) in ARRAYS:
         note_write(target, args[1] if op.kernel == "setitem" else ...)

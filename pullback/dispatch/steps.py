@@ -91,7 +91,7 @@ def lower(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], lis
     raws, saved = list(args), list(args)
     for position, _ in op.tensors:
         x = args[position]
-        if type(x) is Tensor and x._level == level:
+        if isinstance(x, Tensor) and x._level == level:
             raws[position] = x._array
         else:
             raws[position], saved[position] = _lowered(x, level)
