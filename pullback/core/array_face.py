@@ -10,6 +10,7 @@ and a number's would. C code looks at the type and is not deceived. Code of this
 
 from __future__ import annotations
 
+import contextvars
 from typing import Any
 
 from pullback.core.array_type import ARRAY_TYPES
@@ -134,3 +135,8 @@ def surfaced(x: Any, level: int) -> Any:
     while isinstance(x, Tensor) and x._level > level and issubclass(type(x._array), (Tensor, ndarray)):
         x = x._array
     return x
+
+
+# The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a
+# function of plain ndarrays with rules of its own, that at which it was called.
+plain_until: contextvars.ContextVar[int] = contextvars.ContextVar("pullback_plain_until", default=0)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, show_as_plural, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, show_as_plural, wrap_array
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
@@ -62,7 +62,7 @@ class Creation(Dispatcher):
 
     def records(self) -> bool:
         """Whether what is made now is to record what is written into it."""
-        return self.always or (_current().level > 0 and State.on)
+        return self.always or (_current().level > plain_until.get() and State.on)
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = of_lists(self.genuine, args, kwargs)
