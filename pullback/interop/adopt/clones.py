@@ -12,7 +12,6 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from scipy._lib import array_api_compat
 
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.reached import is_source
@@ -64,7 +63,12 @@ class _Globals(dict[str, Any]):
         self.own = own
 
     def __missing__(self, name: str) -> Any:
-        value = self[name] = _BY_NAME[name] if name in _BY_NAME else _cloned(self.own[name])
+        genuine = self.own[name]
+        if name == "array_namespace":
+            value: Any = _array_namespace
+        else:
+            value = _of_ours_too(genuine) if name in _ASK_FOR_THE_CLASS else _cloned(genuine)
+        self[name] = value
         return value
 
 
@@ -97,13 +101,13 @@ def _made_of(value: Any) -> Any:
         return _Module(value) if value in (np, math) or (library == "scipy" and is_source(value)) else value
     if type(value) is FunctionType and (value.__module__ or "").startswith("scipy."):
         return ScipyFunction(value) if scipy_name(value) in RULES else clone(value)
-    if type(value) is type and value.__module__.startswith(_HELPERS):
+    if type(value) is type and _HELPERS in value.__module__:
         methods = {name: clone(method) for name, method in vars(value).items() if type(method) is FunctionType}
         return type(value.__name__, (value,), {"__slots__": (), **methods})
     return value
 
 
-_HELPERS = "scipy._lib.array_api_extra."  # whose classes compute, as functions do
+_HELPERS = "array_api_extra"  # whose classes compute, as functions do
 
 
 def _array_namespace(*_: Any, **__: Any) -> Any:
@@ -111,11 +115,9 @@ def _array_namespace(*_: Any, **__: Any) -> Any:
     return _cloned(np)
 
 
-def _of_ours_too(name: str) -> Any:
-    """`is_numpy_array` and its kin, by which SciPy asks for the class."""
-    genuine = getattr(array_api_compat, name, lambda x: True)  # of a newer SciPy
+# By these SciPy asks what kind of array it has been given.
+_ASK_FOR_THE_CLASS = frozenset({"is_numpy_array", "is_array_api_obj", "is_writeable_array"})
+
+
+def _of_ours_too(genuine: Any) -> Any:
     return lambda x, *more: isinstance(x, Tensor) or genuine(x, *more)
-
-
-_BY_NAME = {"array_namespace": _array_namespace}
-_BY_NAME.update({name: _of_ours_too(name) for name in ("is_numpy_array", "is_array_api_obj", "is_writeable_array")})
