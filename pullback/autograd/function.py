@@ -15,7 +15,7 @@ from pullback.autograd.function_arguments import in_order
 from pullback.autograd.function_arrays import differentiated_inside, further_out, named, refuse_what_detached, wrapped
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import cuts, modes, slots
-from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
+from pullback.core.array_face import ARRAYS, as_tensor, show_as_array, shown_as_tensors, wrap_as
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
@@ -69,7 +69,9 @@ class FunctionNode(MultiNode):
         self._materialize = True
         self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
-        self._arrays = any(type(a) in ARRAYS for a in args)  # whether forward and backward meet NumPy's face
+        self._arrays = any(
+            type(a) in ARRAYS for a in args
+        )  # results have NumPy's face then; forward and backward are written for Tensors
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
@@ -114,12 +116,11 @@ class FunctionNode(MultiNode):
     def _unpack(self, x: Any, version: Version, nr: int | None) -> Any:
         if type(version) is Packed:
             entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
-            return saved_again(version.tensor(x, self, entrance))
+            return as_tensor(saved_again(version.tensor(x, self, entrance)))
         x = saved_again(checked(x, version, self))
         if nr is None:
-            return x
-        entrance = OutputEdge(self, nr, *self._output_metadata[nr])
-        return self._faced(output_again(x, version, entrance, self._level))
+            return as_tensor(x)
+        return output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
 
     def _faced(self, fresh: Tensor) -> Tensor:
         """A tensor that nobody else knows yet, with the face of the arguments."""
@@ -145,8 +146,8 @@ class FunctionNode(MultiNode):
             shape, dtype = self._output_metadata[nr]
             if dtype is None:  # an output that is no tensor
                 return None
-            return self._faced(wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level))
-        return self._faced(wrap_result(g, self._level)) if raw else g
+            return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
+        return wrap_result(g, self._level) if raw else as_tensor(g)
 
     def _checked(self, results: Any) -> Iterable[tuple[int, Any]]:
         results = results if isinstance(results, tuple) else (results,)
@@ -218,6 +219,9 @@ class Function(metaclass=_FunctionMeta):
     without gradient. For forward mode write `jvp(ctx, *tangents)` too: it takes one tangent for each argument of
     forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
+
+    Inside several transforms (`func.grad` of `func.grad`) a Function with `setup_context` serves them all by its rule;
+    with `forward(ctx, ...)` the outer ones differentiate the operations of forward.
 
     Forward may compute with NumPy and SciPy: an ndarray or a floating-point number that it returns, alone or in a
     tuple, becomes a Tensor of the graph, and an ndarray given to `ctx.save_for_backward` one of `ctx.saved_tensors`.
@@ -310,15 +314,16 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
         with_ctx = cls.setup_context is Function.setup_context
-        if with_ctx:
-            output = cls.forward(ctx, *args)
-        elif differentiated_inside(args):
-            output = cls._run_further_out(ctx._level, args)
-        else:
-            output = cls.forward(*args)
-        output, pairs = wrapped(ctx.name(), ctx._level, args, output)
-        if not with_ctx:
-            cls.setup_context(ctx, args, output)
+        with shown_as_tensors(args):
+            if with_ctx:
+                output = cls.forward(ctx, *args)
+            elif differentiated_inside(args):
+                output = cls._run_further_out(ctx._level, args)
+            else:
+                output = cls.forward(*args)
+            output, pairs = wrapped(ctx.name(), ctx._level, args, output)
+            if not with_ctx:
+                cls.setup_context(ctx, args, output)
         for attribute, method in _KEPT:
             if tensors := getattr(ctx, attribute):
                 setattr(ctx, attribute, named(ctx.name(), ctx._level, args, pairs, tensors, method))

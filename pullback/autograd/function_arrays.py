@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
+from pullback.core.array_face import wrap_as
 from pullback.core.array_type import carries_derivative, memory_of
 from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
@@ -42,8 +42,6 @@ def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, pairs: Pairs) -
         if any(_share(array, memory_of(y)) for y in (*_tensors(args), *(t for _, t in pairs))):
             array = array.copy()  # a write into one of two Tensors on the same memory would not be noticed by the other
         result = wrap(array, level)
-        if any(type(a) in ARRAYS for a in args):
-            show_as_array(result, np.isscalar(x))
     pairs.append((x, result))
     return result
 
@@ -169,8 +167,6 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
             "output itself."
         )
     kept = wrap(from_numpy(np.asarray(x))._array, level)
-    if any(type(a) in ARRAYS for a in args):
-        show_as_array(kept, np.isscalar(x))
     for owner in (*_tensors(args), *(t for _, t in pairs)):
         if _share(x, memory_of(owner)):
             kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved

@@ -14,7 +14,6 @@ from pullback.arrays.dual.untouched import relate
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.core import modes
-from pullback.core.array_face import wrap_as
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -61,7 +60,7 @@ def _stand_in(x: Tensor, given: Tensor, top: ForwardLevel) -> Tensor:
     """The primal of an argument as a tensor: what forward sees."""
     array: Any = x._array
     dual = type(array) is DualArray and array.level.number == top.number
-    out = wrap_as(x, array.primal if dual else array, x._level)
+    out = wrap(array.primal if dual else array, x._level)
     out._counter = counter_of(given)
     out._requires_grad, out._fn = x._requires_grad, edge_to(x)
     return out
@@ -99,10 +98,10 @@ def _tangent(ctx: FunctionNode, x: Any, top: ForwardLevel) -> Tensor | None:
         return None
     array: Any = x._array
     if type(array) is DualArray and array.level.number == top.number and array.tangent is not None:
-        return wrap_as(x, array.tangent, x._level)
+        return wrap(array.tangent, x._level)
     if not ctx._materialize or x.dtype.kind not in "fc":
         return None
-    return wrap_as(x, TENSOR.zeros(x.shape, dtype=x.dtype)._array, x._level)
+    return wrap(TENSOR.zeros(x.shape, dtype=x.dtype)._array, x._level)
 
 
 def _check_tangent(cls: type[Function], i: int, tangent: Any, out: Any) -> None:

@@ -11,6 +11,8 @@ and a number's would. C code looks at the type and is not deceived. Code of this
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pullback.core.array_type import ARRAY_TYPES
@@ -117,6 +119,19 @@ def as_tensor(x: Any) -> Any:
 def faced_as(like: Tensor, x: Tensor) -> Any:
     """`x` with the face of another tensor, as far as that is NumPy's or PyTorch's."""
     return as_array(x) if type(like) in ARRAYS else as_tensor(x)
+
+
+@contextmanager
+def shown_as_tensors(values: Iterable[Any]) -> Iterator[None]:
+    """Arrays among these have PyTorch's face inside, for code that is written for Tensors; the objects stay."""
+    arrays = [(x, type(x)) for x in values if type(x) in ARRAYS]
+    try:
+        for x, kind in arrays:
+            _become(x, NestedTensor if issubclass(kind, NestedTensor) else Tensor)
+        yield
+    finally:
+        for x, kind in arrays:
+            _become(x, (AROUND_NDARRAY if type(x._array) is ndarray else AROUND_OTHERS).get(kind, kind))
 
 
 def _twin(x: Any, kind: type) -> Any:

@@ -328,6 +328,8 @@ class Tensor(_Methods):
         """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
+        if WATCHED:
+            note("detach_()", self, by_user=True)
         if self._fn is not None:
             if self._counter is not None and self._counter.n:
                 slots.part_from_views(self)

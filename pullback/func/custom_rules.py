@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
+from pullback.core.array_type import CONSTANTS
 from pullback.core.errors import type_name
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor
@@ -148,6 +149,12 @@ class CustomFunction:
         return jvp
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(x, Tensor) for x in flatten((args, kwargs))[0]):
+        if any(map(_has_tensors, (*args, *kwargs.values()))):
             return record(self._node, self._rule, args, kwargs, modes.current())
         return self._rule.function(*args, **kwargs)
+
+
+def _has_tensors(x: Any) -> bool:
+    if type(x) in CONSTANTS:  # said first for speed
+        return False
+    return isinstance(x, Tensor) or any(isinstance(leaf, Tensor) for leaf in flatten(x)[0])

@@ -55,7 +55,7 @@ class Call:
 
     def __init__(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
         self.rule, self.state, name = rule, state, rule.name
-        if rule.signature is not None:
+        if kwargs and rule.signature is not None:
             args, kwargs = _by_position(name, rule.signature, args, kwargs)
         self.leaves, self.args = flatten(args)
         self.count = len(args)

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import modes
-from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array
+from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array, show_as_plural
 from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
@@ -29,8 +29,12 @@ def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any],
     results = node.apply(call, *leaves)
     if call.arrays:
         pairs = zip(results, call.single, strict=True)
-        results = [show_as_array(y, one) if isinstance(y, Tensor) else y for y, one in pairs]
+        results = [_shown(y, one) if isinstance(y, Tensor) else y for y, one in pairs]
     return unflatten(call.result, list(results))
+
+
+def _shown(y: Tensor, single: bool) -> Any:
+    return show_as_array(y, True) if single else show_as_plural(show_as_array(y))
 
 
 class _Kept(int):

@@ -126,12 +126,12 @@ ADVICE = {
 HOMES = {
     "scipy.optimize": (
         "A solver works on plain numbers: give it a function of plain arrays (its gradient is "
-        "pullback.func.grad(f)), and to differentiate the solution wrap the call in a pullback.autograd.Function whose "
-        "backward solves the equation that the solution fulfils."
+        "pullback.func.grad(f)), and to differentiate the solution give the call a vjp by pullback.custom_vjp "
+        "that solves the equation which the solution fulfils."
     ),
     "scipy.integrate": (
-        "Write the sum or the steps with NumPy's functions (np.trapezoid has a rule), or wrap the call in a "
-        "pullback.autograd.Function with a backward of its own."
+        "Write the sum or the steps with NumPy's functions (np.trapezoid has a rule), or give the call a "
+        "derivative of its own by pullback.custom_vjp."
     ),
     "scipy.ndimage": "Filters are convolutions: pullback.nn.functional.conv1d, conv2d and conv3d have rules.",
 }

@@ -16,7 +16,7 @@ from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, S
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
-_WRAP = "Write it with supported functions, or wrap it in a pullback.autograd.Function with a backward of its own"
+_WRAP = "Write it with supported functions, or give it a derivative of its own by pullback.custom_vjp"
 _OF_NUMBERS = ("", "numpy", "scipy")  # libraries that compute; others draw and store
 
 

@@ -275,7 +275,7 @@ def test_trees_keywords_and_arguments_without_gradient():
     ):
         grad(lambda o: layer("linear", params, x, offset=o)["out"].sum())(1.0)
     with pytest.raises(TypeError, match=r"layer: missing a required argument: 'params'; it is layer\(kind, params"):
-        layer(pb.ones(1))
+        layer("linear", x=pb.ones(1))
 
 
 def test_defaults_are_passed_only_where_an_argument_stands_behind_them():
@@ -505,6 +505,7 @@ def captured(w):
         lambda: grad(lambda w: captured(w)(w * 1))(1.0),
         lambda: grad(lambda w: grad(captured(w))(2.0))(1.0),
         lambda: grad(lambda w: grad(captured(w))(w * 1))(1.0),
+        lambda: grad(lambda w: grad(lambda v: captured(v)(v * w))(2.0))(1.0),
         lambda: grad(lambda w: grad(lambda v: grad(captured(v))(w))(w))(1.0),
         lambda: jvp(lambda w: captured(w)(w), (1.0,), (1.0,)),
         lambda: jvp(lambda w: grad(captured(w))(2.0), (1.0,), (1.0,)),

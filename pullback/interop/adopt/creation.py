@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -92,10 +91,10 @@ class Arange(Creation):
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any) -> Any:
     start, stop = (0, start) if stop is None else (start, stop)
-    values = [frozen(x, "arange")[()] for x in (start, stop, step)]
-    count = max(math.ceil((values[1] - values[0]) / values[2]), 0)
-    made = start + step * np.arange(count, **options)
-    return made if dtype is None else made.astype(dtype)
+    values = np.arange(*(frozen(x, "arange")[()] for x in (start, stop, step)), dtype, **options)
+    if not isinstance(start, Tensor) and not isinstance(step, Tensor):
+        return buffer(values)  # the number of them, by which alone the end takes part, is constant between jumps
+    return (start + step * np.arange(len(values))).astype(values.dtype)
 
 
 class FromIterable(Creation):

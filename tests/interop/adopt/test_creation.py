@@ -114,6 +114,17 @@ def test_objects_hold_the_numbers_of_tensors():
     np.testing.assert_allclose(pb.func.grad(f)(np.array([3.0, 1.0])), [1.0, 3.0])
 
 
+def test_arange_between_tensors_has_numpys_length_and_dtype():
+    for ends in ((2.5,), (0.25, 2.5), (0.25, 2.5, 0.5), (2.5, 0.25, -0.5), (2.0, 1.0)):
+        made = inside(lambda x, ends=ends: np.arange(*(x[0] * 0 + end for end in ends)))
+        expected = np.arange(*ends)
+        assert made.dtype == expected.dtype
+        np.testing.assert_allclose(made.detach().numpy(), expected)
+    assert inside(lambda x: np.arange(0, x[1], dtype=int)).dtype == int
+    slopes = pb.func.grad(lambda x: (np.arange(x[0], 3.0, x[1]) ** 2).sum())(np.array([0.5, 1.0]))
+    np.testing.assert_allclose(slopes, [2 * (0.5 + 1.5 + 2.5), 2 * (1 * 1.5 + 2 * 2.5)])
+
+
 def test_a_buffer_takes_values_of_every_level():
     def outer(y):
         def inner(x):
