@@ -91,7 +91,8 @@ class Arange(Creation):
 
 def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any) -> Any:
     start, stop = (0, start) if stop is None else (start, stop)
-    values = np.arange(*(frozen(x, "arange")[()] for x in (start, stop, step)), dtype, **options)
+    ends: list[Any] = [frozen(x, "arange")[()] for x in (start, stop, step)]
+    values = np.arange(*ends, dtype=dtype, **options)
     if not isinstance(start, Tensor) and not isinstance(step, Tensor):
         return buffer(values)  # the number of them, by which alone the end takes part, is constant between jumps
     return (start + step * np.arange(len(values))).astype(values.dtype)
