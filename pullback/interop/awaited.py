@@ -16,7 +16,7 @@ from pullback.core.errors import DetachingError
 
 # By os.path, because pathlib takes long to import.
 _NUMPY = os.path.dirname(np.__file__) + os.sep  # noqa: PTH120
-FILES: set[str] = set()  # where the functions stand that wait
+FILES: set[str] = set()  # where the classes of dispatchers stand, whose __call__ waits
 
 
 class AwaitedError(DetachingError):
@@ -27,7 +27,7 @@ def refuse_if_awaited(frame: FrameType | None) -> None:
     """Raise `AwaitedError` if `frame`, or what called the NumPy function that it is in, waits for that."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file in FILES:
+        if file in FILES and frame.f_code.co_name == "__call__":
             raise AwaitedError("a tensor would become plain numbers.")
         if not file.startswith(_NUMPY):
             return

@@ -123,8 +123,10 @@ class Conversion(Creation):
         self.copies = genuine is np.array
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and type(args[0]) in ARRAYS:
-            return self.on_tensors(args, kwargs)
+        if args:
+            given = args[0]
+            if type(given) in ARRAYS or (type(given) is list and given and type(given[0]) in ARRAYS):
+                return self.on_tensors(args, kwargs)  # at once, though NumPy's refusal would lead there too
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
@@ -133,7 +135,8 @@ class Conversion(Creation):
         else:
             if not WATCHED and not self.always:
                 return made
-            fresh = args and (self.copies or isinstance(args[0], _BY_VALUE))
+            copied = self.copies and kwargs.get("copy", True) is True
+            fresh = args and (copied or isinstance(args[0], _BY_VALUE))
             return buffer(made) if fresh and self.records() else made
         return self.on_tensors(args, kwargs)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.call_site import is_users_file
 from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adoption import DISTRIBUTION_METHODS, State
@@ -76,13 +77,17 @@ def _of_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+_NO_CODE = compile("", "", "exec")  # stands for that of a function in C, or of an object that can be called
+
+
 def _of_callback(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`np.vectorize(f)(...)`; that of a twin inside a transform, where f may give one of our tensors."""
+    """`np.vectorize(f)(...)`; that of a twin inside a transform, where a user's f may give one of our tensors."""
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.pyfunc is np._NoValue or not (modes.current().level or first_tensor(args, kwargs) is not None):
-            return method(self, *args, **kwargs)
-        return twin(self)(*args, **kwargs)
+        inside = modes.current().level and is_users_file(getattr(self.pyfunc, "__code__", _NO_CODE).co_filename)
+        if self.pyfunc is not np._NoValue and (inside or first_tensor(args, kwargs) is not None):
+            return twin(self)(*args, **kwargs)
+        return method(self, *args, **kwargs)
 
     return called

@@ -73,6 +73,7 @@ def test_memory_that_others_know_is_never_an_array():
     data = np.sin(np.arange(4.0))
     assert inside(lambda x: np.asarray(data)) is data
     assert type(inside(lambda x: np.asarray(memoryview(data)))) is np.ndarray
+    assert inside(lambda x: np.array(data, copy=None)) is data
     assert type(inside(lambda x: np.diag(data.reshape(2, 2)))) is np.ndarray
 
     def f(x):
@@ -94,6 +95,11 @@ def test_asarray_of_an_array_is_that_array():
         return z.sum()
 
     np.testing.assert_allclose(pb.func.grad(f)(np.array([3.0, 1.0])), [6.0, 1.0])
+
+
+def test_an_integer_array_cannot_be_filled_with_a_tensor():
+    with pytest.raises(RuntimeError, match=r"(?s)np\.full would write a Tensor .*test_creation"):
+        inside(lambda x: np.full(2, x[0], dtype=int))
 
 
 def test_a_copy_is_one_of_its_own():
