@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor
@@ -34,6 +36,8 @@ class Mathematics(Dispatcher):
         self.rule = rule
 
     def __call__(self, *args: Any) -> Any:
+        if args and type(args[0]) in ARRAYS:
+            return self.on_tensors(args, {})  # at once, though Python's refusal would lead there too
         try:
             return self.genuine(*args)
         except REFUSALS as error:
@@ -63,14 +67,15 @@ class WithKeywords(Mathematics):
 def _plain(x: Any) -> Any:
     """The plain numbers of an argument."""
     if isinstance(x, Tensor):
-        plain = frozen(x, "math")
-        return plain.tolist() if plain.ndim else plain[()]
+        values = numbers_of(x)
+        values = frozen(x, "math") if values is None else values
+        return values if values.ndim else values.item()
     return type(x)(map(_plain, x)) if isinstance(x, (list, tuple)) else x
 
 
 def _scalar(x: Any) -> Any:
     """Python takes an array of one element for the number in it."""
-    return x.reshape(()) if isinstance(x, Tensor) and x.size == 1 else x
+    return x.reshape(()) if isinstance(x, Tensor) and x.ndim and x.size == 1 else x
 
 
 def _log(x: Any, base: Any = None) -> Any:
