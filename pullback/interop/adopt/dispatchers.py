@@ -19,7 +19,7 @@ from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
-from pullback.interop.operands import array
+from pullback.interop.operands import array, needs_grad
 
 FILES.add(__file__)
 
@@ -127,3 +127,12 @@ def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> A
         if found is not None:
             return found
     return None
+
+
+def at_stake(x: Any) -> bool:
+    """Whether a gradient, or a tangent, would be lost with this argument."""
+    if isinstance(x, Tensor):
+        return bool(needs_grad(x))
+    if isinstance(x, (list, tuple, dict)):
+        return any(map(at_stake, x.values() if isinstance(x, dict) else x))
+    return False

@@ -18,7 +18,7 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, at_stake, concerns_us, first_tensor
 from pullback.interop.awaited import FILES
 from pullback.interop.operands import array, frozen
 from pullback.interop.suggest import unsupported
@@ -47,6 +47,8 @@ class Mathematics(Dispatcher):
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         value = self.genuine(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
+        if not at_stake(args) and not at_stake(kwargs):
+            return value
         if self.rule is not None:
             return self.rule(*map(_scalar, args), **kwargs)
         name = f"{self.genuine.__module__}.{self.genuine.__name__}"
@@ -62,6 +64,13 @@ class WithKeywords(Mathematics):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return Dispatcher.__call__(self, *args, **kwargs)
+
+
+class OfIterables(WithKeywords):
+    """math.fsum and others of whole collections: what runs through an iterator cannot be tried twice."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*(x if hasattr(x, "__len__") else list(x) for x in args), **kwargs)
 
 
 def _plain(x: Any) -> Any:
@@ -106,7 +115,7 @@ def _norm(*x: Any) -> Any:
 
 
 def _joined(items: Any) -> Any:
-    return array(list(items))
+    return items if isinstance(items, Tensor) else array(list(items))
 
 
 def _complex(function: Any) -> Any:
@@ -136,14 +145,14 @@ CMATH: dict[str, Callable[..., Any]] = {name: _complex(getattr(np, name)) for na
     "rect": lambda r, phi: r * np.exp(1j * phi),
 }  # fmt: skip
 
-_WITH_KEYWORDS = {"prod", "isclose", "nextafter"}
+_KINDS = {
+    "isclose": WithKeywords, "nextafter": WithKeywords,
+    "dist": OfIterables, "fsum": OfIterables, "prod": OfIterables, "sumprod": OfIterables,
+}  # fmt: skip
 
 
 def dispatchers(module: ModuleType) -> dict[str, Dispatcher]:
     """Those of `math` or of `cmath`, by name."""
     rules = MATH if module is math else CMATH
     found = {name: function for name, function in vars(module).items() if isinstance(function, BuiltinFunctionType)}
-    return {
-        name: (WithKeywords if name in _WITH_KEYWORDS else Mathematics)(function, rules.get(name))
-        for name, function in found.items()
-    }
+    return {name: _KINDS.get(name, Mathematics)(function, rules.get(name)) for name, function in found.items()}

@@ -16,9 +16,8 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
 from pullback.graph.journal import note_write
-from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake
 from pullback.interop.adoption import RULES
-from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import unsupported
 
 
@@ -61,15 +60,6 @@ def has_tensor(x: Any) -> bool:
     for item in x.values() if isinstance(x, dict) else x:
         if isinstance(item, _LOOKED_INTO) and (isinstance(item, Tensor) or has_tensor(item)):
             return True
-    return False
-
-
-def at_stake(x: Any) -> bool:
-    """Whether a gradient, or a tangent, would be lost with this argument."""
-    if isinstance(x, Tensor):
-        return bool(needs_grad(x))
-    if isinstance(x, (list, tuple, dict)):
-        return any(map(at_stake, x.values() if isinstance(x, dict) else x))
     return False
 
 

@@ -95,6 +95,30 @@ def test_what_is_constant_between_jumps_gives_pythons_plain_answer():
     assert pb.func.grad(f)(2.5) == 4.0
 
 
+def test_iterators_are_run_through_once():
+    seen = []
+
+    def f(x):
+        total = math.fsum(seen.append(i) or v**2 for i, v in enumerate(x))
+        assert math.prod(v for v in [2.0, 3.0]) == 6.0
+        return total * math.prod((v for v in x), start=2)
+
+    slopes = pb.func.grad(f)(np.array([0.5, 2.0]))
+    np.testing.assert_allclose(slopes, [2 * (2 * 0.5 * 1.0 + 4.25 * 2.0), 2 * (2 * 2.0 * 1.0 + 4.25 * 0.5)])
+    assert seen == [0, 1]
+
+
+def test_what_carries_no_gradient_gives_a_plain_number():
+    def f(x):
+        assert type(math.exp(np.zeros(2)[0])) is float
+        assert type(math.nextafter(np.zeros(2)[0], 3.0)) is float
+        with pb.no_grad():
+            assert type(math.exp(x)) is float
+        return x
+
+    pb.func.grad(f)(1.0)
+
+
 def test_errors_are_pythons():
     for call, kind in (
         (lambda x: math.sqrt(-x), ValueError),
