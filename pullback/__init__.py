@@ -6,6 +6,8 @@
 >>> x.grad
 tensor([2., 4.])
 
+Code written for NumPy and SciPy is differentiated as it stands by `func.grad`, after one `adopt()`.
+
 Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 
     autograd    backward, grad, Function, gradcheck, hooks on the graph
@@ -75,6 +77,7 @@ with _collector_paused():  # which would take a fifth of the time of this import
 
 if _typing.TYPE_CHECKING:
     from pullback.func.custom_rules import custom_jvp, custom_vjp
+    from pullback.interop.adopt import adopt, release
 
 __version__ = "0.2.0"
 
@@ -101,9 +104,13 @@ _LATER = (  # imported when first used
     "extend", "fft", "func", "linalg", "masked", "nn", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
-_RULES = ("custom_jvp", "custom_vjp")  # and so are these functions
+_FUNCTIONS = {  # and so are these functions
+    "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.custom_rules",
+    "custom_vjp": "pullback.func.custom_rules", "release": "pullback.interop.adopt",
+}  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
+    "adopt", "release",
     "Array", "Scalar", "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
     "is_inference", "is_tensor",
     "is_nonzero", "is_same_size", "is_signed", "numel", "tensor",
@@ -128,8 +135,8 @@ del PUBLIC, np, printing
 def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
-    if name in _RULES:
-        function = globals()[name] = getattr(_import_module("pullback.func.custom_rules"), name)
+    if name in _FUNCTIONS:
+        function = globals()[name] = getattr(_import_module(_FUNCTIONS[name]), name)
         return function
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on

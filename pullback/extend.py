@@ -3,7 +3,8 @@
 Everything else below `pullback` that is not public by the package itself may change without a word.
 
     declarations    load: operators from YAML of your own; DeclarationError, NameTakenError (examples/third_party_ops)
-    custom rules    Function, once_differentiable; numpy_rule: a decorator, the rule of a NumPy function on Tensors
+    custom rules    Function, once_differentiable; numpy_rule: a decorator, the rule of a NumPy function on Tensors;
+                    scipy_rule: the same for a function of SciPy under adopt() (docs/adopt.md)
     array types     ArrayType, register_array_type, array_type, OperatorTable, NUMPY, MixedTable, Arithmetic, tags_of;
                     read, check, refuse_where: the doors to an array's numbers (docs/design/array_types.md)
     the graph       Node: what Tensor.grad_fn and next_functions show
@@ -58,6 +59,7 @@ from pullback.dispatch.mixed import Arithmetic, MixedTable
 from pullback.dispatch.operator import tags_of
 from pullback.graph.node import Node
 from pullback.graph.undifferentiable import DerivativeNotImplementedError
+from pullback.interop.adoption import scipy_rule
 from pullback.interop.registry import rule as numpy_rule
 from pullback.ops.extension import NameTakenError
 from pullback.ops.loading import DeclarationError, load
@@ -105,5 +107,6 @@ __all__ = [
     "read",
     "refuse_where",
     "register_array_type",
+    "scipy_rule",
     "tags_of",
 ]

@@ -10,6 +10,7 @@ and a number's would. C code looks at the type and is not deceived. Code of this
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -148,3 +149,18 @@ def _twin(x: Any, kind: type) -> Any:
     twin._array, twin._fn, twin._extra = x._array, x._fn, x._extra
     twin._level, twin._requires_grad = x._level, x._requires_grad
     return twin
+
+
+def surfaced(x: Any, level: int) -> Any:
+    """`x` without the wrappers of levels that are over: what was made inside a transform, and kept, is a constant.
+
+    A program may do so without knowing: a table that it computes once, at the first call, and keeps.
+    """
+    while isinstance(x, Tensor) and x._level > level and issubclass(type(x._array), (Tensor, ndarray)):
+        x = x._array
+    return x
+
+
+# The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a
+# function of plain ndarrays with rules of its own, that at which it was called.
+plain_until: contextvars.ContextVar[int] = contextvars.ContextVar("pullback_plain_until", default=0)

@@ -12,6 +12,7 @@ import itertools
 import linecache
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
@@ -49,15 +50,36 @@ class CallSite(NamedTuple):
 
 def call_site() -> CallSite:
     """The innermost call in the user's own code that has not returned."""
-    frame: FrameType | None = sys._getframe(1)
+    return _innermost(_outward(sys._getframe(1)))
+
+
+def call_site_of(error: BaseException) -> CallSite:
+    """The innermost call in the user's own code on the way of an error that was raised."""
+    frames, step = [], error.__traceback__
+    while step is not None:
+        frames.append(step.tb_frame)
+        step = step.tb_next
+    return _innermost(reversed(frames))
+
+
+def _outward(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _innermost(frames: Iterable[FrameType]) -> CallSite:
+    """The call that the first of these frames makes that is the user's; `frames` are given from inside out."""
     entered: list[FrameType] = []  # the libraries' frames on the way, innermost first
     depth, fallback = 0, None
-    while frame is not None and not _is_users(frame):
+    for frame in frames:
+        if _is_users(frame):
+            break
         if fallback is None and not _is_from(frame, "numpy", "scipy", "pullback"):
             fallback = frame, depth, list(entered)
         entered.append(frame)
-        frame, depth = frame.f_back, depth + 1
-    if frame is None:  # the program itself is installed as a library
+        depth += 1
+    else:  # the program itself is installed as a library
         if fallback is None:
             return CallSite("", "", 1, "")
         frame, depth, entered = fallback
@@ -70,7 +92,11 @@ def call_site() -> CallSite:
 
 
 def _is_users(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
+    return is_users_file(frame.f_code.co_filename)
+
+
+def is_users_file(file: str) -> bool:
+    """Whether code of this file is the user's own: neither installed as a library nor Python's."""
     if file.startswith(_PACKAGE):
         return file.startswith(_DEMO)
     return not file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__"))
@@ -138,10 +164,10 @@ def _public_name(frame: FrameType, root: str, rest: list[str]) -> str:
         return _short(".".join([found.__name__, *rest]))
     if isinstance(found, np.ndarray):
         return ".".join(["ndarray", *rest])
-    return ".".join([_home_of(found, root) or root, *rest])
+    return ".".join([home_of(found, root) or root, *rest])
 
 
-def _home_of(found: Any, *names: str) -> str:
+def home_of(found: Any, *names: str) -> str:
     """Where the public face of a library has this object, "" if nowhere."""
     names = (*names, getattr(found, "__name__", ""))
     for home in _HOMES:
@@ -160,7 +186,7 @@ def _short(name: str) -> str:
 def _entered(frames: list[FrameType]) -> str:
     """The public function or class of a library that was entered first."""
     for frame in reversed(frames):
-        name = _home_of(type(frame.f_locals.get("self")))
+        name = home_of(type(frame.f_locals.get("self")))
         if name:
             return name
         module, name = _module(frame), frame.f_code.co_name

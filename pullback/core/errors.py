@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import slots
 from pullback.core.types import DType, Shape
 
 
@@ -189,7 +190,7 @@ def explained(error: Exception, before: str) -> Exception:
         return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
     if refusals.last is not before and not isinstance(error, (DetachingError, UnsupportedError)):
         error.add_note(f"Before that: {refusals.last}")
-    return error
+    return slots.explain_foreign(error)
 
 
 def type_name(value: object) -> str:

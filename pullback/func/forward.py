@@ -12,6 +12,7 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
+from pullback.core.array_face import surfaced
 from pullback.core.array_type import REGISTERED, array_type, is_array, table_of
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
@@ -66,8 +67,8 @@ def jvp(
     >>> tangent
     array([1., 3.])
     """
-    leaves, structure = _paired(primals, tangents)
     state = modes.current()
+    leaves, structure = _paired(primals, tangents, state.level)
     level, forward = state.level + 1, ForwardLevel()
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
@@ -102,7 +103,7 @@ def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     return dual
 
 
-def _paired(primals: Any, tangents: Any) -> tuple[Any, ...]:
+def _paired(primals: Any, tangents: Any, level: int) -> tuple[Any, ...]:
     """(triples of what was given, primal and tangent, the structure of the primals), checked."""
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
@@ -113,6 +114,7 @@ def _paired(primals: Any, tangents: Any) -> tuple[Any, ...]:
         raise GradientError("jvp: there are no primals; pass a non-empty tuple of arguments.")
     found, structure = flatten(primals)
     directions, other = flatten(tangents)
+    found, directions = ([surfaced(x, level) for x in items] for items in (found, directions))
     if structure != other:
         raise GradientError(
             "jvp: primals and tangents have different structures; every array among the primals needs one direction."
@@ -144,6 +146,7 @@ def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) ->
     found, structure = flatten(output)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
+        x = surfaced(x, level)
         if not issubclass(type(x), (ndarray, np.generic, float, complex, int)) and not is_array(x):
             raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
         raw = x._array if isinstance(x, Tensor) and x._level == level else x
@@ -162,6 +165,7 @@ def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) ->
 def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
     """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
+    found = [surfaced(x, level) for x in found]
     own = [x._array if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]
     return unflatten(structure, [_array(x, level) if hasattr(x, "shape") else x for x in own])

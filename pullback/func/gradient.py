@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
@@ -117,6 +117,7 @@ def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Ca
             run = cuts.Run(level)
             output = run.watch(function, *args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
+            value = surfaced(value, level)
             gradients, unused, dropped = _gradients(value, leaves, level)
         except Exception as error:
             note_on_lists(error, given)
@@ -177,6 +178,7 @@ def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Ten
     if len(numbers) > 1 and len({n % len(args) for n in numbers}) < len(numbers):
         raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
     for n in numbers:
+        args[n] = surfaced(args[n], level - 1)
         if is_array(args[n]) or issubclass(type(args[n]), ndarray):
             leaves.append(_leaf(args[n], level))
             args[n] = to_write_into(leaves[-1])
@@ -185,7 +187,7 @@ def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Ten
         if args[n] is None:
             raise TypeError(f"cannot differentiate with respect to argument {n}, which is None; choose with argnums.")
         found, structure = flatten(args[n])
-        own = [_leaf(x, level) for x in found]
+        own = [_leaf(surfaced(x, level - 1), level) for x in found]
         args[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
         leaves += own
         structures.append((structure, len(own)))
@@ -365,6 +367,7 @@ def _zeros(leaf: Tensor) -> Any:
 
 def _leave(value: Any, level: int) -> Any:
     """A result of the function, moved one level out."""
+    value = surfaced(value, level)
     if not isinstance(value, Tensor) or value._level != level:
         return value
     raw: Any = value._array

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import cuts, modes
-from pullback.core.array_face import ARRAYS, as_array, show_as_array, wrap_array
+from pullback.core.array_face import ARRAYS, as_array, plain_until, show_as_array, wrap_array
 from pullback.core.array_type import NUMBERS, carries_derivative, read
 from pullback.core.errors import (
     DetachingError,
@@ -85,7 +85,7 @@ class Call:
         if levels:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
         else:
-            with explaining_writes(self.rule.name):
+            with on_plain_arrays(self.rule.name):
                 return function(*args, **kwargs)
         runs = [cuts.Run(level) for level in levels]
         watched: Any = function
@@ -213,8 +213,9 @@ def _beside(x: Any, level: int) -> Any:
 
 
 @contextmanager
-def explaining_writes(name: str) -> Iterator[None]:
-    """Says why what a user's function gets cannot be written into."""
+def on_plain_arrays(name: str) -> Iterator[None]:
+    """Around a user's function of ndarrays: its own buffers are ndarrays, what it gets cannot be written into."""
+    outside = plain_until.set(modes.current().level)
     try:
         yield
     except ValueError as error:
@@ -224,6 +225,8 @@ def explaining_writes(name: str) -> Iterator[None]:
                 "(np.array(x))."
             )
         raise
+    finally:
+        plain_until.reset(outside)
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
-from pullback.func.rule_calls import Call, Rule, explaining_writes, handed_out, levels_of, shape_of, stripped
+from pullback.func.rule_calls import Call, Rule, handed_out, levels_of, on_plain_arrays, shape_of, stripped
 from pullback.graph.node import edge_to
 from pullback.graph.saved import Form, save_other
 
@@ -63,7 +63,7 @@ class Recorded(Function):
         else:
             before = modes.set_modes(call.state)  # so that what the function should not use is seen: see _own
             try:
-                with explaining_writes(rule.name):
+                with on_plain_arrays(rule.name):
                     found = (rule.forward or rule.function)(*call.arguments(inside), **call.kwargs)
                 found, residuals = (found, None) if rule.forward is None else _pair(rule.name, found)
                 outputs, call.result = flatten(found)

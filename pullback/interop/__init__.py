@@ -10,13 +10,17 @@ requires grad into a plain array without saying so.
     conversion.py  leaving for plain numbers and arrays: __array__, __float__, DLPack
     array/         the methods of Array and Scalar: those of ndarrays and NumPy's numbers
     suggest.py     the error for what has no rule
+    foreign.py     errors of other libraries about our tensors
+    adopt/         adopt(): code for NumPy is differentiated as it stands
 """
 
 from __future__ import annotations
 
+from pullback.core import slots
 from pullback.core.tensor import Tensor
 from pullback.interop import array
 from pullback.interop.conversion import METHODS, from_dlpack
+from pullback.interop.foreign import explain_foreign
 from pullback.interop.functions import array_function
 from pullback.interop.methods import attach
 from pullback.interop.ufuncs import array_ufunc
@@ -28,5 +32,6 @@ for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 attach()
 array.attach()
+slots.explain_foreign = explain_foreign
 
 __all__ = ["from_dlpack"]

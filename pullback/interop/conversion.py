@@ -17,8 +17,10 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.adoption import BY_STORE, State
+from pullback.interop.awaited import refuse_if_awaited
 from pullback.interop.operands import needs_grad
-from pullback.interop.suggest import advice, would_detach
+from pullback.interop.suggest import remedy, would_detach
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 
@@ -30,7 +32,8 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     the back of its version. `numpy()` gives an array that can be written into.
     """
     if needs_grad(self):
-        if _is_store(sys._getframe(1)):
+        refuse_if_awaited(frame := sys._getframe(1))
+        if _is_store(frame):
             raise _would_store(self)
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
@@ -51,6 +54,7 @@ def _number(kind: Any) -> Callable[..., Any]:
         if self._array.size != 1:
             raise _not_one(self, kind)
         if needs_grad(self):
+            refuse_if_awaited(sys._getframe(1))
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
         if WATCHED:
             note(f"{kind.__name__}()", self)
@@ -70,7 +74,7 @@ def _not_one(tensor: Tensor, kind: Any) -> Any:
     )
     if call.name in ("", kind.__name__):
         return OperatorError(said)
-    return OperatorError(f"{call.name}: {said}{call.where()}{advice(call.library, call.name)}")
+    return OperatorError(f"{call.name}: {said}{call.where()}{remedy(call.library, call.name)}")
 
 
 def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
@@ -83,7 +87,7 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
     if tensor._level:
         raise would_detach(f"make a Python {kind} of a value that is being differentiated")
     call = call_site()
-    instead = advice(call.library, call.name)
+    instead = remedy(call.library, call.name)
     meant = "" if "t.item()" in instead else " For the bare number write t.item()."
     warnings.warn(
         f"{call.name or kind} takes a Tensor that {_carries(tensor)} out of the graph, as a Python {kind}. {instead}"
@@ -100,7 +104,8 @@ def _is_store(frame: Any) -> bool:
 def _would_store(tensor: Tensor) -> Any:
     return would_detach(
         f"write a Tensor that {_carries(tensor)} into a plain array",
-        "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t)).",
+        "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t))."
+        + ("" if State.on or not tensor._level else BY_STORE),
     )
 
 

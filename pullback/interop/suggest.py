@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.core.call_site import PACKAGES, call_site
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
+from pullback.interop.adoption import BY_CALL, State, would_help
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, SAME
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
@@ -24,17 +25,26 @@ def unsupported(name: str) -> Any:
     call = call_site()
     inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
     names = (call.name, name) if inside else (name,)
-    return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
+    return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{remedy(call.library, *names)}")
 
 
 def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
     call = call_site()
     subject = call.name or "this line"
-    instead = otherwise or advice(call.library, call.name)
+    instead = otherwise or remedy(call.library, call.name)
     error = DetachingError(f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{instead}")
     refusals.last = str(error)
     return error
+
+
+def remedy(library: str, *names: str) -> str:
+    """What to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
+    return f"{advice(library, *names)}{BY_CALL if would_help(*names) or _joins_lists(names[0]) else ''}"
+
+
+def _joins_lists(name: str) -> bool:
+    return not State.on and name.startswith("np.") and _instead(name).endswith(_JOIN)
 
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
@@ -55,13 +65,16 @@ def advice(library: Any, *names: Any) -> Any:
     return f"{said}{_WRAP}; t.detach().numpy() is the plain array, outside the graph."
 
 
+_JOIN = ": join a list first, by np.stack([...])."
+
+
 def _instead(name: str) -> Any:
     if name in EXPRESSIONS:
         return f"Write {EXPRESSIONS[name]}."
     if name in ADVICE:
         return f"Write {ADVICE[name]}."
     if name in _supported():
-        return f"{name} takes Tensors, but not everything that can hold them: join a list first, by np.stack([...])."
+        return f"{name} takes Tensors, but not everything that can hold them{_JOIN}"
     found = counterpart(name)
     if found:
         return f"Write {found}."

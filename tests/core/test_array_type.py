@@ -60,6 +60,8 @@ COUNTED = {
     "graph/saved.py": (1, FOR_SPEED),
     "graph/snapshot.py": (1, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
+    "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
+    "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
     "interop/array/functions.py": (1, FOR_SPEED),
     "interop/array/indexing.py": (1, FOR_SPEED),
     "interop/array/leaving.py": (1, OF_USERS),

@@ -1,0 +1,201 @@
+"""Functions that make arrays, as adopted modules see them.
+
+Inside a transform they give `Array`s, so that a buffer records what is written into it. Only memory that nobody else
+knows of becomes one: what is written into another's memory through an Array would be read there without its gradient.
+Integers and bools carry no gradient and stay plain.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, show_as_plural, wrap_array
+from pullback.core.cuts import WATCHED
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.version import start_unsaved
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
+from pullback.interop.adoption import State
+from pullback.interop.awaited import FILES
+from pullback.interop.operands import frozen
+
+FILES.add(__file__)
+
+_current = modes.current
+
+
+def buffer(made: Any) -> Any:
+    """A fresh array as one that records what is written into it, from whatever level; a read-only view as it is."""
+    if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.writeable:
+        level = _current().level
+        for inner in range(min(1, level), level + 1):
+            made = wrap_array(made, inner)
+            start_unsaved(made)
+    return made
+
+
+class Creation(Dispatcher):
+    """np.zeros and its kin. `always` says whether outside of transforms too: see `clones`."""
+
+    __slots__ = ("always",)
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine)
+        self.always = always
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            made = self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not concerns_us(error, args, kwargs):
+                raise
+        else:
+            return buffer(made) if (WATCHED or self.always) and self.records() else made
+        return self.on_tensors(args, kwargs)
+
+    def records(self) -> bool:
+        """Whether what is made now is to record what is written into it."""
+        return self.always or (_current().level > plain_until.get() and State.on)
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        made = of_lists(self.genuine, args, kwargs)
+        return show_as_plural(made) if type(made) in SCALAR_FACES else made
+
+
+class Full(Creation):
+    """np.full with a value that is a tensor."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return _full(*args, **kwargs)
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+    value = _array(fill_value)
+    made = buffer(np.zeros(shape, value.dtype if dtype is None else dtype, order, **options))
+    made[...] = value
+    return made
+
+
+class Arange(Creation):
+    """np.arange between tensors: as many numbers as between their values, each of which moves with the ends."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return _arange(*args, **kwargs)
+
+
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any) -> Any:
+    start, stop = (0, start) if stop is None else (start, stop)
+    ends: list[Any] = [frozen(x, "arange")[()] for x in (start, stop, step)]
+    values = np.arange(*ends, dtype=dtype, **options)
+    if not isinstance(start, Tensor) and not isinstance(step, Tensor):
+        return buffer(values)  # the number of them, by which alone the end takes part, is constant between jumps
+    return (start + step * np.arange(len(values))).astype(values.dtype)
+
+
+class FromIterable(Creation):
+    """np.fromiter: what runs through an iterator cannot be tried twice."""
+
+    def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+        if not self.records():
+            return self.genuine(iter, dtype, count, **options)
+        items = list(iter if count < 0 else itertools.islice(iter, count))
+        if first_tensor(items) is None:
+            return buffer(self.genuine(items, dtype, count, **options))
+        return _array(items).astype(dtype)
+
+
+class Conversion(Creation):
+    """np.array, np.asarray and their kin: an Array stays one, and a list of tensors becomes one.
+
+    Of a plain array only a copy becomes an Array.
+    """
+
+    __slots__ = ("copies",)
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine, always)
+        self.copies = genuine is np.array
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            given = args[0]
+            if type(given) in ARRAYS or (type(given) is list and given and type(given[0]) in ARRAYS):
+                return self.on_tensors(args, kwargs)  # at once, though NumPy's refusal would lead there too
+        try:
+            made = self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not concerns_us(error, args, kwargs):
+                raise
+        else:
+            if not WATCHED and not self.always:
+                return made
+            copied = self.copies and kwargs.get("copy", True) is True
+            fresh = args and (copied or isinstance(args[0], _BY_VALUE))
+            return buffer(made) if fresh and self.records() else made
+        return self.on_tensors(args, kwargs)
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        if args:
+            given, *rest = args
+        else:
+            given, rest = next(kwargs.pop(name) for name in ("object", "a") if name in kwargs), []
+        dtype = rest[0] if rest else kwargs.get("dtype")
+        if dtype is not None and np.dtype(dtype).char == "O":
+            return _objects(given)
+        if isinstance(order := kwargs.get("order"), str):
+            kwargs["order"] = order.upper()
+        if type(given) is ndarray:  # of objects
+            given = given.tolist()
+        if self.genuine is not np.array:
+            kwargs.setdefault("order", _ORDERS.get(self.genuine.__name__))
+        make = np.array if self.genuine is np.array else np.asarray
+        made = make(given, *rest, **kwargs, like=first_tensor((given,)))
+        return made.copy() if made is given and kwargs.get("copy") else made
+
+
+class Checked(Conversion):
+    """np.asarray_chkfinite."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        made = _checked(*args, **kwargs)
+        if made.dtype.kind in "fc" and not np.all(np.isfinite(made)):
+            raise ValueError("array must not contain infs or NaNs")
+        return made
+
+
+def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return np.asarray(a, dtype, order and order.upper(), like=first_tensor((a,)))
+
+
+_ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
+_BY_VALUE = (list, tuple, float, complex)  # what an array is made of without sharing memory
+
+
+def _objects(x: Any) -> Any:
+    """An array of objects, each a number or a tensor of one element, as NumPy makes them of numbers."""
+    items = _nested(x)
+    shape, first = [], items
+    while isinstance(first, list):
+        shape.append(len(first))
+        first = first[0] if first else None
+    made = np.empty(shape or 1, object)  # into one without dimensions NumPy would write what a tensor holds
+    for index in np.ndindex(made.shape):
+        made[index] = functools.reduce(operator.getitem, index if shape else (), items)
+    return made.reshape(shape)
+
+
+def _nested(x: Any) -> Any:
+    """Lists, as deep as `x` has dimensions, of its elements."""
+    if isinstance(x, (list, tuple)) or (isinstance(x, (Tensor, ndarray)) and x.ndim):
+        return [_nested(item) for item in x]
+    return x
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x, like=first_tensor((x,)))

@@ -1,0 +1,138 @@
+"""Dispatchers: what an adopted module sees in place of functions that cannot take our tensors by themselves.
+
+Each calls the genuine function and nothing else, unless one of our tensors is among the arguments: then its subclass
+says what to do. Programs may treat it as the function that it stands for: equal to it and of the same hash, with its
+name, signature and documentation, and a pickle of it is one of the genuine function.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import DetachingError
+from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.awaited import FILES, AwaitedError
+from pullback.interop.functions import array_function
+from pullback.interop.operands import array, needs_grad
+
+FILES.add(__file__)
+
+# What NumPy makes of a refusal, or raises before it comes to one.
+REFUSALS = (DetachingError, TypeError, ValueError)
+
+
+def concerns_us(error: Exception, args: Any, kwargs: Any) -> bool:
+    """Whether a call failed because of one of our tensors: among the arguments, or out of a function among them."""
+    awaited = isinstance(error, AwaitedError) or isinstance(error.__cause__, AwaitedError)
+    return awaited or first_tensor(args, kwargs) is not None
+
+
+class Dispatcher:
+    """A function, and what stands for it where our tensors are among the arguments."""
+
+    # What a call reads is in slots, and there is no __getattr__, which would make every read of them slow.
+    __slots__ = ("__dict__", "__weakref__", "genuine")
+
+    def __init__(self, genuine: Callable[..., Any]) -> None:
+        self.genuine = genuine
+        functools.update_wrapper(self, genuine)
+        shown = {name: getattr(genuine, name, None) for name in dir(genuine) if name not in _OWN}
+        self.__dict__ |= {name: value for name, value in shown.items() if value is not None}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not concerns_us(error, args, kwargs):
+                raise
+        return self.on_tensors(args, kwargs)
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        """The result where our tensors are among the arguments, or in lists among them."""
+        raise NotImplementedError
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        binds = instance is not None and hasattr(type(self.genuine), "__get__")
+        return MethodType(self, instance) if binds else self
+
+    __class__ = property(lambda self: type(self.genuine))
+
+    def __eq__(self, other: object) -> Any:
+        return self is other or self.genuine is other
+
+    def __hash__(self) -> int:
+        return hash(self.genuine)
+
+    def __repr__(self) -> str:
+        return repr(self.genuine)
+
+    def __reduce__(self) -> Any:
+        return operator.itemgetter(0), ((self.genuine,),)
+
+
+_OWN = frozenset(dir(Dispatcher)) | {"__builtins__"}  # by which namespaces are known
+
+
+class WithLists(Dispatcher):
+    """A function that finds our tensors by NumPy's protocol, but not in lists: `np.sum([t, u])`."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return of_lists(self.genuine, args, kwargs)
+
+
+def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The rule of a function of NumPy, on the arguments with arrays in place of lists that hold our tensors."""
+    joined = _of_sequences if function.__name__ in _OF_SEQUENCES else _joined
+    given = {name: joined(x) for name, x in kwargs.items()}
+    return array_function(first_tensor(args, kwargs), function, (), [joined(x) for x in args], given)
+
+
+# These take a sequence of arrays, each of which may be a list.
+_OF_SEQUENCES = {"concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "block", "meshgrid"}
+
+
+def _joined(x: Any) -> Any:
+    return array(x) if isinstance(x, (list, tuple)) and first_tensor(x) is not None else x
+
+
+def _of_sequences(x: Any) -> Any:
+    return [_joined(item) for item in x] if isinstance(x, (list, tuple)) else x
+
+
+# What most arguments are; no tensor is in them.
+PLAIN = frozenset([int, float, complex, bool, str, type(None), slice, np.float64, np.int64])
+
+
+def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> Any:
+    """One of our tensors among these values, or in containers among them; None if there is none."""
+    for x in values if not more else (*values, *more.values()):
+        if type(x) in PLAIN:
+            continue
+        if isinstance(x, Tensor):
+            return x
+        if isinstance(x, (list, tuple)):
+            found = first_tensor(x)
+        elif isinstance(x, dict):
+            found = first_tensor(x.values())
+        elif type(x) is ndarray and x.dtype.char == "O":
+            found = first_tensor(x.flat)
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def at_stake(x: Any) -> bool:
+    """Whether a gradient, or a tangent, would be lost with this argument."""
+    if isinstance(x, Tensor):
+        return bool(needs_grad(x))
+    if isinstance(x, (list, tuple, dict)):
+        return any(map(at_stake, x.values() if isinstance(x, dict) else x))
+    return False

@@ -1,0 +1,158 @@
+"""`math` and `cmath`, as adopted modules see them: on our tensors by NumPy's functions, with Python's errors.
+
+Python's function runs first, on the plain values: it refuses what is outside of the domain, as programs expect it to.
+Functions that are constant between jumps (floor, isnan) give what Python gives, a plain number without gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import numbers_of
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.tensor import Tensor
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, at_stake, concerns_us, first_tensor
+from pullback.interop.awaited import FILES
+from pullback.interop.operands import array, frozen
+from pullback.interop.suggest import unsupported
+
+FILES.add(__file__)
+
+
+class Mathematics(Dispatcher):
+    """A function of numbers, and the same of tensors of one element."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, genuine: Callable[..., Any], rule: Callable[..., Any] | None) -> None:
+        super().__init__(genuine)
+        self.rule = rule
+
+    def __call__(self, *args: Any) -> Any:
+        if args and type(args[0]) in ARRAYS:
+            return self.on_tensors(args, {})  # at once, though Python's refusal would lead there too
+        try:
+            return self.genuine(*args)
+        except REFUSALS as error:
+            if not concerns_us(error, args, {}):
+                raise
+        return self.on_tensors(args, {})
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        value = self.genuine(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
+        if not at_stake(args) and not at_stake(kwargs):
+            return value
+        if self.rule is not None:
+            return self.rule(*map(_scalar, args), **kwargs)
+        name = f"{self.genuine.__module__}.{self.genuine.__name__}"
+        if issubclass(type(value), (float, complex)):
+            raise unsupported(name)
+        if WATCHED:
+            note_operator(name, first_tensor(args, kwargs))
+        return value
+
+
+class WithKeywords(Mathematics):
+    """math.prod, math.isclose: the few that have keywords."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return Dispatcher.__call__(self, *args, **kwargs)
+
+
+class OfIterables(WithKeywords):
+    """math.fsum and others of whole collections: what runs through an iterator cannot be tried twice."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*(x if hasattr(x, "__len__") else list(x) for x in args), **kwargs)
+
+
+def _plain(x: Any) -> Any:
+    """The plain numbers of an argument."""
+    if isinstance(x, Tensor):
+        values = numbers_of(x)
+        values = frozen(x, "math") if values is None else values
+        return values if values.ndim else values.item()
+    return type(x)(map(_plain, x)) if isinstance(x, (list, tuple)) else x
+
+
+def _scalar(x: Any) -> Any:
+    """Python takes an array of one element for the number in it."""
+    return x.reshape(()) if isinstance(x, Tensor) and x.ndim and x.size == 1 else x
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return np.log(x) if base is None else np.log(x) / np.log(base)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    n = round((float(_plain(x)) - math.remainder(_plain(x), _plain(y))) / _plain(y))
+    return x - n * y
+
+
+def _modf(x: Any) -> Any:
+    whole = math.modf(_plain(x))[1]
+    return x - whole, whole
+
+
+def _frexp(x: Any) -> Any:
+    exponent = math.frexp(_plain(x))[1]
+    return x * 2.0**-exponent, exponent
+
+
+def _gamma(x: Any) -> Any:
+    return math.copysign(1.0, math.gamma(_plain(x))) * np.exp(special.gammaln(x))
+
+
+def _norm(*x: Any) -> Any:
+    return np.hypot(*x) if len(x) == 2 else np.sqrt(sum(v * v for v in x))
+
+
+def _joined(items: Any) -> Any:
+    return items if isinstance(items, Tensor) else array(list(items))
+
+
+def _complex(function: Any) -> Any:
+    return lambda x: function(x + 0j)
+
+
+MATH: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in (
+    "exp", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    "copysign", "degrees", "radians", "fmod",
+)} | {
+    "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "acosh": np.arccosh, "asinh": np.arcsinh,
+    "atanh": np.arctanh, "atan2": np.arctan2, "fabs": np.abs, "log": _log, "pow": np.power, "hypot": _norm,
+    "erf": special.erf, "erfc": special.erfc, "gamma": _gamma, "lgamma": special.gammaln,
+    "remainder": _remainder, "modf": _modf, "frexp": _frexp, "ldexp": lambda x, i: x * 2.0**i,
+    "fsum": lambda x: np.sum(_joined(x)),
+    "prod": lambda x, *, start=1: np.prod(_joined(x)) * start,
+    "dist": lambda p, q: np.sqrt(np.sum((_joined(p) - _joined(q)) ** 2)),
+    "sumprod": lambda p, q: np.sum(_joined(p) * _joined(q)),
+    "fma": lambda x, y, z: x * y + z,
+}  # fmt: skip
+CMATH: dict[str, Callable[..., Any]] = {name: _complex(getattr(np, name)) for name in (
+    "exp", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+)} | {
+    "acos": _complex(np.arccos), "asin": _complex(np.arcsin), "atan": _complex(np.arctan),
+    "acosh": _complex(np.arccosh), "asinh": _complex(np.arcsinh), "atanh": _complex(np.arctanh),
+    "log": lambda z, base=None: _log(z + 0j, base), "phase": np.angle, "polar": lambda z: (np.abs(z), np.angle(z)),
+    "rect": lambda r, phi: r * np.exp(1j * phi),
+}  # fmt: skip
+
+_KINDS = {
+    "isclose": WithKeywords, "nextafter": WithKeywords,
+    "dist": OfIterables, "fsum": OfIterables, "prod": OfIterables, "sumprod": OfIterables,
+}  # fmt: skip
+
+
+def dispatchers(module: ModuleType) -> dict[str, Dispatcher]:
+    """Those of `math` or of `cmath`, by name."""
+    rules = MATH if module is math else CMATH
+    found = {name: function for name, function in vars(module).items() if isinstance(function, BuiltinFunctionType)}
+    return {name: _KINDS.get(name, Mathematics)(function, rules.get(name)) for name, function in found.items()}

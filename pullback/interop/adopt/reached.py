@@ -1,0 +1,48 @@
+"""Which namespaces are adopted: those of Python source that is the user's own, or of a package named to `adopt`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from pullback.core.call_site import is_users_file
+from pullback.interop.adoption import State
+
+Namespace = dict[str, Any]
+
+
+def is_reached(namespace: Namespace) -> bool:
+    """Whether the code of this namespace is adopted.
+
+    What has no file is a notebook's, an interactive session's or an `exec`'s.
+    """
+    name, file = namespace.get("__name__"), namespace.get("__file__") or ""
+    top = name.partition(".")[0] if isinstance(name, str) else ""
+    if top in NEVER or not isinstance(file, str) or not (name == "__main__" or not file or file.endswith(_SOURCE)):
+        return False
+    return top in State.packages or not (top in sys.builtin_module_names or _is_installed(file))
+
+
+def is_source(module: ModuleType) -> bool:
+    """Whether a module is written in Python."""
+    return (getattr(module, "__file__", None) or "").endswith(_SOURCE)
+
+
+def _is_installed(file: str) -> bool:
+    return not is_users_file(file) or any(f"{os.sep}{folder}{os.sep}" in file for folder in _INSTALLED)
+
+
+NEVER = frozenset({"numpy", "pullback"})  # the one because compiled code looks things up there
+_INSTALLED = ("site-packages", "dist-packages")
+_SOURCE = (".py", ".pyc", ".ipynb")
+
+
+def namespaces() -> Iterator[Namespace]:
+    """Every namespace in which code has run: the modules', and those of modules that sys.modules does not have."""
+    for found in gc.get_objects():
+        if type(found) is dict and "__builtins__" in found:
+            yield found

@@ -1,0 +1,125 @@
+"""Rules for functions of SciPy: an operator where there is one, else SciPy's own Python, run on our tensors.
+
+A function is among `SCIPY_AS_IT_STANDS` only if its gradient equals finite differences: tests/interop/adopt has them.
+Running an algorithm with a stopping rule differentiates its steps, not its answer: no solver can stand here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import OperatorError
+from pullback.interop.adopt.clones import clone
+from pullback.interop.adoption import RULES, SCIPY_AS_IT_STANDS, scipy_rule
+from pullback.interop.operands import array, ops
+
+
+def _on_first_call(name: str) -> Callable[..., Any]:
+    """The clone of a function, whose module is imported by then."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        home, _, function = name.rpartition(".")
+        RULES[name] = made = clone(getattr(importlib.import_module(home), function))
+        return made(*args, **kwargs)
+
+    return run
+
+
+RULES.update({name: _on_first_call(name) for name in SCIPY_AS_IT_STANDS})
+
+
+@scipy_rule("scipy.linalg.expm")
+def expm(A: Any) -> Any:
+    """The exponential of a matrix, or of a stack of them."""
+    return ops.linalg_matrix_exp(array(A))
+
+
+@scipy_rule("scipy.linalg.norm")
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """A norm of a matrix or of a vector."""
+    return np.linalg.norm(array(a), ord, axis, keepdims)
+
+
+@scipy_rule("scipy.linalg.toeplitz")
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with first column c and first row r, whose first element is not read."""
+    c = _vector("toeplitz", "c", c)
+    r = np.conj(c) if r is None else _vector("toeplitz", "r", r)
+    diagonals = np.concatenate([c[::-1], r[1:]])
+    return diagonals[len(c) - 1 - np.arange(len(c))[:, None] + np.arange(len(r))]
+
+
+@scipy_rule("scipy.linalg.circulant")
+def circulant(c: Any) -> Any:
+    """The matrix with first column c, each further one turned by one place."""
+    c = _vector("circulant", "c", c)
+    return c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]
+
+
+def _vector(name: str, argument: str, x: Any) -> Any:
+    x = array(x)
+    if x.ndim != 1:
+        raise OperatorError(f"scipy.linalg.{name}: {argument} must be a vector here, got shape {tuple(x.shape)}.")
+    return x
+
+
+def _symmetric(a: Any, lower: bool) -> Any:
+    part = np.tril(a, -1) if lower else np.triu(a, 1)
+    return part + np.swapaxes(part, -1, -2) + np.eye(a.shape[-1]) * a
+
+
+def _hermitian(a: Any, lower: bool) -> Any:
+    part = np.tril(a, -1) if lower else np.triu(a, 1)
+    return part + np.conj(np.swapaxes(part, -1, -2)) + np.eye(a.shape[-1]) * np.real(a)
+
+
+# What SciPy reads of a matrix that is said to be of this kind.
+_READ: dict[Any, Callable[[Any, bool], Any]] = {
+    **dict.fromkeys((None, "general", "gen", "banded"), lambda a, lower: a),
+    "diagonal": lambda a, lower: np.eye(a.shape[-1]) * a,
+    "tridiagonal": lambda a, lower: np.triu(np.tril(a, 1), -1),
+    "upper triangular": lambda a, lower: np.triu(a),
+    "lower triangular": lambda a, lower: np.tril(a),
+    **dict.fromkeys(("symmetric", "sym"), _symmetric),
+    **dict.fromkeys(("hermitian", "her", "positive definite", "pos"), _hermitian),
+}
+
+
+def _read(a: Any, assume_a: Any, lower: bool) -> Any:
+    if assume_a not in _READ:
+        raise ValueError(f"{assume_a} is not a recognized matrix structure")
+    return _READ[assume_a](array(a), lower)
+
+
+@scipy_rule("scipy.linalg.inv")
+def inv(
+    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
+) -> Any:
+    """The inverse of a matrix."""
+    return np.linalg.inv(_read(a, assume_a, lower))
+
+
+@scipy_rule("scipy.linalg.det")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant."""
+    return np.linalg.det(array(a))
+
+
+@scipy_rule("scipy.linalg.solve")
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: Any = None,
+    transposed: bool = False,
+) -> Any:
+    """The solution of a x = b, or of the transposed system."""
+    a = _read(a, assume_a, lower)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, array(b))

@@ -1,0 +1,144 @@
+"""`adopt()` and `release()`: give namespaces their views, and take them back."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from pullback.core.named import named
+from pullback.interop.adopt.patches import apply_patches, undo_patches
+from pullback.interop.adopt.reached import NEVER, is_reached, namespaces
+from pullback.interop.adopt.views import adopted, genuine_of
+from pullback.interop.adoption import State
+
+_lock = threading.RLock()
+
+
+_active: list[Adoption] = []  # those in force
+
+
+class Adoption:
+    """What `adopt()` gives: as a `with` block it is undone at the end, and what others have adopted stays."""
+
+    def __init__(self, packages: tuple[str, ...]) -> None:
+        self.packages = packages
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with _lock:
+            if self in _active:
+                _active.remove(self)
+                _change()
+
+
+@named("adopt")
+def adopt(*packages: str) -> Adoption:
+    """Change what NumPy, math and SciPy mean in your modules, so that code written for them is differentiated as it is.
+
+    Modules of your own, present and future ones, see views of `numpy`, `math` and SciPy, in which functions that
+    cannot take our tensors by themselves look for them: `np.array([x[0], x[1]])`, `np.zeros(n)` as a buffer,
+    `np.r_[x, y]`, `math.exp(x[0])`, `scipy.linalg.expm(A)`. Values stay the same, bit for bit. NumPy itself, installed
+    packages and compiled code see nothing of it.
+
+    Parameters
+    ----------
+    *packages : str
+        Installed packages whose Python modules are reached besides your own: `adopt("filterpy")`.
+
+    Returns
+    -------
+    Adoption
+        As a `with` block (`with pullback.adopt(): ...`) it is undone at the end. Else `release()` undoes it.
+
+    Notes
+    -----
+    docs/adopt.md says what is reached and what is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def f(x):
+    ...     y = np.zeros(3)
+    ...     for i in range(3):
+    ...         y[i] = x[0] ** i * x[1]
+    ...     return np.sum(y)
+    >>> with pb.adopt():
+    ...     pb.func.grad(f)(np.array([2.0, 1.0]))
+    array([5., 7.])
+    """
+    for name in packages:
+        if not isinstance(name, str) or not name.isidentifier() or name in NEVER:
+            raise ValueError(
+                f"packages are named as they are imported, without what is inside ('filterpy'), got {name!r}; neither "
+                "numpy nor pullback can be adopted."
+            )
+    made = Adoption(packages)
+    with _lock:
+        _active.append(made)
+        _change()
+    return made
+
+
+@named("release")
+def release() -> None:
+    """Undo `adopt()`: every module has the genuine functions again.
+
+    Examples
+    --------
+    >>> _ = pb.adopt()
+    >>> pb.release()
+    """
+    with _lock:
+        _active.clear()
+        _change()
+
+
+def _change() -> None:
+    """Bring what is adopted in line with `_active`."""
+    wanted = frozenset(name for adoption in _active for name in adoption.packages)
+    if State.on and (not _active or wanted != State.packages):
+        State.on = False
+        _rebind(genuine_of)
+        undo_patches()
+        if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
+            builtins.__import__ = genuine
+    if _active and not State.on:
+        State.on, State.packages = True, wanted
+        apply_patches()
+        builtins.__import__ = _importing(builtins.__import__)
+        _rebind(adopted)
+
+
+def _rebind(convert: Callable[[Any], Any]) -> None:
+    for namespace in namespaces():
+        if is_reached(namespace):
+            for name, value in list(namespace.items()):
+                found = convert(value)
+                if found is not value:
+                    namespace[name] = found
+
+
+def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:
+    """`__import__` that gives adopted namespaces views: in later modules, notebook cells and functions."""
+
+    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        module = genuine(name, globals, locals, fromlist, level)
+        if name.startswith(_ROOTS) and globals and State.on and is_reached(globals):
+            apply_patches()  # of what has been imported by now
+            return adopted(module)
+        return module
+
+    import_.genuine = genuine  # type: ignore[attr-defined]
+    # As Python's own import is, so that a warning about an imported module points at who imports it.
+    import_.__code__ = import_.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    return import_
+
+
+_ROOTS = ("numpy", "scipy", "math", "cmath")

@@ -1,0 +1,48 @@
+"""Errors that other libraries raise about our tensors, in our words: which call, in which line, what to write instead.
+
+C code that looks at types says "argument 1 must be numpy.ndarray, not Array" and no more; NumPy hides a refusal of ours
+behind a ValueError. Only a transform sees such an error: it looks at it when the user's function has ended in it.
+"""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+
+from pullback.core.call_site import call_site_of
+from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.misuse import raises_itself
+from pullback.core.tensor import Tensor
+from pullback.interop.suggest import remedy
+
+_NAMES_OURS = re.compile(r"\b(?:Nested)?(?:Array|Scalar|Tensor)\b")
+_READ_ONLY = re.compile(r"\bread-only\b")
+
+
+def explain_foreign(error: Exception) -> Exception:
+    """The error to raise instead of this one, which came out of a function that is being differentiated."""
+    if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None or raises_itself(last):
+        return error
+    if isinstance(error.__cause__, (DetachingError, UnsupportedError)):  # NumPy's ValueError about a[0] = x[0]
+        return error.__cause__
+    text = str(error)
+    if not _NAMES_OURS.search(text) and not (_READ_ONLY.search(text) and _holds_tensor(last)):
+        return error
+    call = call_site_of(error)
+    made = UnsupportedError(
+        f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{remedy(call.library, call.name)}"
+    )
+    made.__cause__ = error
+    return made
+
+
+def _last(error: Exception) -> TracebackType | None:
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step
+
+
+def _holds_tensor(step: TracebackType) -> bool:
+    """Whether the code where the error was raised has one of our tensors at hand."""
+    return any(isinstance(x, Tensor) for x in step.tb_frame.f_locals.values())

@@ -1,0 +1,263 @@
+"""Who sees the views, for how long, and that they pass for what they stand for."""
+
+import copy
+import doctest
+import functools
+import gc
+import inspect
+import math
+import pickle
+import subprocess
+import sys
+import threading
+import types
+import typing
+
+import numpy  # noqa: ICN001 - several names of one module
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.stats
+from numpy import asarray as users_asarray
+from numpy.linalg import norm
+from scipy.linalg import expm
+
+import pullback as pb
+
+GENUINE = [numpy, users_asarray]  # adopt() reaches names, not lists
+SOURCE = """
+    import numpy as np
+    import numpy
+    import numpy.linalg as la
+    from math import sqrt
+    from scipy.linalg import expm
+    import scipy.special
+
+    def zeros(n: np.ndarray) -> np.float64:
+        return np.zeros(n)
+
+    def imports_inside(n):
+        import numpy
+        from numpy import zeros
+        import scipy.linalg, math
+        return numpy, zeros, scipy, scipy.linalg, math
+"""
+
+
+def genuine_everywhere():
+    """The modules and functions that stand in every namespace, by the namespaces' ids."""
+    kinds = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type(numpy.sum)
+    found = [d for d in gc.get_objects() if type(d) is dict and "__builtins__" in d]
+    return {id(d): {name: value for name, value in d.items() if type(value) in kinds} for d in found}
+
+
+def test_release_restores_everything(module_of):
+    modules = [module_of(SOURCE), module_of(SOURCE, listed=False)]
+    genuine = [dict(vars(m)) for m in modules]
+    methods = {k: dict(vars(k)) for k in (np.vectorize, type(np.r_).__mro__[1], scipy.stats.rv_continuous)}
+    before, importing = genuine_everywhere(), __import__
+    pb.adopt()
+    later = module_of(SOURCE)
+    assert later.np is modules[0].np
+    seen = [(m.np, m.numpy, m.la, m.sqrt, m.expm, m.scipy) for m in modules]
+    pb.release()
+    for np_, numpy_, la, *others in seen:
+        assert np_ is numpy_ is not numpy
+        assert la is np_.linalg is not numpy.linalg
+        assert all(x is not genuine[0][name] for x, name in zip(others, ("sqrt", "expm", "scipy"), strict=True))
+    for module, had in zip([*modules, later], [*genuine, genuine[0]], strict=True):
+        assert all(vars(module)[name] is had[name] for name in ("np", "numpy", "la", "sqrt", "expm", "scipy"))
+    assert all(list(vars(m)) == list(had) for m, had in zip(modules, genuine, strict=True))
+    after = genuine_everywhere()
+    for key in before.keys() & after.keys():
+        for name in before[key].keys() & after[key].keys():
+            assert after[key][name] is before[key][name], name
+    assert __import__ is importing
+    assert all(dict(vars(k)) == had for k, had in methods.items())
+    pb.release()  # once more does nothing
+
+
+def test_this_module_is_adopted_inside_the_block_alone():
+    genuine = [numpy, users_asarray, expm, norm, math]
+    with pb.adopt():
+        assert all(x is not y for x, y in zip((numpy, users_asarray, expm, norm, math), genuine, strict=True))
+    assert all(x is y for x, y in zip((numpy, users_asarray, expm, norm, math), genuine, strict=True))
+
+
+def test_imports_in_functions_and_in_namespaces_of_no_file(module_of):
+    module = module_of(SOURCE)
+    cell = {"__name__": "__main__"}
+    with pb.adopt():
+        inside = module.imports_inside(3)
+        assert inside[0] is module.np
+        assert inside[1] is module.np.zeros
+        assert inside[2:] == (module.scipy, module.scipy.linalg, math)
+        exec("import numpy as np, scipy.linalg as la\nfrom numpy import *", cell)
+        assert cell["np"] is module.np
+        assert cell["la"] is module.scipy.linalg
+        assert cell["asarray"] is module.np.asarray
+        assert pb.func.grad(eval("lambda x: np.array([x, 2 * x]).sum()", cell))(1.0) == 3.0
+    assert cell["np"] is numpy
+    assert module.imports_inside(3)[0] is numpy
+
+
+def test_packages_of_scipy_that_are_loaded_when_first_used():
+    program = """if True:
+        import numpy as np, pullback as pb, scipy, sys
+        pb.adopt()
+        assert "scipy.stats" not in sys.modules
+        x = np.array([0.5, 1.0])
+        assert abs(pb.func.grad(lambda x: scipy.spatial.distance.euclidean(x, [0.5, 0.0]))(x) - [0, 1]).max() < 1e-15
+        genuine = scipy.stats.rv_continuous.logpdf.genuine
+        pb.release()
+        assert scipy.stats.rv_continuous.logpdf is genuine
+        assert scipy is sys.modules["scipy"]
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_libraries_and_compiled_modules_are_left_alone(adopted):
+    assert numpy is not GENUINE[0]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if "site-packages" in file or not file.endswith(".py"):
+            values = list(vars(module).values()) if isinstance(module, types.ModuleType) else ()
+            assert not any(value is numpy or value is users_asarray for value in values), name
+
+
+def test_an_installed_package_is_reached_by_its_name(tmp_path, monkeypatch):
+    home = tmp_path / "site-packages"
+    home.mkdir()
+    (home / "installed_package.py").write_text("import numpy as np\ndef f(x):\n    return np.array([x, x]).sum()\n")
+    monkeypatch.syspath_prepend(home)
+    import installed_package
+
+    genuine = installed_package.np
+    with pb.adopt():
+        assert installed_package.np is genuine
+        with pb.adopt("installed_package"):
+            assert installed_package.np is numpy
+            assert pb.func.grad(installed_package.f)(1.0) == 2.0
+        assert installed_package.np is genuine
+        assert numpy is not genuine
+
+
+@pytest.mark.parametrize("name", ["numpy", "pullback", "scipy.linalg", 3])
+def test_what_cannot_be_adopted_is_refused(name):
+    with pytest.raises(ValueError, match="named as they are imported"):
+        pb.adopt(name)
+    assert numpy is sys.modules["numpy"]
+
+
+def test_another_thread_makes_plain_arrays(adopted):
+    made = {}
+
+    def f(x):
+        made["here"] = np.zeros(2)
+        thread = threading.Thread(target=lambda: made.update(there=np.zeros(2)))
+        thread.start()
+        thread.join()
+        return x**2
+
+    pb.func.grad(f)(1.0)
+    assert isinstance(made["here"], pb.Tensor)
+    assert type(made["there"]) is np.ndarray
+
+
+def test_blocks_need_not_be_nested():
+    first, second = pb.adopt(), pb.adopt()
+    first.__exit__(None, None, None)
+    assert numpy is not GENUINE[0]
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert numpy is GENUINE[0]
+    pb.adopt()
+    with pb.adopt():
+        pb.release()
+    assert numpy is GENUINE[0]
+
+
+def test_an_error_in_a_block_undoes_it():
+    with pytest.raises(KeyError), pb.adopt():
+        {}["nothing"]
+    assert numpy is sys.modules["numpy"]
+
+
+class TestDispatchersPassForWhatTheyStandFor:
+    FUNCTIONS = ("zeros", "array", "sum", "full", "linspace", "concatenate")
+
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    def test_function(self, name, adopted):
+        genuine, seen = getattr(sys.modules["numpy"], name), getattr(np, name)
+        assert seen is not genuine
+        assert seen == genuine
+        assert genuine == seen
+        assert {genuine: 1}[seen] == {seen: 1}[genuine] == 1
+        assert repr(seen) == repr(genuine)
+        assert isinstance(seen, type(genuine))
+        assert (seen.__name__, seen.__doc__, seen.__module__) == (name, genuine.__doc__, "numpy")
+        assert inspect.getmodule(seen) is inspect.getmodule(genuine)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            text = pickle.dumps(seen, protocol)
+            assert b"pullback" not in text
+            assert pickle.loads(text) is genuine
+        assert pickle.loads(pickle.dumps(functools.partial(seen, axis=0))).func is genuine
+        assert copy.copy(seen) == copy.deepcopy(seen) == genuine
+        try:
+            expected = inspect.signature(genuine)
+        except ValueError:
+            with pytest.raises(ValueError, match="signature"):
+                inspect.signature(seen)
+        else:
+            assert inspect.signature(seen) == expected
+
+    def test_functions_of_scipy_and_math(self, adopted):
+        assert isinstance(expm, types.FunctionType)
+        assert inspect.isfunction(expm)
+        assert inspect.signature(expm).parameters.keys() == {"A"}
+        assert inspect.getsource(expm).startswith("@_apply_over_batch") or "def expm" in inspect.getsource(expm)
+        assert pickle.loads(pickle.dumps(math.sqrt)) is math.sqrt.genuine
+        assert inspect.isbuiltin(math.sqrt)
+
+    def test_methods_bind_as_they_would(self, adopted):
+        class Of:
+            total, root, new = np.sum, math.sqrt, np.zeros
+
+        assert Of().root(4.0) == 2.0
+        assert len(Of().new(2)) == 2
+        thing = Of()
+        assert thing.total() is thing  # np.sum(self), as without
+
+    def test_modules(self, adopted):
+        genuine = sys.modules["numpy"]
+        assert isinstance(np, types.ModuleType)
+        assert dir(np) == dir(genuine)
+        assert repr(np) == repr(genuine)
+        assert np.sin is genuine.sin
+        assert np.ndarray is genuine.ndarray
+        assert np.__version__ == genuine.__version__
+        assert np.__spec__ is genuine.__spec__
+        assert pickle.loads(pickle.dumps(np)) is genuine
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+            np.nothing
+        np.of_mine = 3
+        assert genuine.of_mine == 3
+        del np.of_mine
+        assert not hasattr(genuine, "of_mine")
+        assert not hasattr(np, "of_mine")
+
+    def test_annotations_and_doctests(self, module_of, adopted):
+        module = module_of('''
+            import numpy as np
+
+            def f(n: np.ndarray) -> "np.float64":
+                """
+                >>> f(2)
+                array([0., 0.])
+                >>> np.zeros
+                <built-in function zeros>
+                """
+                return np.zeros(n)
+        ''')
+        assert typing.get_type_hints(module.f) == {"n": np.ndarray, "return": np.float64}
+        assert doctest.testmod(module).failed == 0

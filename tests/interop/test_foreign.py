@@ -1,0 +1,116 @@
+"""Errors of other libraries about our tensors, as a transform shows them, and what errors say about `adopt()`."""
+
+import math
+import struct
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.signal
+import scipy.stats
+
+import pullback as pb
+from pullback.core.errors import DetachingError, UnsupportedError
+
+x = np.array([1.5, 0.5])
+
+
+def refusal(call):
+    """What is raised in reverse mode, and the same in forward mode."""
+    with pytest.raises((DetachingError, UnsupportedError)) as caught:
+        pb.func.grad(call)(x)
+    with pytest.raises((DetachingError, UnsupportedError)) as forward:
+        pb.func.jvp(call, (x,), (x,))
+    assert type(forward.value) is type(caught.value)
+    assert f'File "{__file__}", line {call.__code__.co_firstlineno}' in str(caught.value)
+    return str(caught.value)
+
+
+def store(x):
+    z = np.ones(3)
+    z[0] = x[0]
+    return z.sum()
+
+
+def add_in_place(x):
+    z = np.ones(3)
+    z[0] += x[0]
+    return z.sum()
+
+
+@pytest.mark.parametrize("call", [store, add_in_place])
+def test_a_store_into_a_plain_array_is_refused_by_us(call):
+    with pytest.raises(DetachingError, match=r"write a Tensor .* into a plain array") as caught:
+        pb.func.grad(call)(x)
+    assert "pullback.adopt()" in str(caught.value)
+    assert f'File "{__file__}", line {call.__code__.co_firstlineno + 2}' in str(caught.value)
+    assert "np.stack" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: np.ndarray.sum(x), "np.ndarray.sum"),
+        (lambda x: np.frombuffer(x).sum(), "np.frombuffer"),
+    ],
+)
+def test_a_type_error_of_compiled_code_names_call_line_and_remedy(call, name):
+    message = refusal(call)
+    assert message.startswith(f"{name} does not take our arrays: ")
+    assert "pullback.autograd.Function" in message
+
+
+ADOPTED = {
+    "np.array": lambda x: np.array([x[0], 1.0]).sum(),
+    "np.asarray": lambda x: np.asarray(x).sum(),
+    "np.r_": lambda x: np.r_[x, 1.0].sum(),
+    "np.sum": lambda x: np.sum([x[0], 1.0]),
+    "np.vectorize": lambda x: np.vectorize(abs)(x).sum(),
+    "math.sqrt": lambda x: math.sqrt(x[0]),
+    "scipy.linalg.expm": lambda x: scipy.linalg.expm(np.diag(x)).sum(),
+    "scipy.stats.norm.logpdf": lambda x: scipy.stats.norm.logpdf(x).sum(),
+}
+
+
+@pytest.mark.parametrize("name", ADOPTED)
+def test_the_refusal_says_that_adopt_would_do_and_it_does(name):
+    message = refusal(ADOPTED[name])
+    assert name in message
+    assert "call pullback.adopt() once" in message
+    with pb.adopt():
+        pb.func.grad(ADOPTED[name])(x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: scipy.signal.lfilter([1.0], [1.0], x).sum(),
+        lambda x: struct.pack("d", x[0]),
+        lambda x: scipy.linalg.lapack.dgesv(np.eye(2), x)[2].sum(),
+        lambda x: float(x[0]) * x[0],
+    ],
+)
+def test_it_does_not_say_so_where_it_would_not_do(call):
+    assert "adopt()" not in refusal(call)
+    with pb.adopt():
+        assert "adopt()" not in refusal(call)
+
+
+def users_own(x):
+    raise ValueError("Array sizes that the user does not like")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (users_own, ValueError),
+        (lambda x: np.array([[1.0, 2.0], [3.0]]).sum(), ValueError),
+        (lambda x: len(3), TypeError),
+        (lambda x: x["name"], IndexError),
+    ],
+)
+def test_other_errors_stay_as_they_are(call, kind):
+    with pytest.raises(kind) as caught:
+        pb.func.grad(call)(x)
+    assert type(caught.value) is kind
+    assert "our arrays" not in str(caught.value)
