@@ -77,8 +77,8 @@ def _of_distribution(method: Callable[..., Any]) -> Callable[..., Any]:
         shapes = [*args[1 : 1 + self.numargs], *(x for name, x in kwargs.items() if name not in ("x", "loc", "scale"))]
         if any(at_stake(shape) and not np.all(frozen(shape, "all")) for shape in shapes):
             raise UnsupportedError(
-                f"scipy.stats.{self.name}.{method.__name__}: a shape parameter that is being differentiated is exactly 0, "
-                "where SciPy may take another formula that does not depend on it. Move it away from 0."
+                f"scipy.stats.{self.name}.{method.__name__}: a shape parameter that is being differentiated is exactly "
+                "0, where SciPy may take another formula that does not depend on it. Move it away from 0."
             )
         return getattr(twin(self), method.__name__)(*args, **kwargs)
 
