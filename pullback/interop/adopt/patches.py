@@ -15,9 +15,11 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.call_site import is_users_file
+from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.clones import clone, twin
-from pullback.interop.adopt.dispatchers import first_tensor
+from pullback.interop.adopt.dispatchers import at_stake, first_tensor
 from pullback.interop.adoption import DISTRIBUTION_METHODS, State
+from pullback.interop.operands import frozen
 
 _genuine: dict[tuple[type, str], Any] = {}  # what stood in the class before
 
@@ -48,7 +50,7 @@ def _patches() -> Iterator[tuple[type, str, Callable[[Any], Any]]]:
     continuous = vars(distributions).get("rv_continuous") if distributions is not None else None
     if continuous is not None:
         for name in DISTRIBUTION_METHODS:
-            yield continuous, name, _of_arguments
+            yield continuous, name, _of_distribution
 
 
 def _of_key(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,13 +67,19 @@ def _of_key(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _of_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method; that of a twin where one of our tensors is among the arguments."""
+def _of_distribution(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a distribution; that of a twin where one of our tensors is among the arguments."""
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         if first_tensor(args, kwargs) is None:
             return method(self, *args, **kwargs)
+        shapes = [*args[1 : 1 + self.numargs], *(x for name, x in kwargs.items() if name not in ("x", "loc", "scale"))]
+        if any(at_stake(shape) and not np.all(frozen(shape, "all")) for shape in shapes):
+            raise UnsupportedError(
+                f"scipy.stats.{self.name}.{method.__name__}: a shape parameter that is being differentiated is exactly "
+                "0, where SciPy may take another formula that does not depend on it. Move it away from 0."
+            )
         return getattr(twin(self), method.__name__)(*args, **kwargs)
 
     return called

@@ -181,6 +181,16 @@ def test_frozen_distributions_and_their_points_out_of_reach():
     check(lambda x: stats.norm.logpdf(x[0]) * stats.norm.cdf(0.3, x[1]), x)
 
 
+def test_a_shape_parameter_of_zero_is_refused_where_scipy_takes_another_formula():
+    for h, k in ((0.0, 0.5), (0.5, 0.0)):
+        with pb.adopt(), pytest.raises(UnsupportedError, match=r"scipy\.stats\.kappa4\.logpdf: .* exactly\s0"):
+            pb.func.grad(lambda h, k: stats.kappa4.logpdf(0.3, h, k), argnums=(0, 1))(h, k)
+    with pb.adopt():
+        pb.func.grad(lambda x: stats.kappa4.logpdf(x, 0.0, 0.0))(0.3)
+        with pytest.raises(UnsupportedError, match=r"exactly\s0"):
+            pb.func.grad(lambda c: stats.genextreme(c=c).logpdf(0.3))(0.0)
+
+
 def test_what_has_no_rule_is_refused_with_its_line():
     for call, name in (
         (lambda x: linalg.schur(M(x))[0].sum(), "scipy.linalg.schur"),
