@@ -63,7 +63,7 @@ COUNTED = {
     "interop/adapters/creation.py": (1, OF_USERS),
     "interop/array/functions.py": (1, FOR_SPEED),
     "interop/array/indexing.py": (1, FOR_SPEED),
-    "interop/array/leaving.py": (3, FOR_SPEED),
+    "interop/array/leaving.py": (1, OF_USERS),
     "interop/array/operators.py": (2, FOR_SPEED),
     "interop/conversion.py": (1, OF_USERS),
     "interop/functions.py": (1, OF_USERS),
