@@ -6,7 +6,6 @@ tests.interop.faces.random_programs 500 900` judges these and prints what is wro
 
 from __future__ import annotations
 
-import copy
 import random
 import sys
 from typing import Any
@@ -59,20 +58,23 @@ def program(seed: int, lines: int = 14) -> Idiom:
 
 
 def _is_smooth(lines: list[str]) -> bool:
-    """Whether the program runs, gives numbers of moderate size, and hardly others for arguments a little different."""
-    function = written(lines, "").function
+    """Whether the program runs, gives numbers of moderate size, and is far from jumps and kinks (ties, for sort)."""
+    function, results = written(lines, "").function, []
     with np.errstate(all="ignore"):
         try:
-            found = function(*(copy.copy(SAMPLES[name]) for name in ARGUMENTS))
-            moved = function(*(SAMPLES[name] + 1e-5 * np.sin(np.arange(np.size(SAMPLES[name]))).reshape(
-                np.shape(SAMPLES[name]))[()] for name in ARGUMENTS))  # fmt: skip
+            results = [function(*(_moved(SAMPLES[name], shift) for name in ARGUMENTS)) for shift in (0, 1e-6, -1e-6)]
         except Exception:  # noqa: BLE001 - then its last line is not taken
             return False
     return all(
         isinstance(x, (np.ndarray, np.float64)) and np.size(x) <= 24 and np.all(np.abs(x) < 50)
-        and np.shape(x) == np.shape(y) and np.allclose(x, y, atol=0.02)
-        for x, y in zip(found, moved, strict=True)
+        and np.shape(x) == np.shape(y) == np.shape(z)
+        and np.allclose(y, x, atol=1e-3) and np.allclose(y + z, 2 * x, 0, 1e-8)
+        for x, y, z in zip(*results, strict=True)
     )  # fmt: skip
+
+
+def _moved(x: Any, shift: float) -> Any:
+    return x + shift * np.sin(1.0 + np.arange(np.size(x))).reshape(np.shape(x))[()]
 
 
 def written(lines: list[str], name: str) -> Idiom:
