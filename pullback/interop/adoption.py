@@ -40,8 +40,9 @@ SCIPY_AS_IT_STANDS = (
     "scipy.stats.gmean", "scipy.stats.hmean", "scipy.stats.sem", "scipy.stats.variation", "scipy.stats.zscore",
 )  # fmt: skip
 SCIPY_BY_RULE = (
-    "scipy.linalg.circulant", "scipy.linalg.det", "scipy.linalg.expm", "scipy.linalg.inv", "scipy.linalg.norm",
-    "scipy.linalg.solve", "scipy.linalg.toeplitz",
+    "scipy.linalg.cho_factor", "scipy.linalg.cho_solve", "scipy.linalg.cholesky", "scipy.linalg.circulant",
+    "scipy.linalg.det", "scipy.linalg.expm", "scipy.linalg.inv", "scipy.linalg.norm", "scipy.linalg.solve",
+    "scipy.linalg.solve_triangular", "scipy.linalg.toeplitz",
 )  # fmt: skip
 DISTRIBUTION_METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
 

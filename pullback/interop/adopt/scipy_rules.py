@@ -123,3 +123,45 @@ def solve(
     """The solution of a x = b, or of the transposed system."""
     a = _read(a, assume_a, lower)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, array(b))
+
+
+@scipy_rule("scipy.linalg.cholesky")
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Cholesky factor, of which SciPy gives the upper one by default."""
+    return np.linalg.cholesky(_hermitian(array(a), lower), upper=not lower)
+
+
+@scipy_rule("scipy.linalg.cho_factor")
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The pair (Cholesky factor, lower). Where SciPy leaves what was there, beside the triangle, are zeros."""
+    return cholesky(a, lower), lower
+
+
+@scipy_rule("scipy.linalg.cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solution x of a x = b, from the Cholesky factor of a."""
+    c, lower = c_and_lower
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+
+
+@scipy_rule("scipy.linalg.solve_triangular")
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solution x of a x = b, a^T x = b or a^H x = b, for a triangular matrix a."""
+    a, b = array(a), array(b)
+    trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    if trans:
+        a = np.swapaxes(a, -1, -2) if trans == 1 else np.conj(np.swapaxes(a, -1, -2))
+    column = b.ndim == 1
+    x = ops.linalg_solve_triangular(
+        a, b[:, None] if column else b, upper=bool(lower) == bool(trans), unitriangular=bool(unit_diagonal)
+    )
+    return x[:, 0] if column else x

@@ -78,6 +78,17 @@ CALLS = {
         lambda x: linalg.solve(M(x), v[:2], assume_a="diagonal"),
         lambda x: linalg.solve(M(x), v[:2], assume_a="sym", lower=True),
     ],
+    "scipy.linalg.cholesky": [lambda x: linalg.cholesky(M(x) @ M(x).T), lambda x: linalg.cholesky(M(x) @ M(x).T, True)],
+    "scipy.linalg.cho_factor": [lambda x: linalg.cho_factor(M(x) @ M(x).T + np.eye(2))[0].diagonal()],
+    "scipy.linalg.cho_solve": [
+        lambda x: linalg.cho_solve(linalg.cho_factor(M(x) @ M(x).T), x[:2]),
+        lambda x: linalg.cho_solve(linalg.cho_factor(M(x) @ M(x).T, lower=True), M(v)),
+    ],
+    "scipy.linalg.solve_triangular": [
+        lambda x: linalg.solve_triangular(M(x), x[:2]),
+        lambda x: linalg.solve_triangular(M(x), M(v), lower=True, trans="T"),
+        lambda x: linalg.solve_triangular(M(x), v[:2], trans=2, unit_diagonal=True),
+    ],
     "scipy.linalg.toeplitz": [lambda x: linalg.toeplitz(x), lambda x: linalg.toeplitz(x[:2], x[1:])],
 }
 CASES = [pytest.param(call, id=f"{name}-{i}") for name, calls in CALLS.items() for i, call in enumerate(calls)]
