@@ -2,7 +2,7 @@
 
 Both are Tensors without further state; only the class differs, and with it what methods, Python's operators, indexing
 and NumPy's functions mean. Operators (`pullback.sin`) mean the same on both faces, and give Arrays where an Array is
-among their arguments. The methods come from `pullback.interop.faces`.
+among their arguments. The methods come from `pullback.interop.array`.
 
 Code for NumPy asks `isinstance(x, np.ndarray)` and `isinstance(x[0], float)`, so `__class__` answers as an ndarray's
 and a number's would. C code looks at the type and is not deceived. Code of this package asks for Tensors first.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pullback.core.array_type import ARRAY_TYPES
 from pullback.core.tensor import AROUND_NDARRAY, AROUND_OTHERS, TENSORS, NestedTensor, Tensor, ndarray, new, wrap
@@ -31,14 +31,23 @@ def _seen_as_number(self: Any) -> type:
     return self._array.dtype.type  # type: ignore[no-any-return]
 
 
-class Array(Tensor):
+if TYPE_CHECKING:
+    from pullback.core.array_methods import ArrayMethods, NumberMethods
+
+    class _Arrays(ArrayMethods, Tensor):
+        """What the class is given from above, by `pullback.interop.array`: stubs have it."""
+else:
+    _Arrays, NumberMethods = Tensor, object
+
+
+class Array(_Arrays):
     """A Tensor that behaves as an ndarray: NumPy's methods, defaults, copies and views."""
 
     __slots__ = ()
     __class__ = property(_seen_as_array, _become)
 
 
-class Scalar(Array):
+class Scalar(Array, NumberMethods):
     """A single number that is being differentiated, as NumPy's scalars immutable: `m *= 2` makes a new one."""
 
     __slots__ = ()

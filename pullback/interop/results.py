@@ -28,9 +28,11 @@ _NOTHING: Mapping[str, Any] = {}
 # Of a result without dimensions NumPy makes a number, but for these functions; for the latter only if they are
 # given an array.
 _ALWAYS = (
-    "apply_along_axis", "array", "asanyarray", "asarray", "astype", "broadcast_arrays", "broadcast_to", "copy", "cov",
-    "cross", "empty_like", "full_like", "i0", "isin", "ones_like", "piecewise", "real_if_close", "require", "resize",
-    "roll", "select", "tensordot", "tile", "where", "zeros_like",
+    "apply_along_axis", "array", "asanyarray", "asarray", "astype", "block", "broadcast_arrays", "broadcast_to",
+    "concat", "concatenate", "copy", "cov", "cross", "diff", "empty", "empty_like", "expand_dims", "fft.fftn",
+    "fft.ifftn", "full", "full_like", "i0", "isin", "isneginf", "isposinf", "linalg.tensordot", "ones", "ones_like",
+    "pad", "piecewise", "polyint", "real_if_close", "require", "resize", "roll", "select", "tensordot", "tile",
+    "trim_zeros", "where", "zeros", "zeros_like",
 )  # fmt: skip
 _LIKE_THE_ARGUMENT = ("imag", "moveaxis", "permute_dims", "real", "reshape", "squeeze", "transpose")
 # What may return its argument itself, and what gives a view of it; everything else makes something new.
@@ -84,6 +86,8 @@ def as_numpy_gives(
     if plain:
         numbers = numbers_of(innermost(result))
         if numbers is not None:
+            if result._counter is not None:  # a node has saved it
+                numbers = numbers.copy()
             return numbers if numbers.ndim or whole else numbers[()]
     if kind not in ARRAYS:
         result = as_array(result)
@@ -119,7 +123,7 @@ def number(x: Any) -> Any:
 
 def _is_among(x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     given = [*args, *kwargs.values()]
-    return any(x is y or (type(y) is tuple and any(x is z for z in y)) for y in given)
+    return any(x is y or (type(y) in (tuple, list) and any(x is z for z in y)) for y in given)
 
 
 def plain_or_none(x: Any) -> np.ndarray[Any, Any] | None:

@@ -65,7 +65,7 @@ COUNTED = {
     "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
     "interop/array/functions.py": (1, FOR_SPEED),
     "interop/array/indexing.py": (1, FOR_SPEED),
-    "interop/array/leaving.py": (3, FOR_SPEED),
+    "interop/array/leaving.py": (1, OF_USERS),
     "interop/array/operators.py": (2, FOR_SPEED),
     "interop/conversion.py": (1, OF_USERS),
     "interop/functions.py": (1, OF_USERS),

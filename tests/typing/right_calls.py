@@ -136,6 +136,14 @@ def checked(operator: str) -> tuple[np.dtype[Any] | type[Any] | str, ...]:
     return tuple(info.dtypes)
 
 
+def arrays(x: pb.Array) -> Any:
+    y = x.copy()
+    y.sort(axis=0)
+    y.shape = (3, 1)
+    y.flat[0] = x.max(axis=0) ** 2
+    return (y.std(ddof=1) + x.reshape(-1, order="F").dot(x) * (x > 0).sum()) / x.size
+
+
 def main() -> None:
     x = tensors().detach().requires_grad_()
     operators(x, [np.ones((2, 2))])
@@ -144,6 +152,7 @@ def main() -> None:
     gradients(x)
     later(x.detach())
     transforms(np.ones(3))
+    pb.func.grad(arrays)(np.array([3.0, 1.0, 2.0]))
     assert gradcheck(Cube.apply, (pb.tensor([1.0, 2.0], requires_grad=True),))
     network(pb.ones(2, 1, 4, 4), pb.tensor([0, 1]), pb.ones(1, 1, 3, 3))
     pb.testing.assert_close(x, x.clone())

@@ -44,7 +44,7 @@ class LangevinBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):

@@ -142,6 +142,8 @@ def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: An
             raise ValueError(f"np.{name}: where= needs initial=, the value of a slice in which nothing is selected.")
         a = chosen(a, where, name, initial)
     reduce, pair = (ops.amax, ops.maximum) if name == "max" else (ops.amin, ops.minimum)
+    if initial is not None and not a.size:  # nothing but `initial` is left
+        return deliver(name, ops.sum(a, axis, bool(keepdims)) + initial, out)
     result = a if is_empty(axis) else reduce(a, axis, bool(keepdims))
     return deliver(name, result if initial is None else pair(result, initial), out)
 

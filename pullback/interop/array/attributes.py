@@ -96,6 +96,7 @@ def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsupportedError(f"{name}: {with_article(self)} cannot do this, because {instead}")
 
+    refuse.__name__, refuse.__doc__ = name, f"Refused, because {instead}"
     return refuse
 
 

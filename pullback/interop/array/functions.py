@@ -5,6 +5,7 @@ The tables say which. What is written by hand, here and in the modules beside th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -244,6 +245,9 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     found |= {name: _constant(name) for name in _CONSTANT}
     alike = (dot, compress, reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
     found |= {function.__name__: function for function in alike} | {"conj": conjugate, "__pos__": positive}
+    for name in (*_RECORDED, *_CONSTANT):
+        found[name].__name__, found[name].__qualname__ = name, f"{kind.__name__}.{name}"
+        found[name].__doc__ = f"As `numpy.ndarray.{name}`" + (", recorded." if name in _RECORDED else ".")
     if kind is Scalar:
         for name in ("reshape", "transpose", "copy", "conjugate", "conj", "astype"):
             found[name] = of_a_number(found[name])
@@ -253,6 +257,7 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
 def of_a_number(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method for a Scalar: what has no dimensions is a number again."""
 
+    @functools.wraps(method)
     def on_number(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = method(self, *args, **kwargs)
         return number(result) if isinstance(result, Array) and not result._array.ndim and result is not self else result

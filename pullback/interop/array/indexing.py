@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 from pullback.core.array_face import Array, show_as_array, show_as_plural
 from pullback.core.array_type import TENSOR
 from pullback.core.tensor import ndarray
@@ -60,7 +62,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """self[index] = value, recorded like any in-place operation."""
     try:
         index = plain_index(index)
-        value = value if type(value) in READY else operand(value)
+        if type(value) not in READY:
+            value = np.array(value, self.dtype) if value is None or isinstance(value, str) else operand(value)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise_as_numpy(operator.setitem, (self, index, value))
         raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904

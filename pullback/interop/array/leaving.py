@@ -104,11 +104,12 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The same memory, seen again; as complex numbers for pairs of real ones, or these for those."""
-    if dtype is np.ndarray or type is np.ndarray or (dtype is not None and _is_face(dtype)):
-        dtype = type = None
-    if type is not None or (isinstance(dtype, _TYPE) and issubclass(dtype, np.ndarray)):
-        raise would_detach(f"make {getattr(type or dtype, '__name__', type)} of an Array")
-    if dtype is None or np.dtype(dtype) == self.dtype:
+    kind = dtype if type is None else type
+    if any(kind is same for same in _AS_IT_IS):
+        return TENSOR.alias(self)
+    if isinstance(kind, _TYPE) and issubclass(kind, np.ndarray):
+        raise would_detach(f"see an Array that is being differentiated as {kind.__name__}", _DETACHED)
+    if np.dtype(dtype) == self.dtype:
         return TENSOR.alias(self)
     dtype = np.dtype(dtype)
     if self.ndim and (self.dtype.char, dtype.char) in (("D", "d"), ("F", "f")):
@@ -127,10 +128,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
 
 
 _TYPE = type
-
-
-def _is_face(kind: Any) -> bool:
-    return kind in ARRAYS
+_AS_IT_IS = (None, np.ndarray, *ARRAYS)
 
 
 def _merged(x: Any, shape: tuple[int, ...]) -> Any:

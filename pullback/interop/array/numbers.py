@@ -22,7 +22,7 @@ def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             note_operator(name, self)
         return function(read(self, f"{name}()")[()])
 
-    method.__doc__ = f"{name}(x), which has no gradient."
+    method.__name__, method.__doc__ = name, f"{name}(x), which has no gradient."
     return method
 
 
@@ -37,7 +37,7 @@ def _exact(name: str) -> Callable[..., Any]:
     def method(self: Any) -> Any:
         return getattr(float(self), name)()
 
-    method.__doc__ = f"As `float.{name}`."
+    method.__name__, method.__doc__ = name, f"As `float.{name}`."
     return method
 
 

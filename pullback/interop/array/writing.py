@@ -95,6 +95,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
             "np.zeros_like(x) and then [...] = x."
         )
 
+    refuse.__name__, refuse.__doc__ = name, "Refused: a Scalar is a number, which cannot be written into."
     return refuse
 
 

@@ -1,15 +1,19 @@
 """What the comparison of faces does not see of the methods of Arrays: nested transforms, graphs, refusals."""
 
 import copy
+import inspect
 import io
 import math
 import operator
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core import array_face
 from pullback.core.array_face import ARRAYS, as_array, wrap_array
 from pullback.core.array_type import innermost, memory_of
 from pullback.extend import IndependentResultWarning
@@ -224,6 +228,25 @@ def test_arrays_have_all_names_of_ndarrays():
         return x.sum()
 
     grad(check)(A)
+
+
+def test_methods_have_names_and_say_what_they_do():
+    for kind, numpys in ((pb.Array, np.ndarray), (pb.Scalar, np.float64)):
+        for name in dir(numpys):
+            method = getattr(kind, name, None)
+            if name[0] != "_" and inspect.isfunction(method):
+                assert method.__name__ in (name, {"conj": "conjugate"}.get(name))
+                assert method.__doc__
+
+
+def test_type_checkers_know_the_same_names():
+    stub = (Path(array_face.__file__).parent / "array_methods.pyi").read_text(encoding="utf-8")
+    of_arrays, of_numbers = stub.split("class NumberMethods:")
+    for kind, text in ((pb.Array, of_arrays), (pb.Scalar, of_numbers)):
+        names = set(re.findall(r"^    (\w+): Any$", text, re.MULTILINE))
+        assert {name for name in names if not hasattr(kind, name)} == set()
+    public = {name for name in vars(pb.Array) if not name.startswith("_")}
+    assert public <= set(re.findall(r"^    (\w+): Any$", of_arrays, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", ["__len__", "__contains__", "__setitem__", "__index__", "dot", "partition", "mT"])
@@ -491,6 +514,28 @@ def test_what_has_no_gradient_by_nature_is_numpys_own(name):
 
     grad(check)(A)
     grad(lambda x: grad(check)(x).sum())(A)
+
+
+def test_extrema_of_nothing_are_what_they_begin_with():
+    def f(x):
+        empty = x[:, :0]
+        for found, plain in (
+            (empty.max(axis=1, initial=9.0), A[:, :0].max(axis=1, initial=9.0)),
+            (np.min(empty, initial=-9.0, where=False), np.min(A[:, :0], initial=-9.0, where=False)),
+        ):
+            np.testing.assert_array_equal(innermost(found), plain)
+        return empty.max(axis=1, initial=x[0, 0]).sum() + x[0, 1]
+
+    np.testing.assert_array_equal(grad(f)(A)[0], [3.0, 1.0, 0.0, 0.0])
+
+
+def test_what_a_node_has_saved_is_not_handed_out():
+    def f(x):
+        mantissa, exponent = np.frexp(x)
+        exponent[...] = 7
+        return mantissa.sum()
+
+    np.testing.assert_array_equal(grad(f)(A), 2.0 ** -np.frexp(A)[1])
 
 
 def test_constants_of_functions_can_be_written_into():

@@ -148,7 +148,9 @@ def setitem(self, index, value):
 def check_fits(self, value, name):
     """Refuses complex values for a real array, which NumPy would cut down to their real part."""
     if np.iscomplexobj(value) and not np.iscomplexobj(self):
-        raise RuntimeError(f"{name}: a complex value cannot be written into an array of dtype {self.dtype}")
+        raise RuntimeError(
+            f"{name}: a complex value cannot be written into an array of dtype {self.dtype}; take its .real"
+        )
 
 
 def check_integers(index, name):
