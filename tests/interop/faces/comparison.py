@@ -36,7 +36,6 @@ from pullback.core.array_type import innermost
 EQUAL, OURS, WRONG = "equal", "ours", "WRONG"
 PROGRAMS = ("on copies", "on arguments", "write after", "write back")
 PACKAGE = pb.__path__[0]
-FACED = hasattr(pb, "Scalar")
 
 _x = np.array([0.7, 2.3, 1.1, 3.4, 0.2, 1.94])
 _A = np.array([[1.237, -0.713, 0.409, 2.131], [0.317, 1.829, -1.103, 0.607], [-0.911, 0.557, 2.419, -1.613]])
@@ -135,7 +134,7 @@ def facts(x: Any) -> Any:
     """What is compared of a result: arrays and numbers with copies of their values, containers by their parts."""
     if isinstance(x, pb.Tensor):
         raw = innermost(x)
-        kind = "scalar" if FACED and isinstance(x, pb.Scalar) else "array"
+        kind = "scalar" if isinstance(x, pb.Scalar) else "array"
         return Number(kind, np.array(raw), x, type(x))
     if type(x) in (np.ndarray, np.memmap):
         if x.dtype == object:
@@ -204,11 +203,11 @@ def _told(x: Any) -> str:
 def _compare_numbers(plain: Number, ours: Any, where: str) -> None:
     if not isinstance(ours, Number) or not _same_numbers(plain.values, ours.values):
         raise Difference(f"{where}: {_told(plain)} in NumPy, {_told(ours)} here")
-    if plain.kind != ours.kind and FACED:
+    if plain.kind != ours.kind:
         raise Difference(
             f"{where}: {plain.kind} ({plain.type.__name__}) in NumPy, {ours.kind} ({ours.type.__name__}) here"
         )
-    if plain.kind == "scalar" and not isinstance(ours.live, plain.type) and FACED:
+    if plain.kind == "scalar" and not isinstance(ours.live, plain.type):
         raise Difference(f"{where}: {ours.type.__name__} is no {plain.type.__name__}")
 
 
@@ -249,7 +248,7 @@ def arrays_in(result: Any) -> list[Any]:
     if type(result) is np.ndarray:
         return [result]
     if isinstance(result, pb.Tensor):
-        return [] if FACED and isinstance(result, pb.Scalar) else [result]
+        return [] if isinstance(result, pb.Scalar) else [result]
     if isinstance(result, dict):
         result = list(result.values())
     return [a for part in result for a in arrays_in(part)] if isinstance(result, (list, tuple)) else []
@@ -324,7 +323,7 @@ def _inner(name: str, sample: Any, leaf: Any) -> Any:
     if np.isscalar(sample):
         return leaf * 1.0
     copied = _LAYOUT[name](leaf) if name in _LAYOUT else leaf.copy()
-    assert not FACED or innermost(copied).strides == sample.strides, f"the copy of {name} has another layout"
+    assert innermost(copied).strides == sample.strides, f"the copy of {name} has another layout"
     return copied
 
 
