@@ -17,6 +17,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, show_as_plural, wrap_array
+from pullback.core.array_type import memory_of
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
@@ -154,9 +155,15 @@ class Conversion(Creation):
             given = given.tolist()
         if self.genuine is not np.array:
             kwargs.setdefault("order", _ORDERS.get(self.genuine.__name__))
+        kwargs.pop("like", None)  # a tensor among what is given says as much
+        copy = kwargs.get("copy", self.genuine is np.array)
         make = np.array if self.genuine is np.array else np.asarray
-        made = make(given, *rest, **kwargs, like=first_tensor((given,)))
-        return made.copy() if made is given and kwargs.get("copy") else made
+        if not copy and isinstance(given, Tensor) and kwargs.get("ndmin", 0) <= given.ndim:
+            make, kwargs = np.asarray, {name: kwargs[name] for name in ("dtype", "order") if name in kwargs}
+        made = _in_order(make(given, *rest, **kwargs, like=first_tensor((given,))), kwargs.get("order"))
+        if copy is False and self.genuine is np.array and made is not given and isinstance(given, Tensor):
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return made.copy() if made is given and copy else made
 
 
 class Checked(Conversion):
@@ -171,6 +178,14 @@ class Checked(Conversion):
 
 def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
     return np.asarray(a, dtype, order and order.upper(), like=first_tensor((a,)))
+
+
+def _in_order(made: Any, order: Any) -> Any:
+    """`made`, or a copy whose memory lies in the order "C" or "F" if that is asked for."""
+    memory = memory_of(made)
+    if memory is None or order not in ("C", "F") or memory.flags[f"{order}_CONTIGUOUS"]:
+        return made
+    return made.contiguous() if order == "C" else made.T.contiguous().T
 
 
 _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
