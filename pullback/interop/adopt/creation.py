@@ -183,9 +183,11 @@ def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
 def _in_order(made: Any, order: Any) -> Any:
     """`made`, or a copy whose memory lies in the order "C" or "F" if that is asked for."""
     memory = memory_of(made)
-    if memory is None or order not in ("C", "F") or memory.flags[f"{order}_CONTIGUOUS"]:
-        return made
-    return made.contiguous() if order == "C" else made.T.contiguous().T
+    if memory is not None and order == "C" and not memory.flags.c_contiguous:
+        return made.contiguous()
+    if memory is not None and order == "F" and not memory.flags.f_contiguous:
+        return made.T.contiguous().T
+    return made
 
 
 _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
