@@ -43,6 +43,7 @@ codegen: $(VENV)/.lint  ## write pullback/ops/generated/ and the tables in docs/
 	$(RUN) tools/codegen.py $(CODEGEN_ARGS)
 	$(RUN) tools/operators.py $(CODEGEN_ARGS)
 	$(RUN) tools/declarations.py $(CODEGEN_ARGS)
+	$(RUN) tools/numpy_functions.py $(CODEGEN_ARGS)
 
 clean:  ## remove .venv, caches and what demo and bench wrote
 	rm -rf $(VENV) build dist demo bench.json *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

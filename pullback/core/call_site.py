@@ -26,7 +26,7 @@ _HOMES = (
     "scipy.interpolate", "scipy.stats", "scipy.signal", "scipy.ndimage", "scipy.fft", "scipy.spatial.distance",
     "scipy.sparse", "scipy.sparse.linalg", "scipy.cluster.vq", "matplotlib.pyplot", "math", "cmath", "builtins",
 )  # fmt: skip
-_PACKAGES = {"np", *(home.partition(".")[0] for home in _HOMES)}
+PACKAGES = {"np", *(home.partition(".")[0] for home in _HOMES)}
 _LONGEST = 100  # characters of a line that a message has room for
 
 
@@ -63,7 +63,7 @@ def call_site() -> CallSite:
         frame, depth, entered = fallback
     entered = [f for f in entered if not _is_from(f, "pullback")]
     name = _written(frame)
-    if entered and name.partition(".")[0] not in _PACKAGES:  # spline(x), an object of the user's own
+    if entered and name.partition(".")[0] not in PACKAGES:  # spline(x), an object of the user's own
         name = _entered(entered) or name
     library = _module(entered[-1]).partition(".")[0] if entered else ""
     return CallSite(name, _place(frame), depth, library)

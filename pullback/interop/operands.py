@@ -167,3 +167,11 @@ def along(ndim: int, axis: Any, item: Any) -> Any:
     index = [slice(None)] * ndim
     index[normalize_axis_index(axis, ndim)] = item
     return tuple(index)
+
+
+def in_order(x: Any, order: Any) -> Any:
+    """`x`, its elements laid out in Fortran's order in memory if that is asked for."""
+    if order != "F" or not isinstance(x, Tensor) or x.ndim < 2:
+        return x
+    back = tuple(range(x.ndim))[::-1]
+    return ops.permute(ops.clone(ops.contiguous(ops.permute(x, back))), back)

@@ -15,7 +15,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function o
 UFUNCS: dict[Any, Callable[..., Any]] = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
 
 _ADAPTERS = ("calculus", "creation", "decompositions", "histograms", "indexing", "inspection", "joining", "linalg",
-             "pointwise", "reductions", "shape", "sorting", "statistics")  # fmt: skip
+             "pointwise", "polynomials", "reductions", "sets", "shape", "sorting", "statistics")  # fmt: skip
 
 
 def rule(*names: str) -> Callable[..., Any]:

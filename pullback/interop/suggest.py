@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.call_site import call_site
+from pullback.core.call_site import PACKAGES, call_site
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, SAME
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
@@ -25,11 +25,6 @@ def unsupported(name: str) -> Any:
     inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
     names = (call.name, name) if inside else (name,)
     return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
-
-
-def unsupported_method(ufunc: np.ufunc, method: str) -> Any:
-    """The UnsupportedError for a method of a ufunc, such as np.add.at."""
-    return unsupported(f"{ufunc_name(ufunc)}.{method}")
 
 
 def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
@@ -68,7 +63,11 @@ def _instead(name: str) -> Any:
     if name in _supported():
         return f"{name} takes Tensors, but not everything that can hold them: join a list first, by np.stack([...])."
     found = counterpart(name)
-    return f"Write {found}." if found else ""
+    if found:
+        return f"Write {found}."
+    generator, _, tail = name.partition(".")
+    drawn = EXPRESSIONS.get(f"np.random.{tail}") if generator.isidentifier() and generator not in PACKAGES else None
+    return f"Write {drawn.replace('np.random', generator)}." if drawn else ""
 
 
 def counterpart(name: str) -> Any:

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import along, array, axes_of, frozen, only, ops, refuse
+from pullback.interop.operands import along, array, axes_of, frozen, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -82,12 +82,21 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 @rule("interp")
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """np.interp: differentiable in x, in the values fp and in the places xp."""
-    only("interp", "period", period, (None,), "wrap the coordinates yourself")
     x, xp, fp = array(x), array(xp), array(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
         raise ValueError(
             f"np.interp: xp and fp must be vectors of one length, got {tuple(xp.shape)} and {tuple(fp.shape)}."
         )
+    if period is not None:
+        period = np.abs(array(period))
+        if not frozen(period, "interp"):
+            raise ValueError("np.interp: period must be a non-zero value.")
+        left = right = None
+        x, xp = x % period, xp % period
+        order = np.argsort(frozen(xp, "interp"))
+        xp, fp = xp[order], fp[order]
+        xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = np.concatenate([fp[-1:], fp, fp[:1]])
     left = fp[0] if left is None else left
     right = fp[-1] if right is None else right
     if xp.shape[0] > 1:
@@ -137,16 +146,6 @@ def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
     return ops.flip(result, (0,)) if swapped else result
 
 
-@rule("polyval")
-def polyval(p: Any, x: Any) -> Any:
-    """np.polyval, by Horner's scheme; highest power first."""
-    p, x = array(p), array(x)
-    result = np.zeros_like(x)
-    for coefficient in p:
-        result = result * x + coefficient
-    return result
-
-
 @rule("vander")
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """np.vander."""
@@ -170,3 +169,35 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     result = ops.reshape(made, (*outer, *made.shape[1:]))
     back = range(len(outer), result.ndim)
     return ops.movedim(result, tuple(back), tuple(range(axis, axis + len(back)))) if back else result
+
+
+@rule("apply_over_axes")
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    """np.apply_over_axes."""
+    result = array(a)
+    for axis in np.atleast_1d(values(axes, "apply_over_axes")).tolist():
+        (axis,) = axes_of(axis, array(a).ndim)
+        part = func(result, axis)
+        part = np.expand_dims(part, axis) if part.ndim < result.ndim else part
+        if part.ndim != result.ndim:
+            raise ValueError("np.apply_over_axes: the function does not return an array of the correct shape.")
+        result = part
+    return result
+
+
+@rule("unwrap")
+def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
+    """np.unwrap; differentiable in the period, by whose multiples it shifts."""
+    p = array(p)
+    steps = np.diff(p, axis=axis)
+    dtype = np.result_type(steps, period)
+    high, left = divmod(frozen(period, "unwrap"), 2) if dtype.kind in "iu" else (period / 2, 0)
+    discont = period / 2 if discont is None else discont
+    inside = np.mod(steps + high, period) - high
+    if not left:  # steps of half a period go up as they were
+        inside = np.where((inside == -high) & (steps > 0), high, inside)
+    shift = np.where(np.abs(steps) < discont, 0, inside - steps)
+    first = np.astype(p[along(p.ndim, axis, slice(1))], dtype)
+    return np.concatenate(
+        [first, np.astype(p[along(p.ndim, axis, slice(1, None))] + np.cumsum(shift, axis), dtype)], axis
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.operands import array, cast, only, ops, refuse, tensor_of
+from pullback.interop.operands import array, cast, frozen, in_order, only, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -23,13 +23,15 @@ def _like(name: str) -> Callable[..., Any]:
         *,
         device: Any = None,
     ) -> Any:
-        only(name, "order", order, ("K", "C", "A"))
+        only(name, "order", order, (None, "K", "C", "A", "F"))
         only(name, "device", device, (None, "cpu"))
         prototype = array(prototype)
         if shape is not None:
             shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-            return getattr(ops, f"new_{name.removesuffix('_like')}")(prototype, tuple(shape), dtype=dtype)
-        return getattr(ops, name)(prototype, dtype=dtype)
+            made = getattr(ops, f"new_{name.removesuffix('_like')}")(prototype, tuple(shape), dtype=dtype)
+        else:
+            made = getattr(ops, name)(prototype, dtype=dtype)
+        return in_order(made, order)
 
     return like
 
@@ -51,18 +53,19 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """np.full_like; differentiable in the value that fills."""
-    only("full_like", "order", order, ("K", "C", "A"))
+    only("full_like", "order", order, (None, "K", "C", "A", "F"))
     only("full_like", "device", device, (None, "cpu"))
     a, fill = array(a), array(fill_value)
     fill = cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe")
-    return zeros_like(a, dtype, shape=shape) + fill
+    return in_order(zeros_like(a, dtype, shape=shape) + fill, order)
 
 
 @rule("copy")
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
-    only("copy", "order", order, ("K", "C", "A"))
-    return ops.clone(array(a))
+    only("copy", "order", order, (None, "K", "C", "A", "F"))
+    a = array(a)
+    return ops.clone(a) if order != "F" else in_order(a, order)
 
 
 @rule("linspace")
@@ -81,8 +84,6 @@ def linspace(
     only("linspace", "device", device, (None, "cpu"))
     if num < 0:
         raise ValueError(f"np.linspace: the number of samples must be at least 0, got {num}.")
-    if dtype is not None and np.dtype(dtype).kind not in "fc":
-        raise refuse("linspace", "dtype", f"{np.dtype(dtype)} would round the samples, which has no derivative")
     start, stop = array(start) * 1.0, array(stop) * 1.0
     start, stop = np.broadcast_arrays(start, stop)
     count = num - 1 if endpoint else num
@@ -90,8 +91,10 @@ def linspace(
     places = np.reshape(np.arange(num, dtype=start.real.dtype), (num,) + (1,) * start.ndim)
     result = start + places * step if count > 0 else start + places * (stop - start)
     if endpoint and num > 1:
-        result = ops.cat([result[:-1], stop[None]], 0)
-    result = cast(ops.movedim(result, 0, axis) if axis else result, dtype, "linspace", "unsafe")
+        result = np.concatenate([result[:-1], stop[None]])
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        result = np.floor(result)
+    result = cast(np.moveaxis(result, 0, axis) if axis else result, dtype, "linspace", "unsafe")
     return (result, step) if retstep else result
 
 
@@ -100,10 +103,30 @@ def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0
 ) -> Any:
     """np.logspace; differentiable in both ends and in the base."""
-    if issubclass(type(base), np.ndarray) and base.ndim:
-        raise refuse("logspace", "base", "it must be a number")
+    if np.ndim(base):  # broadcast with the ends, beside which the samples get their axis
+        ends = [array(x) for x in (start, stop, base)]
+        ndim = max(x.ndim for x in ends)
+        start, stop, base = (np.reshape(x, (*(1,) * (ndim - x.ndim), *x.shape)) for x in ends)
+        base = np.expand_dims(base, axis)
     powers = linspace(start, stop, num, endpoint, axis=axis)
-    return cast(ops.pow(base, powers), dtype, "logspace", "unsafe")
+    return cast(np.power(base, powers), dtype, "logspace", "unsafe")
+
+
+@rule("geomspace")
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
+    """np.geomspace; differentiable in both ends."""
+    start, stop = array(start), array(stop)
+    if np.any(frozen(start, "geomspace") == 0) or np.any(frozen(stop, "geomspace") == 0):
+        raise ValueError("np.geomspace: a geometric sequence cannot include zero.")
+    inside = np.result_type(start, stop, float(num), np.zeros((), dtype))
+    start, stop = np.broadcast_arrays(np.astype(start, inside), np.astype(stop, inside))
+    turn = np.sign(start)
+    result = logspace(np.log10(start / turn), np.log10(stop / turn), num, endpoint) * turn
+    if num > 0:
+        last = [stop[None]] if num > 1 and endpoint else []
+        result = np.concatenate([start[None], result[1 : num - len(last)], *last])
+    result = np.moveaxis(result, 0, axis) if axis else result
+    return cast(result, inside if dtype is None else dtype, "geomspace", "unsafe")
 
 
 # -- like=Tensor ----------------------------------------------------------------------------------------------------
@@ -114,19 +137,19 @@ def array_(
     object: Any, dtype: Any = None, *, copy: bool = True, order: Any = "K", subok: bool = False, ndmin: Any = 0
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
-    only("array", "order", order, ("K", "C", "A"))
+    only("array", "order", order, (None, "K", "C", "A", "F"))
     made = cast(array(object), dtype, "array", "unsafe")
     made = ops.reshape(made, (*(1,) * (ndmin - made.ndim), *made.shape))
-    return ops.clone(made)
+    return in_order(ops.clone(made), order)
 
 
 @rule("asarray", "asanyarray")
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None) -> Any:
     """np.asarray(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
-    only("asarray", "order", order, (None, "K", "C", "A"))
+    only("asarray", "order", order, (None, "K", "C", "A", "F"))
     only("asarray", "device", device, (None, "cpu"))
     made = cast(array(a), dtype, "asarray", "unsafe")
-    return made if hasattr(made, "requires_grad") else tensor_of(made)
+    return in_order(made if hasattr(made, "requires_grad") else tensor_of(made), order)
 
 
 def _plain(name: str) -> Callable[..., Any]:

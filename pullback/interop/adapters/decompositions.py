@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import LinAlgError
-from pullback.interop.operands import array, deliver, floating, frozen, only, ops
+from pullback.interop.operands import array, deliver, floating, frozen, needs_grad, only, ops
 from pullback.interop.registry import rule
 
 _NOT_GIVEN = np._NoValue
@@ -64,6 +64,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     a, b = matrix(a), matrix(b)
     x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
     x = x[..., 0] if b.ndim == 1 else x
+    values = svdvals(a) if needs_grad(a) else values  # LAPACK's have no derivative of their own
     return x, residuals, int(frozen(rank, "rank")), values
 
 
@@ -89,9 +90,22 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
 @rule("linalg.svd")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """np.linalg.svd."""
-    only("linalg.svd", "hermitian", hermitian, (False,), "call np.linalg.eigh")
     a = matrix(a)
+    if hermitian:
+        return _svd_of_hermitian(a, compute_uv)
     return SVDResult(*ops.linalg_svd(a, full_matrices)) if compute_uv else ops.linalg_svdvals(a)
+
+
+def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+    """The eigenvalues' sizes, the largest first; their signs go to the right vectors."""
+    if not compute_uv:
+        return ops.flip(np.sort(np.abs(eigvalsh(a))), (-1,))
+    values, vectors = eigh(a)
+    order = np.flip(np.argsort(np.abs(frozen(values, "linalg.svd"))), -1)
+    values = np.take_along_axis(values, order, -1)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    right = np.conjugate(np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
+    return SVDResult(vectors, np.abs(values), right)
 
 
 @rule("linalg.svdvals")
@@ -157,7 +171,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     A = frozen(A, "A")
     if not np.isfinite(A).all():  # LAPACK may never come back from it
         raise LinAlgError("np.linalg.matrix_rank: a matrix with inf or nan in it has no rank; np.isfinite shows where.")
-    return np.asarray(np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol))
+    return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
 
 
 @rule("linalg.cond")

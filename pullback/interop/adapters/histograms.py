@@ -51,7 +51,11 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Any, ...]:
     """np.histogramdd; see `histogram`."""
+    if isinstance(sample, Tensor) and sample.ndim != 2:
+        sample = [sample]
     columns = list(sample) if isinstance(sample, (list, tuple)) else list(ops.unbind(array(sample), -1))
+    if all(np.ndim(c) == 0 for c in columns):
+        columns = [array(columns)]
     columns = [ops.reshape(array(c), (-1,)) if isinstance(c, Tensor) else np.ravel(c) for c in columns]
     plain = [frozen(c, "histogramdd") for c in columns]
     given = [bins] * len(plain) if isinstance(bins, (int, np.integer)) else list(bins)

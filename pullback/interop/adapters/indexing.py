@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,9 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, ops, values
+from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, operand, ops, values
+from pullback.interop.operands import values as plain_values
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.suggest import unsupported
 
 
 @rule("where")
@@ -114,9 +115,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 @rule("choose")
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """np.choose: at each place, the element of choices[a]."""
-    only("choose", "mode", mode, ("raise",))
+    only("choose", "mode", mode, ("raise", "wrap", "clip"))
     choices = [array(c) for c in choices]
     a = values(a, "choose")
+    if mode != "raise":
+        a = a % len(choices) if mode == "wrap" else np.clip(a, 0, len(choices) - 1)
     if a.size and not (a.min() >= 0 and a.max() < len(choices)):
         raise ValueError(f"np.choose: there are {len(choices)} choices, and a goes from {a.min()} to {a.max()}.")
     result = choices[0]
@@ -206,27 +209,127 @@ def ix_(*args: Any) -> Any:
     return np.ix_(*(values(x, "ix_") for x in args))
 
 
-FILLING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
+# -- into arrays ----------------------------------------------------------------------------------------------------
 
 
-def _filling(name: str) -> Callable[..., Any]:
-    """The rule of a function that writes into an ndarray; into a Tensor, pullback has its own ways."""
+@rule("insert")
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """np.insert; differentiable in the values too."""
+    arr = array(arr)
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    (axis,) = axes_of(axis, arr.ndim)
+    n = arr.shape[axis]
+    where = obj if isinstance(obj, slice) else plain_values(obj, "insert")
+    new = np.astype(array(values), arr.dtype)
+    if not isinstance(where, slice) and where.ndim == 0:
+        new = np.moveaxis(np.reshape(new, (*(1,) * (arr.ndim - new.ndim), *new.shape)), 0, axis)
+        count = new.shape[axis]
+    else:  # one element or slice for each index, as many as the values have for a single one
+        count = np.zeros(n)[where].size if isinstance(where, slice) or where.dtype == bool else where.size
+        if count == 1:
+            new = np.reshape(new, (*(1,) * (arr.ndim - new.ndim), *new.shape))
+            count = new.shape[axis]
+    new = np.broadcast_to(new, [count if i == axis else m for i, m in enumerate(arr.shape)])
+    order = np.insert(np.arange(n), where, n + np.arange(count))
+    return np.take(np.concatenate([arr, new], axis), order, axis)
 
-    def fill(target: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(target, Tensor):
-            raise unsupported(f"np.{name}")
-        if any(map(needs_grad, (*args, *kwargs.values()))):
-            raise DetachingError(
-                f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient "
-                f"(so would np.full and np.full_like, which call it).{call_site().where()}Make a Tensor with "
-                "np.broadcast_to, np.where or np.full_like(t, value), or write into a Tensor."
+
+def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a rule that writes into a Tensor; into an ndarray NumPy itself writes, if no gradient goes there."""
+
+    def enter(write: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(write)
+        def fill(target: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(target, Tensor):
+                write(target, *args, **kwargs)
+                return
+            if any(needs_grad(array(x)) for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, list, tuple))):
+                raise DetachingError(
+                    f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its "
+                    f"gradient (so would np.full and np.full_like, which call it).{call_site().where()}Make a Tensor "
+                    "with np.broadcast_to, np.where or np.full_like(t, value), or write into a Tensor."
+                )
+            numpy_object(name)(
+                target,
+                *(plain_values(x, name) if isinstance(x, (Tensor, list)) else x for x in args),
+                **{key: plain_values(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()},
             )
-        plain = [values(x, name) if isinstance(x, Tensor) else x for x in args]
-        kwargs = {key: values(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
-        return numpy_object(name)(target, *plain, **kwargs)
 
-    return fill
+        rule(name)(fill)
+        return fill
+
+    return enter
 
 
-for _name in FILLING:
-    rule(_name)(_filling(_name))
+@_filling("copyto")
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """np.copyto."""
+    src = operand(src)
+    if not np.can_cast(
+        np.result_type(src) if type(src) in (bool, int, float, complex) else src.dtype, dst.dtype, casting
+    ):
+        raise TypeError(f"np.copyto: cannot cast from {src.dtype} to {dst.dtype} according to the rule {casting!r}.")
+    dst[...] = src if where is True else np.where(plain_values(where, "copyto"), src, dst)
+
+
+@_filling("put")
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """np.put."""
+    only("put", "mode", mode, ("raise", "wrap", "clip"))
+    places, v = np.ravel(plain_values(ind, "put")), np.ravel(array(v))
+    if places.size and v.size:
+        kept = np.arange(places.size) % v.shape[0]
+        write_flat(a, np.ravel_multi_index((_in_range(places, a.size, mode),), (a.size,), mode), v, kept)
+
+
+def _in_range(places: Any, size: Any, mode: Any) -> Any:
+    """Negative indices count from the end, if they may."""
+    return np.where(places < 0, places + size, places) if mode == "raise" else places
+
+
+def write_flat(a: Any, places: Any, v: Any, kept: Any) -> None:
+    """a.flat[places] = v[kept], where the last of several values for one place is the one that stays."""
+    first = np.unique(places[::-1], return_index=True)[1]
+    last = len(places) - 1 - first
+    a[np.unravel_index(places[last], a.shape) if a.ndim else ...] = np.reshape(v[kept[last]], (-1,) if a.ndim else ())
+
+
+@_filling("place")
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """np.place: one value after the other where the mask holds."""
+    places, vals = np.flatnonzero(plain_values(mask, "place")), np.ravel(array(vals))
+    if places.size and not vals.size:
+        raise ValueError("np.place: cannot insert from an empty array.")
+    if places.size:
+        write_flat(arr, places, vals, np.arange(places.size) % vals.shape[0])
+
+
+@_filling("putmask")
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
+    """np.putmask: at each place where the mask holds, the value of the same place."""
+    mask, new = plain_values(mask, "putmask"), np.ravel(array(values))
+    if mask.size != a.size:
+        raise ValueError("np.putmask: mask and data must be the same size.")
+    places = np.flatnonzero(mask)
+    if places.size and new.size:
+        write_flat(a, places, new, places % new.shape[0])
+
+
+@_filling("fill_diagonal")
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """np.fill_diagonal."""
+    probe = np.zeros(a.shape, bool)
+    np.fill_diagonal(probe, True, wrap)
+    places, new = np.flatnonzero(probe), np.ravel(array(val))
+    write_flat(a, places, new, np.arange(places.size) % new.shape[0])
+
+
+@_filling("put_along_axis")
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    """np.put_along_axis."""
+    indices = plain_values(indices, "put_along_axis")
+    places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
+    new = np.ravel(np.broadcast_to(array(values), places.shape))
+    if places.size:
+        write_flat(arr, places.ravel(), new, np.arange(places.size))

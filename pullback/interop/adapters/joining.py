@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.operands import array, axes_of, cast, deliver, only, ops, refuse, values
+from pullback.interop.operands import along, array, axes_of, cast, deliver, only, ops, values
 from pullback.interop.registry import rule
 
 
@@ -88,20 +88,48 @@ def _joined(item: Any, depth: Any, ndim: int) -> Any:
     return np.concatenate([_joined(x, depth - 1, ndim) for x in item], ndim - depth)
 
 
+# -- np.pad ---------------------------------------------------------------------------------------------------------
+
+_STATISTICS: dict[str, Any] = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
+_OPTIONS = {
+    "constant": ("constant_values",), "linear_ramp": ("end_values",), "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",), **dict.fromkeys(_STATISTICS, ("stat_length",)),
+    **dict.fromkeys(("edge", "empty", "wrap"), ()),
+}  # fmt: skip
+
+
 @rule("pad")
 def pad(array_: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    """np.pad with constants, or with the array's own elements (edge, reflect, symmetric, wrap)."""
+    """np.pad, in every mode; differentiable in the constants and in the ends of ramps too."""
     a = array(array_)
     widths = _widths(pad_width, a.ndim)
-    if mode == "constant":
-        return _pad_constant(a, widths, options.pop("constant_values", 0), options)
-    if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise refuse("pad", "mode", f"{mode!r} is not among constant, edge, reflect, symmetric, wrap")
-    only("pad", "reflect_type", options.pop("reflect_type", "even"), ("even",))
-    _no_more("pad", options)
+    if callable(mode):
+        return _padded_by(mode, a, widths, options)
+    if mode not in _OPTIONS:
+        raise ValueError(f"np.pad: mode {mode!r} is not among {', '.join(_OPTIONS)}.")
+    for argument in options:
+        if argument not in _OPTIONS[mode]:
+            raise ValueError(f"np.pad: mode {mode!r} has no argument {argument!r}.")
+    odd = options.get("reflect_type", "even") == "odd"
+    only("pad", "reflect_type", options.get("reflect_type", "even"), ("even", "odd"))
+    ends = _pairs(options.get("constant_values", options.get("end_values", 0)), a.ndim)
+    lengths = _pairs(options["stat_length"], a.ndim) if options.get("stat_length") is not None else None
     for axis, width in enumerate(widths):
-        if any(width):
-            a = ops.index_select(a, axis, np.pad(np.arange(a.shape[axis]), width, mode=mode))
+        n = a.shape[axis]
+        if mode in ("constant", "empty"):  # the latter pads with whatever the memory holds, in NumPy
+            a = _between(a, axis, [_repeated(a, end, axis, k) for end, k in zip(ends[axis], width, strict=True)])
+        elif not any(width):
+            continue
+        elif n == 0:
+            raise ValueError(f"np.pad: axis {axis} is empty, and mode {mode!r} has nothing to pad with.")
+        elif mode == "linear_ramp":
+            a = _between(a, axis, _ramps(a, axis, width, ends[axis]))
+        elif mode in _STATISTICS:
+            a = _between(a, axis, _statistics(a, axis, width, mode, (n, n) if lengths is None else lengths[axis]))
+        elif odd and n > 1:
+            a = _reflected(a, axis, width, mode == "symmetric")
+        else:
+            a = np.take(a, np.pad(np.arange(n), width, mode=mode), axis)
     return a
 
 
@@ -111,23 +139,70 @@ def _widths(pad_width: Any, ndim: int) -> Any:
         for axis, width in pad_width.items():
             widths[axes_of(axis, ndim)[0]] = width if isinstance(width, tuple) else (width, width)
         return widths
-    return np.broadcast_to(values(pad_width, "pad"), (ndim, 2)).tolist()
+    plain = values(pad_width, "pad")
+    if plain.dtype.kind not in "iu":
+        raise TypeError("np.pad: pad_width must be of integral type.")
+    if plain.size and plain.min() < 0:
+        raise ValueError("np.pad: pad_width must not be negative.")
+    return np.broadcast_to(plain, (ndim, 2)).tolist()
 
 
-def _pad_constant(a: Any, widths: Any, constants: Any, options: Any) -> Any:
-    _no_more("pad", options)
-    constants = np.broadcast_to(values(constants, "pad"), (a.ndim, 2)).astype(a.dtype)
-    for axis, (width, ends) in enumerate(zip(widths, constants, strict=True)):
-        parts = [a]
-        for count, constant, at in (*zip(width, ends, (0, 2), strict=True),):
-            if count:
-                shape = [*a.shape]
-                shape[axis] = count
-                parts.insert(at, np.full(shape, constant, a.dtype))
-        a = ops.cat(parts, axis) if len(parts) > 1 else a
+def _pairs(x: Any, ndim: int) -> Any:
+    """For each axis what comes before and after it."""
+    return np.broadcast_to(array(x), (ndim, 2))
+
+
+def _between(a: Any, axis: Any, parts: Any) -> Any:
+    before, after = (np.astype(p, a.dtype) for p in parts)
+    return np.concatenate([before, a, after], axis)
+
+
+def _repeated(a: Any, value: Any, axis: Any, count: Any) -> Any:
+    return np.broadcast_to(value, [count if i == axis else n for i, n in enumerate(a.shape)])
+
+
+def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> Any:
+    """From each end, which is included, to the edge, which is not."""
+    edges = (a[along(a.ndim, axis, 0)], a[along(a.ndim, axis, -1)])
+    before, after = (
+        np.linspace(end, edge, int(count), endpoint=False, axis=axis, dtype=a.dtype)
+        for end, edge, count in zip(ends, edges, width, strict=True)
+    )
+    return before, np.flip(after, axis)
+
+
+def _statistics(a: Any, axis: Any, width: Any, mode: Any, lengths: Any) -> Any:
+    n = a.shape[axis]
+    first, last = (min(int(k), n) for k in lengths)
+    for count, part in ((first, slice(first)), (last, slice(n - last, None))):
+        if not count and mode in ("maximum", "minimum"):
+            raise ValueError("np.pad: stat_length of 0 yields no value for padding.")
+        found = _STATISTICS[mode](a[along(a.ndim, axis, part)], axis=axis, keepdims=True)
+        found = np.round(found) if a.dtype.kind in "iu" else found
+        yield _repeated(a, found, axis, width[0] if part.stop is not None else width[1])
+
+
+def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> Any:
+    """Padded by twice the edge minus the elements on its other side, as often as it takes."""
+    period, (before, after) = a.shape[axis], width
+    while before or after:
+        n = a.shape[axis]
+        whole = n // period * period if with_edge else (n - 1) // (period - 1) * (period - 1)
+        left, right = min(whole, before), min(whole, after)
+        skip = 0 if with_edge else 1
+        low = np.flip(a[along(a.ndim, axis, slice(skip, skip + left))], axis)
+        high = np.flip(a[along(a.ndim, axis, slice(n - skip - right, n - skip))], axis)
+        edges = (a[along(a.ndim, axis, slice(1))], a[along(a.ndim, axis, slice(n - 1, n))])
+        a = _between(a, axis, (2 * edges[0] - low, 2 * edges[1] - high))
+        before, after = before - left, after - right
     return a
 
 
-def _no_more(name: str, options: Any) -> None:
-    for argument in options:
-        raise refuse(name, argument, "omit it")
+def _padded_by(function: Any, a: Any, widths: Any, options: Any) -> Any:
+    """A user's function writes the ends of every slice, in place."""
+    padded = np.copy(np.pad(a, widths))
+    for axis, width in enumerate(widths):
+        view = np.moveaxis(padded, axis, -1)
+        for place in np.ndindex(*view.shape[:-1]):
+            function(view[place], tuple(width), axis, options)
+    return padded

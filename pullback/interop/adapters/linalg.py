@@ -76,7 +76,8 @@ def vecdot(x1: Any, x2: Any, /) -> Any:
 @rule("linalg.vecdot")
 def vecdot_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """np.linalg.vecdot."""
-    return ops.sum(np.conj(array(x1)) * array(x2), axis)
+    dot_along: Any = np.vecdot
+    return dot_along(array(x1), array(x2), axis=axis)
 
 
 @rule("einsum")
@@ -131,9 +132,18 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     a, b = array(a), array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = np.broadcast_arrays(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
-    if a.shape[-1] != 3:
-        raise ValueError(f"np.cross: vectors must have 3 components, got {a.shape[-1]}.")
+    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    sizes = a.shape[-1], b.shape[-1]
+    if not {2, 3}.issuperset(sizes):
+        raise ValueError(f"np.cross: vectors must have 2 or 3 components, got {sizes}.")
+    if 2 in sizes:  # NumPy's word on it
+        np.cross(np.ones(sizes[0]), np.ones(sizes[1]))
+        if sizes == (2, 2):
+            return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        a, b = (
+            x if x.shape[-1] == 3 else np.concatenate([x, np.zeros((*x.shape[:-1], 1), x.dtype)], -1) for x in (a, b)
+        )
+    a, b = np.broadcast_arrays(a, b)
     return ops.movedim(ops.cross(a, b, -1), -1, axisc)
 
 

@@ -10,6 +10,9 @@ from pullback.core.array_face import ARRAYS
 from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
+from pullback.interop.ufuncs import call
+
+_CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for its name
 
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
@@ -31,6 +34,12 @@ def fabs(x: Any, /) -> Any:
 def rint(x: Any, /) -> Any:
     """np.rint: floating point for integers too."""
     return ops.round(_in_dtype_of(np.rint, array(x)))
+
+
+@rule("reciprocal")
+def reciprocal(x: Any, /) -> Any:
+    """np.reciprocal: whole numbers for integers."""
+    return ops.reciprocal(x) if array(x).dtype.kind in "fcb" else tensor_of(np.reciprocal(frozen(x, "reciprocal")))
 
 
 @rule("divmod")
@@ -67,12 +76,17 @@ def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **others: Any
 ) -> Any:
     """np.clip."""
-    for argument in others:
-        raise refuse("clip", argument, "omit it")
-    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
-    low, high = (None if v is None or v is np._NoValue else operand(v) for v in (low, high))
-    a = array(a)
-    return deliver("clip", ops.clone(a) if low is None and high is None else ops.clamp(a, low, high), out)
+    low, high = (other if v is None or v is np._NoValue else v for v, other in ((a_min, min), (a_max, max)))
+    low, high = (None if v is None or v is np._NoValue else v for v in (low, high))
+    if low is None and high is None:
+        return np.positive(a, out=out, **others)
+    if high is None:
+        return np.maximum(a, low, out=out, **others)  # type: ignore[arg-type]  # not both are None
+    if low is None:
+        return np.minimum(a, high, out=out, **others)
+    if others:
+        return call(_CLIP, ops.clamp, (a, low, high), out=(out,), **others)
+    return deliver("clip", ops.clamp(array(a), operand(low), operand(high)), out)
 
 
 @rule("round", "around")
@@ -121,6 +135,16 @@ def imag(val: Any) -> Any:
     return ops.imag(val) if val.dtype.kind == "c" else ops.zeros_like(val)
 
 
+@rule("real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """np.real_if_close."""
+    a = array(a)
+    if a.dtype.kind != "c":
+        return a
+    tol = np.finfo(a.dtype).eps * tol if tol > 1 else tol
+    return ops.real(a) if np.all(np.abs(frozen(a, "real_if_close").imag) < tol) else a
+
+
 @rule("angle")
 def angle(z: Any, deg: bool = False) -> Any:
     """np.angle."""
@@ -143,7 +167,10 @@ def isreal(x: Any) -> Any:
 @rule("isclose")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """np.isclose."""
-    return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
+    if type(rtol) is float and type(atol) is float:
+        return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
+    a, b, rtol, atol = (frozen(x, "isclose") for x in (array(a), array(b), rtol, atol))
+    return tensor_of(np.isclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("allclose")

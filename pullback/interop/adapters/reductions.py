@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
@@ -13,9 +14,7 @@ from pullback.interop.operands import (
     cast,
     deliver,
     floating,
-    only,
     ops,
-    refuse,
     values,
 )
 from pullback.interop.registry import rule
@@ -77,27 +76,44 @@ def mean(
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "mean", "unsafe")
     if where is not True:
         where = np.broadcast_to(values(where, "mean"), a.shape)
-        axes = axes_of(axis, a.ndim)
+        axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
         counted = np.sum(where, axes, keepdims=bool(keepdims), dtype=a.dtype)
         return deliver("mean", sum_(a, axes, keepdims=keepdims, where=where) / counted, out)
     return deliver("mean", a if is_empty(axis) else ops.mean(a, axis, bool(keepdims)), out)
 
 
 def _spread(
-    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
 ) -> Any:
     """np.var or np.std."""
-    only(name, "where", where, (True,), "use pullback operators on t[mask]")
-    only(name, "mean", mean, (None,))
-    if correction is not None:
+    if correction is not None and correction is not np._NoValue:
         if ddof:
             raise ValueError(f"np.{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
+    keepdims = keepdims is not np._NoValue and bool(keepdims)
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, name, "unsafe")
-    dim = tuple(range(a.ndim)) if axis is None else axis
-    if is_empty(dim):
-        raise refuse(name, "axis", "an empty axis has no spread; omit it")
-    return getattr(ops, name)(a, dim, correction=ddof, keepdim=bool(keepdims))
+    dim = axes_of(axis, a.ndim)
+    if dim and (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
+        return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
+    known = np.ones((), bool) if where is True or where is np._NoValue else values(where, name)
+    result = spread_among(a, np.broadcast_to(known, a.shape), dim, ddof, None if mean is np._NoValue else mean)
+    result = result if keepdims else np.squeeze(result, dim)
+    return root(result) if name == "std" else result
+
+
+def root(variance: Any) -> Any:
+    """The standard deviation; where it is 0 its derivative is 0, as in the operator `std`."""
+    return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))
+
+
+def spread_among(a: Any, known: Any, axes: Any, ddof: Any, mean: Any, warn: bool = False) -> Any:
+    """The variance of the elements that are `known`, about a mean that may be given; dimensions are kept."""
+    count = np.sum(known, axes, keepdims=True, dtype=a.real.dtype)
+    centre = np.sum(np.where(known, a, 0), axes, keepdims=True) / count if mean is None else array(mean)
+    off = np.where(known, a - centre, 0)
+    squares = np.real(off * np.conjugate(off)) if a.dtype.kind == "c" else off * off
+    left = count - ddof
+    return np.sum(squares, axes, keepdims=True) / np.where(left > 0, left, np.nan if warn else 0)
 
 
 @rule("var")
@@ -287,7 +303,8 @@ def nanmin(
 
 def _running(name: str, operator: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     a = array(a)
-    if axis is None:
+    if axis is None or not a.ndim:
+        normalize_axis_index(0 if axis is None else axis, max(a.ndim, 1))
         a, axis = ops.reshape(a, (-1,)), 0
     return deliver(name, operator(a, axis, dtype=dtype), out)
 
@@ -324,6 +341,8 @@ def _cumulative(
         if x.ndim != 1:
             raise ValueError(f"np.{name}: for arrays of {x.ndim} dimensions the argument 'axis' is required.")
         axis = 0
+    if not x.ndim:
+        x = ops.reshape(x, (1,))
     result = operator(x, axis, dtype=dtype)
     if include_initial:
         shape = [*result.shape]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, deliver, only, ops, refuse, values
+from pullback.interop.conversion import plain_array
+from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -22,10 +24,18 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         shape = tuple(np.atleast_1d(values(shape, "reshape")).tolist())
     if order == "C" and copy is None:
         return ops.reshape(a, shape)
-    only("reshape", "order", order, ("C", "F"))
-    only("reshape", "copy", copy, (None, True), "a reshape may have to copy")
+    order = order if order in ("C", "F") else _laid_out("reshape", a, order, ("A",))
     result = ops.reshape(a, shape) if order == "C" else _reversed(ops.reshape(_reversed(a), shape[::-1]))
+    if copy is False and not np.shares_memory(result, a):
+        raise ValueError("np.reshape: unable to avoid creating a copy while reshaping.")
     return ops.clone(result) if copy else result
+
+
+def _laid_out(name: str, a: Any, order: Any, allowed: Any) -> Any:
+    """The order that "A" or "K" means: that of the elements in memory, "C" where they are in no other."""
+    if order not in allowed:
+        raise ValueError(f"np.{name}: order must be one of {', '.join(('C', 'F', *allowed))}, got {order!r}.")
+    return "F" if frozen(a, name).flags.fnc else "C"
 
 
 def _reversed(a: Any) -> Any:
@@ -37,8 +47,12 @@ def ravel(a: Any, order: Any = "C") -> Any:
     """np.ravel."""
     if type(a) in ARRAYS:
         return a.ravel(order)
-    only("ravel", "order", order, ("C", "F"))
     a = array(a)
+    if order == "K":  # as the elements stand in memory
+        strides = frozen(a, "ravel").strides
+        a = np.transpose(a, sorted(range(a.ndim), key=lambda i: -abs(strides[i])))
+    elif order not in ("C", "F"):
+        order = _laid_out("ravel", a, order, ("A",))
     return ops.reshape(_reversed(a) if order == "F" else a, (-1,))
 
 
@@ -94,7 +108,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     a = array(a)
     if axis is None:
         return ops.squeeze(a)
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
     if any(a.shape[i] != 1 for i in axes):
         raise ValueError(f"np.squeeze: axis {axis} of shape {tuple(a.shape)} has a length other than 1.")
     return ops.squeeze(a, axes)
@@ -152,7 +166,7 @@ def flipud(m: Any) -> Any:
 @rule("roll")
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll."""
-    a, shift = array(a), values(shift, "roll")
+    a, shift = array(a), np.trunc(values(shift, "roll"))
     if axis is None:
         return ops.roll(a, int(shift.sum())) if a.ndim else a
     shifts, dims = np.broadcast_arrays(shift, axes_of_each(axis, a.ndim))
@@ -161,7 +175,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 def axes_of_each(axis: Any, ndim: int) -> list[Any]:
     """Nonnegative axes, of which some may be the same."""
-    return [axes_of(i, ndim)[0] for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return [axes_of(i, ndim)[0] for i in np.atleast_1d(values(axis, "roll")).tolist()]
 
 
 @rule("rot90")
@@ -187,6 +201,8 @@ def _of_several_dimensions(name: str) -> None:
         a = array(a)
         if axes is None:
             axes = tuple(range(-len(s), 0)) if s is not None else tuple(range(a.ndim))
+        if not len(axes):
+            return a
         return deliver(f"fft.{name}", getattr(ops, f"fft_{name}")(a, s, tuple(axes), norm), out)
 
 
@@ -238,10 +254,17 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 def _at_least(operator: Any, plain: Any) -> Callable[..., Any]:
     def atleast(*arys: Any) -> Any:
+        arys = tuple(_plain_for_solver(x) if isinstance(x, Tensor) else x for x in arys)
         results = tuple(operator(x) if isinstance(x, Tensor) else plain(array(x)) for x in arys)
         return results[0] if len(results) == 1 else results
 
     return atleast
+
+
+def _plain_for_solver(x: Any) -> Any:
+    """The values, if a solver of SciPy asks: it hands to C code what a user's function, or its `jac`, has returned."""
+    caller = sys._getframe(4).f_globals.get("__name__", "")  # above the generator, atleast and array_function
+    return np.array(plain_array(x)) if caller.startswith("scipy.optimize") else x
 
 
 rule("atleast_1d")(_at_least(ops.atleast_1d, np.atleast_1d))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.interop.adapters.indexing import take_along_axis
-from pullback.interop.operands import array, axes_of, frozen, only, ops, tensor_of, values
+from pullback.interop.operands import array, frozen, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -22,7 +22,16 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     """np.sort."""
     only("sort", "order", order, (None,))
     a, axis = _flat(a, axis)
+    if a.dtype.kind == "c":  # which operators do not order
+        return take_along_axis(a, np.argsort(frozen(a, "sort"), axis, kind="stable"), axis)
     return ops.sort(a, axis)[0]
+
+
+@rule("sort_complex")
+def sort_complex(a: Any) -> Any:
+    """np.sort_complex: complex numbers, ordered by real part, then by imaginary part."""
+    a = sort(array(a))
+    return a if a.dtype.kind == "c" else np.astype(a, np.complex64 if a.dtype.char in "bhBH" else np.complex128)
 
 
 @rule("argsort")
@@ -40,35 +49,6 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     a, axis = _flat(a, axis)
     index = np.argpartition(frozen(a, "partition"), values(kth, "partition"), axis)
     return take_along_axis(a, index, axis)
-
-
-@rule("unique")
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: bool = True,  # NumPy's name; from NumPy 2.3 on
-) -> Any:
-    """np.unique; the gradient of a value goes to its first occurrence."""
-    ar = array(ar)
-    plain = frozen(ar, "unique")
-    _, index, inverse, counts = np.unique(plain, True, True, True, axis, equal_nan=equal_nan)
-    if axis is None:
-        ar, axis = ops.reshape(ar, (-1,)), 0
-    results = [ops.index_select(ar, axes_of(axis, ar.ndim)[0], index)]
-    wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
-    results += [tensor_of(extra) for asked, extra in wanted if asked]
-    return tuple(results) if len(results) > 1 else results[0]
-
-
-@rule("unique_values")
-def unique_values(x: Any) -> Any:
-    """np.unique_values."""
-    return unique(x, equal_nan=False)
 
 
 def _constant(name: str) -> Callable[..., Any]:
@@ -90,8 +70,8 @@ def _plain(x: Any, name: str) -> Any:
 
 
 CONSTANT = (
-    "argpartition", "digitize", "isin", "lexsort", "nanargmax", "nanargmin",
-    "searchsorted",
+    "argpartition", "bitwise_count", "digitize", "isin", "isnat", "lexsort", "nanargmax", "nanargmin", "packbits",
+    "ravel_multi_index", "searchsorted", "spacing", "unpackbits", "unravel_index",
 )  # fmt: skip
 
 for _name in CONSTANT:

@@ -7,8 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.interop.adapters.reductions import sum_, without_nan
-from pullback.interop.operands import along, array, axes_of, cast, deliver, floating, only, ops, refuse, values
+from pullback.interop.adapters.reductions import root, spread_among
+from pullback.interop.operands import (
+    along,
+    array,
+    axes_of,
+    cast,
+    deliver,
+    floating,
+    frozen,
+    needs_grad,
+    ops,
+    refuse,
+    values,
+)
 from pullback.interop.registry import rule
 
 
@@ -27,7 +39,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             )
         order = sorted(range(len(axes)), key=axes.__getitem__)
         w = np.reshape(np.transpose(w, order), [a.shape[i] if i in axes else 1 for i in range(a.ndim)])
-    w = np.broadcast_to(w, a.shape)
+    w = np.broadcast_to(np.astype(w, np.result_type(a, w)), a.shape)
     scale = np.sum(w, axes, keepdims=bool(keepdims))
     result = np.sum(a * w, axes, keepdims=bool(keepdims)) / scale
     return (result, scale) if returned else result
@@ -40,25 +52,24 @@ def nanvar(
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: bool = False,
+    keepdims: Any = False,
     *,
     where: Any = True,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
     """np.nanvar."""
-    only("nanvar", "where", where, (True,), "put nan where it is False")
-    only("nanvar", "mean", mean, (None,))
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "nanvar", "unsafe")
     known = ~np.isnan(a)
-    axes = axes_of(axis, a.ndim)
-    count = sum_(known, axes, dtype=a.real.dtype, keepdims=True)
-    centre = sum_(without_nan(a, 0), axes, keepdims=True) / count
-    off = ops.where(known, a - centre, 0)
-    squares = ops.real(off * ops.conjugate(off)) if a.dtype.kind == "c" else off * off
-    left = count - (ddof if correction is None else correction)
-    result = sum_(squares, axes, keepdims=True) / ops.where(left > 0, left, np.nan)
-    return deliver("nanvar", result if keepdims else ops.squeeze(result, axes), out)
+    if where is not True and where is not np._NoValue:
+        known = known & values(where, "nanvar")
+    ddof = ddof if _unset(correction) else correction
+    result = spread_among(a, known, axes_of(axis, a.ndim), ddof, None if _unset(mean) else mean, warn=True)
+    return deliver("nanvar", result if _asked(keepdims) else np.squeeze(result, axes_of(axis, a.ndim)), out)
+
+
+def _unset(x: Any) -> bool:
+    return x is None or x is np._NoValue
 
 
 @rule("nanstd")
@@ -76,85 +87,142 @@ def nanstd(
 ) -> Any:
     """np.nanstd."""
     variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return deliver("nanstd", ops.sqrt(variance), out)
+    return deliver("nanstd", root(variance), out)
 
 
-def _sorted_along(a: Any, axis: Any) -> tuple[Any, ...]:
-    """(`a` sorted along its last dimension, into which those of `axis` are gathered; how many there were)."""
+def _rows(a: Any, axis: Any) -> tuple[Any, ...]:
+    """(`a` with the dimensions of `axis` gathered into one, the last; which these were)."""
     axes = axes_of(axis, a.ndim)
+    if axis is None:
+        return np.reshape(a, (-1,)), axes
     kept = [i for i in range(a.ndim) if i not in axes]
-    a = ops.permute(a, (*kept, *axes))
-    return ops.sort(ops.reshape(a, (*a.shape[: len(kept)], -1)), -1)[0], axes
+    return np.reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[i] for i in kept), -1)), axes
 
 
 def _with_axes(result: Any, axes: Any, ndim: int, lead: Any = 0) -> Any:
     """`result` with dimensions of length 1 where `axes` were; `lead` dimensions stand before all others."""
     kept = iter(result.shape[lead:])
-    return ops.reshape(result, (*result.shape[:lead], *(1 if i in axes else next(kept) for i in range(ndim))))
+    return np.reshape(result, (*result.shape[:lead], *(1 if i in axes else next(kept) for i in range(ndim))))
 
 
 @rule("median")
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """np.median; the gradient goes to the middle element, or half to each of the two."""
     a = floating(array(a))
-    s, axes = _sorted_along(a, axis)
-    n = s.shape[-1]
+    rows, axes = _rows(a, axis)
+    s, n = np.sort(rows), rows.shape[-1]
     if n == 0:
         raise ValueError("np.median: an empty input has no median.")
-    middle = ops.mean(s[..., (n - 1) // 2 : n // 2 + 1], -1)
-    result = ops.where(np.isnan(s[..., -1]), s[..., -1], middle)  # nan is sorted last, and spreads
+    middle = np.mean(s[..., (n - 1) // 2 : n // 2 + 1], -1)
+    result = np.where(np.isnan(s[..., -1]), s[..., -1], middle)  # nan is sorted last, and spreads
     return deliver("median", _with_axes(result, axes, a.ndim) if keepdims else result, out)
 
 
-@rule("quantile")
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
-    """np.quantile by linear interpolation; q is a constant."""
-    return _quantile("quantile", a, values(q, "quantile"), axis, out, method, keepdims, weights)
-
-
-@rule("percentile")
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Any:
-    """np.percentile by linear interpolation; q is a constant."""
-    return _quantile("percentile", a, values(q, "percentile") / 100, axis, out, method, keepdims, weights)
-
-
-def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any) -> Any:
-    only(name, "method", method, ("linear",), "only 'linear' is differentiable here: omit it")
-    only(name, "weights", weights, (None,))
-    if np.any(q < 0) or np.any(q > 1):
-        raise ValueError(f"np.{name}: quantiles must be in the range {'[0, 1]' if name == 'quantile' else '[0, 100]'}.")
+@rule("nanmedian")
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """np.nanmedian."""
     a = floating(array(a))
-    s, axes = _sorted_along(a, axis)
-    place = q.ravel() * (s.shape[-1] - 1)
-    low = np.floor(place).astype(int)
-    high = np.minimum(low + 1, s.shape[-1] - 1)
-    part = (place - low).astype(a.dtype)
-    below, above = s[..., low], s[..., high]
-    # From the nearer end, so that part = 1 gives `above` exactly.
-    result = ops.where(part < 0.5, below + (above - below) * part, above - (above - below) * (1 - part))
-    result = ops.where(np.isnan(s[..., -1:]), s[..., -1:], result)
-    result = ops.reshape(ops.movedim(result, -1, 0), (*q.shape, *result.shape[:-1]))
-    return deliver(name, _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result, out)
+    rows, axes = _rows(a, axis)
+    s = np.sort(rows)
+    place = np.nanmedian(_ranks(rows), -1, keepdims=True)
+    known = np.nan_to_num(place)
+    middle = (_at(s, np.floor(known).astype(int)) + _at(s, np.ceil(known).astype(int))) / 2
+    result = np.where(np.isnan(place), s.dtype.type(np.nan), middle)[..., 0]
+    return deliver("nanmedian", _with_axes(result, axes, a.ndim) if _asked(keepdims) else result, out)
+
+
+def _ranks(rows: Any) -> Any:
+    """For each element the place where it will stand when they are sorted; nan for nan."""
+    plain = frozen(rows, "sort")
+    ranks = np.argsort(np.argsort(plain, kind="stable"), kind="stable").astype(float)
+    return np.where(np.isnan(plain), np.nan, ranks) if plain.dtype.kind == "f" else ranks
+
+
+def _at(s: Any, index: Any) -> Any:
+    """The elements of the last dimension at these places: the same ones of every row, or those of each."""
+    return s[..., index] if index.ndim == 1 else np.take_along_axis(s, index, -1)
+
+
+def _asked(keepdims: Any) -> bool:
+    """keepdims, of which NumPy says by a value of its own that it was not given."""
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
+def _quantile_rule(name: str, scale: Any) -> None:
+    """Enter the rule of np.quantile, np.percentile, np.nanquantile or np.nanpercentile."""
+
+    @rule(name)
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        a = array(a)
+        q = np.array(q, a.dtype) if type(q) in (int, float) and a.dtype.kind == "f" else floating(array(q))
+        return deliver(name, _quantile(name, a, q / q.dtype.type(scale), axis, method, _asked(keepdims), weights), out)
+
+
+for _name, _scale in (("quantile", 1), ("percentile", 100), ("nanquantile", 1), ("nanpercentile", 100)):
+    _quantile_rule(_name, _scale)
+
+# By the methods that interpolate: by how much the place of a quantile moves with it, less the number of elements.
+_SLOPES = {
+    "linear": -1, "interpolated_inverted_cdf": 0, "hazen": 0, "weibull": 1, "median_unbiased": 1 / 3,
+    "normal_unbiased": 1 / 4,
+}  # fmt: skip
+_OF_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+
+
+def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
+    """Differentiable in `a`, and in `q` where elements are interpolated; steps in the weights.
+
+    NumPy is asked for the quantile of the elements' ranks: it says between which places the result lies.
+    """
+    ask, of_known = getattr(np, name.replace("percentile", "quantile")), name.startswith("nan")
+    rows, axes = _rows(a if method in _OF_ELEMENTS else floating(a), axis)
+    plain, count = frozen(q, name), rows.shape[-1]
+    if weights is not None:
+        place = ask(_ranks(rows), plain, -1, method=method, weights=_along(name, frozen(array(weights), name), a, axis))
+    elif of_known:
+        ranks = _ranks(rows)
+        place, count = ask(ranks, plain, -1, method=method), np.sum(~np.isnan(ranks), -1, keepdims=True)
+    else:
+        place = ask(np.arange(count, dtype=float), plain, -1, method=method)
+    place = np.moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
+    known = np.nan_to_num(place)
+    s, low = np.sort(rows), np.floor(known).astype(int)
+    if method in _OF_ELEMENTS:
+        result = _at(s, low)
+    else:
+        part, free = (known - low).astype(q.dtype), np.zeros((), bool)
+        if needs_grad(q) and method in _SLOPES and weights is None:
+            free = (known > 0) & (known < count - 1)
+            part = part + np.where(free, (np.ravel(q) - plain.ravel()) * (count + _SLOPES[method]), 0)
+        near, high = known - low < 0.5, np.where((known == low) & ~free, low, low + 1)
+        below, above = _at(s, low), _at(s, high)
+        # From the nearer end, so that part = 1 gives the upper element exactly.
+        end = below if near.all() else _at(s, np.where(near, low, high)) if near.any() else above
+        result = end + (above - below) * (part - ~near)
+    if s.dtype.kind in "fc":  # nan is sorted last, and spreads
+        result = np.where(np.isnan(place) if of_known else np.isnan(s[..., -1:]), s.dtype.type(np.nan), result)
+    result = np.reshape(np.moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
+    return _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result
+
+
+def _along(name: str, w: Any, a: Any, axis: Any) -> Any:
+    """The weights of the elements of `_rows(a, axis)`."""
+    axes = axes_of(axis, a.ndim)
+    if w.shape != a.shape:
+        if axis is None or w.shape != tuple(a.shape[i] for i in axes):
+            raise ValueError(f"np.{name}: weights have shape {w.shape}, a has {tuple(a.shape)} and axis is {axis}.")
+        w = w.transpose(np.argsort(axes)).reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
+    return _rows(np.broadcast_to(w, a.shape), axis)[0]
 
 
 @rule("cov")
@@ -169,17 +237,35 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """np.cov, of observations that all weigh the same."""
-    for argument, value in (("fweights", fweights), ("aweights", aweights)):
-        only("cov", argument, value, (None,))
+    """np.cov; differentiable in the weights that are no counts too."""
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("np.cov: ddof must be integer.")
     x = _variables(m, rowvar, dtype)
     if y is not None:
-        x = ops.cat([x, _variables(y, rowvar, dtype)], 0)
-    free = x.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+        x = np.concatenate([x, _variables(y, rowvar, dtype)])
+    ddof = int(bias == 0) if ddof is None else ddof
+    counts = None if fweights is None else _weights_of("fweights", values(fweights, "cov"), x.shape[1])
+    if counts is not None and (counts != np.around(counts)).any():
+        raise TypeError("np.cov: fweights must be integer.")
+    free, w = x.shape[1] - ddof, counts
+    if aweights is not None:
+        aweights = _weights_of("aweights", array(aweights), x.shape[1])
+        w = aweights if counts is None else counts * aweights
+    if w is not None:
+        total = np.sum(w)
+        free = total - ddof * (np.sum(w * aweights) / total if aweights is not None else 1)
     if free <= 0:
         raise refuse("cov", "ddof", f"{x.shape[1]} observations leave no degrees of freedom")
-    x = x - ops.mean(x, 1, True)
-    return ops.squeeze(ops.matmul(x, ops.conjugate(ops.transpose(x, 0, 1))) / free)
+    x = x - np.average(x, 1, w, keepdims=True)
+    return np.squeeze(np.matmul(x if w is None else x * w, np.conjugate(np.transpose(x))) / free)
+
+
+def _weights_of(argument: str, w: Any, count: Any) -> Any:
+    if w.shape != (count,):
+        raise RuntimeError(f"np.cov: {argument} must be a vector of {count}, one for each observation.")
+    if np.any(w < 0):
+        raise ValueError(f"np.cov: {argument} cannot be negative.")
+    return np.astype(w, float)
 
 
 def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:

@@ -462,6 +462,16 @@ class RsqrtBackward0(SavesResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-0.5 * grad * (result_ * result_ * result_).conjugate(),)
 
+class CbrtBackward0(SavesResult):
+    """cbrt(Tensor self) -> Tensor"""
+
+    __slots__ = ()
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad / (3 * result_ * result_),)
+
 class ReciprocalBackward0(SavesResult):
     """reciprocal(Tensor self) -> Tensor"""
 
@@ -1640,6 +1650,7 @@ OPERATORS = [
     primitive("square", kernels.square, SquareBackward0, one_tensor_0, tags="pointwise", inplace=True, numpy="square"),
     primitive("sqrt", kernels.sqrt, SqrtBackward0, one_tensor_0, tags="floating pointwise", inplace=True, numpy="sqrt"),
     primitive("rsqrt", kernels.rsqrt, RsqrtBackward0, one_tensor_0, tags="floating pointwise", inplace=True),
+    primitive("cbrt", kernels.cbrt, CbrtBackward0, one_tensor_0, tags="floating pointwise", inplace=True, numpy="cbrt"),
     primitive("reciprocal", kernels.reciprocal, ReciprocalBackward0, one_tensor_0, tags="pointwise", inplace=True,
         numpy="reciprocal"),
     primitive("exp", kernels.exp, ExpBackward0, one_tensor_0, tags="floating pointwise", inplace=True, numpy="exp"),

@@ -231,6 +231,9 @@ def sqrt_tangent(self_p, self_t, result, *, ops):
 def rsqrt_tangent(self_p, self_t, result, *, ops):
     return ((-0.5 * self_t.conj() * (result * result * result).conjugate()).conj(),)
 
+def cbrt_tangent(self_p, self_t, result, *, ops):
+    return ((self_t.conj() / (3 * result * result)).conj(),)
+
 def reciprocal_tangent(self_p, self_t, result, *, ops):
     return ((-self_t.conj() * (result * result).conjugate()).conj(),)
 
@@ -1790,6 +1793,7 @@ TANGENTS = {
     "square": square_tangent,
     "sqrt": sqrt_tangent,
     "rsqrt": rsqrt_tangent,
+    "cbrt": cbrt_tangent,
     "reciprocal": reciprocal_tangent,
     "exp": exp_tangent,
     "exp2": exp2_tangent,

@@ -177,6 +177,7 @@ POWERS = [
     OpInfo(
         "sqrt", np.sqrt, POSITIVE, complex=True, limits=[Limit(at=(0.0,), grad=(math.inf,), because="vertical at 0")]
     ),
+    OpInfo("cbrt", np.cbrt, unary(away_from=0), limits=[Limit(at=(0.0,), grad=(math.inf,), because="vertical at 0")]),
     OpInfo("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, complex=True),
     OpInfo("reciprocal", lambda x: 1 / x, unary(away_from=0, shapes=((), (3,), (2, 3), (0,)), low=1), complex=True),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from pullback.arrays.numpy.pointwise.powers import pow, reciprocal, rsqrt
 from pullback.arrays.numpy.pointwise.selecting import clamp, lerp, nan_to_num, relu, where
 from pullback.arrays.numpy.pointwise.ufuncs import (
     abs, acos, acosh, add, add_alpha, addcdiv, addcmul, allclose, asin, asinh, atan, atan2, atanh, bitwise_and,
-    bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, ceil, copysign, cos, cosh,
+    bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil, copysign, cos, cosh,
     deg2rad, div, div_rounded, eq, equal, exp, exp2, expm1, float_power, floor, floor_divide, fmod, frac, hypot,
     isclose, isfinite, isinf, isnan, isneginf, isposinf, isreal, log, log10, log1p, log2, logical_and, logical_not,
     logical_or, logical_xor, mul, ne, neg, rad2deg, remainder, round, rsub, sgn, sign, signbit, sin, sinh, sqrt,

@@ -26,6 +26,7 @@ fmod = np.fmod
 float_power = np.float_power
 square = np.square
 sqrt = np.sqrt
+cbrt = np.cbrt
 exp = np.exp
 exp2 = np.exp2
 expm1 = np.expm1
