@@ -18,7 +18,7 @@ def log_evidence(theta):
     K[np.diag_indices_from(K)] += noise**2
     c, low = cho_factor(K, lower=True)
     weights = cho_solve((c, low), Y)
-    return -0.5 * Y.dot(weights) - np.log(np.diag(c)).sum() - 0.5 * len(T) * np.log(2 * np.pi)
+    return -0.5 * Y @ weights - np.log(np.diag(c)).sum() - 0.5 * len(T) * np.log(2 * np.pi)
 
 
 def main():
