@@ -26,6 +26,17 @@ def run():
 
 
 REFUSED = 16  # lens: no ufunc asks what a list of numbers holds
+
+
+@pytest.fixture(autouse=True)
+def numpy_state():
+    """Programs seed NumPy's global generator and set how arrays print: later tests find both as they were."""
+    state = np.random.get_state()  # noqa: NPY002
+    with np.printoptions():
+        yield
+    np.random.set_state(state)  # noqa: NPY002
+
+
 SOURCES = sorted((FOLDER / "programs").glob("*.py"))
 
 
