@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import pullback as pb
+from pullback.core.errors import DetachingError, UnsupportedError
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that `programs` is found from anywhere
 
@@ -135,11 +136,15 @@ def main() -> None:
     for program in PROGRAMS:
         if asked.names and program.module not in asked.names:
             continue
-        value, gradient = program.gradient()
+        name = f"{program.module}.{program.function}"
+        try:
+            value, gradient = program.gradient()
+        except (DetachingError, UnsupportedError) as error:
+            print(f"{name:45} refused: {str(error).splitlines()[-1]}")
+            continue
         found, expected = flat(gradient), differences(program)
         error = np.abs(found - expected).max() / np.abs(expected).max()
         cost = seconds(program.gradient) / seconds(lambda program=program: program.load()(*program.arguments))
-        name = f"{program.module}.{program.function}"
         print(f"{name:45}{float(value):12.5g}{found.size:8}{error:15.1e}{cost:21.1f}")
     if asked.pictures:
         from pictures import draw

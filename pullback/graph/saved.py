@@ -88,8 +88,8 @@ def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """Save an input of any type: returns what to keep, and its version.
 
-    An ndarray has no version to tell of a later change. A small one, or one of whole numbers or truth values, is copied;
-    with `fixed`, any. Of a large one that may be written into, a fingerprint is kept.
+    An ndarray has no version to tell of a later change. A small one, or one of whole numbers, is copied; with `fixed`,
+    any. Of a large one that may be written into, a fingerprint is kept.
     """
     if type(x) is ndarray:
         if fixed or x.size <= FEW or x.dtype.kind in "biu" or not x.flags.forc:
