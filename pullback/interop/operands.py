@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import CONSTANTS, REGISTERED, TENSOR, carries_derivative
+from pullback.core.array_type import CONSTANTS, REGISTERED, TENSOR, carries_derivative, memory_of
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
@@ -167,6 +167,17 @@ def along(ndim: int, axis: Any, item: Any) -> Any:
     index = [slice(None)] * ndim
     index[normalize_axis_index(axis, ndim)] = item
     return tuple(index)
+
+
+def in_order_of(x: Any, like: Any) -> Any:
+    """`x`, its elements laid out in memory as those of `like`, of the same shape: NumPy's order K."""
+    memory = memory_of(like)
+    if memory is None or memory.ndim < 2 or memory.flags.c_contiguous or not isinstance(x, Tensor):
+        return x
+    steps = np.empty_like(memory).strides  # as NumPy lays out what it makes
+    forth = sorted(range(x.ndim), key=lambda axis: -steps[axis])
+    back = tuple(np.argsort(forth).tolist())
+    return ops.permute(ops.clone(ops.contiguous(ops.permute(x, tuple(forth)))), back)
 
 
 def in_order(x: Any, order: Any) -> Any:

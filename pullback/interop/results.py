@@ -39,7 +39,7 @@ _LIKE_THE_ARGUMENT = ("imag", "moveaxis", "permute_dims", "real", "reshape", "sq
 # What may return its argument itself, and what gives a view of it; everything else makes something new.
 _RETURN_IT = (
     "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d", "atleast_2d", "atleast_3d",
-    "array", "nan_to_num", "real", "real_if_close", "require",
+    "array", "diff", "linalg.matrix_power", "nan_to_num", "real", "real_if_close", "require",
 )  # fmt: skip
 _VIEW_IT = (
     "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "permute_dims", "ravel", "reshape",

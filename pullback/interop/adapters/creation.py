@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.operands import array, cast, frozen, in_order, only, ops, tensor_of
+from pullback.interop.operands import array, cast, frozen, in_order, in_order_of, only, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -31,6 +31,8 @@ def _like(name: str) -> Callable[..., Any]:
             made = getattr(ops, f"new_{name.removesuffix('_like')}")(prototype, tuple(shape), dtype=dtype)
         else:
             made = getattr(ops, name)(prototype, dtype=dtype)
+            if order in (None, "K", "A"):
+                return in_order_of(made, prototype)
         return in_order(made, order)
 
     return like
@@ -57,7 +59,7 @@ def full_like(
     only("full_like", "device", device, (None, "cpu"))
     a, fill = array(a), array(fill_value)
     fill = cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe")
-    return in_order(zeros_like(a, dtype, shape=shape) + fill, order)
+    return in_order(zeros_like(a, dtype, order, shape=shape) + fill, order)
 
 
 @rule("copy")

@@ -179,6 +179,8 @@ def slogdet(a: Any) -> Any:
 def matrix_power(a: Any, n: int) -> Any:
     """np.linalg.matrix_power; of integers too, unless n is negative."""
     only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
+    if n == 1:
+        return a
     return ops.linalg_matrix_power(matrix(a) if n < 0 else array(a), int(n))
 
 

@@ -12,7 +12,18 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, operand, ops, values
+from pullback.interop.operands import (
+    array,
+    axes_of,
+    deliver,
+    floating,
+    in_order,
+    needs_grad,
+    only,
+    operand,
+    ops,
+    values,
+)
 from pullback.interop.operands import values as plain_values
 from pullback.interop.registry import numpy_object, rule
 
@@ -97,7 +108,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         arr, axis = ops.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, arr.ndim)
-    kept = np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else values(obj, "delete"))
+    obj = obj if isinstance(obj, slice) or np.size(obj) == 0 else values(obj, "delete")
+    kept = np.delete(np.arange(arr.shape[axis]), obj)
     return ops.index_select(arr, axis, kept)
 
 
@@ -122,10 +134,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         a = a % len(choices) if mode == "wrap" else np.clip(a, 0, len(choices) - 1)
     if a.size and not (a.min() >= 0 and a.max() < len(choices)):
         raise ValueError(f"np.choose: there are {len(choices)} choices, and a goes from {a.min()} to {a.max()}.")
-    result = choices[0]
+    result = np.copy(choices[0])
     for i, choice in enumerate(choices[1:], start=1):
         result = ops.where(a == i, choice, result)
-    return deliver("choose", ops.broadcast_to(result, np.broadcast_shapes(a.shape, result.shape)), out)
+    shape = np.broadcast_shapes(a.shape, result.shape)
+    return deliver("choose", result if result.shape == shape else np.copy(ops.broadcast_to(result, shape)), out)
 
 
 @rule("select")
@@ -136,7 +149,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = array(default)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = ops.where(array(condition), array(choice), result)
-    return result
+    return in_order(result, "C")
 
 
 @rule("piecewise")

@@ -64,6 +64,8 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 def block(arrays: Any) -> Any:
     """np.block: nested lists of arrays, the innermost joined along the last axis."""
     depth = _depth(arrays)
+    if not depth:
+        return np.copy(arrays)
     ndim = max(depth, _most_dimensions(arrays))
     return _joined(arrays, depth, ndim)
 

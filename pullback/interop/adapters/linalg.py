@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, cast, deliver, ops
+from pullback.interop.operands import array, cast, deliver, in_order, ops
 from pullback.interop.registry import rule
 
 
@@ -92,6 +92,7 @@ def einsum(
         pairs = len(operands) // 2 * 2
         first, *rest = [array(x) if i % 2 == 0 and i < pairs else x for i, x in enumerate(operands)]
         result = ops.einsum(first, rest)
+    result = in_order(result, "C" if order == "K" else order)
     return deliver("einsum", cast(result, dtype, "einsum", casting), out)
 
 

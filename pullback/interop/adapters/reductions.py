@@ -44,7 +44,10 @@ def sum_(
     if isinstance(a, Tensor) and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
-    result = cast(a, dtype, "sum", "unsafe") if is_empty(axis) else ops.sum(a, axis, bool(keepdims), dtype=dtype)
+    if is_empty(axis):
+        result = np.copy(cast(a, dtype, "sum", "unsafe"))
+    else:
+        result = ops.sum(a, axis, bool(keepdims), dtype=dtype)
     return deliver("sum", result if initial is None else result + initial, out)
 
 
@@ -79,7 +82,7 @@ def mean(
         axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
         counted = np.sum(where, axes, keepdims=bool(keepdims), dtype=a.dtype)
         return deliver("mean", sum_(a, axes, keepdims=keepdims, where=where) / counted, out)
-    return deliver("mean", a if is_empty(axis) else ops.mean(a, axis, bool(keepdims)), out)
+    return deliver("mean", np.copy(a) if is_empty(axis) else ops.mean(a, axis, bool(keepdims)), out)
 
 
 def _spread(
@@ -160,7 +163,7 @@ def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: An
     reduce, pair = (ops.amax, ops.maximum) if name == "max" else (ops.amin, ops.minimum)
     if initial is not None and not a.size:  # nothing but `initial` is left
         return deliver(name, ops.sum(a, axis, bool(keepdims)) + initial, out)
-    result = a if is_empty(axis) else reduce(a, axis, bool(keepdims))
+    result = np.copy(a) if is_empty(axis) else reduce(a, axis, bool(keepdims))
     return deliver(name, result if initial is None else pair(result, initial), out)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.interop.adapters.indexing import take_along_axis
-from pullback.interop.operands import array, frozen, only, ops, tensor_of, values
+from pullback.interop.operands import array, frozen, in_order_of, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -24,7 +24,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     a, axis = _flat(a, axis)
     if a.dtype.kind == "c":  # which operators do not order
         return take_along_axis(a, np.argsort(frozen(a, "sort"), axis, kind="stable"), axis)
-    return ops.sort(a, axis)[0]
+    return in_order_of(ops.sort(a, axis)[0], a)
 
 
 @rule("sort_complex")

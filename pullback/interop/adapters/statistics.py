@@ -16,6 +16,7 @@ from pullback.interop.operands import (
     deliver,
     floating,
     frozen,
+    in_order,
     needs_grad,
     ops,
     refuse,
@@ -165,7 +166,8 @@ def _quantile_rule(name: str, scale: Any) -> None:
     ) -> Any:
         a = array(a)
         q = np.array(q, a.dtype) if type(q) in (int, float) and a.dtype.kind == "f" else floating(array(q))
-        return deliver(name, _quantile(name, a, q / q.dtype.type(scale), axis, method, _asked(keepdims), weights), out)
+        found = _quantile(name, a, q / q.dtype.type(scale), axis, method, _asked(keepdims), weights)
+        return deliver(name, in_order(found, "C"), out)
 
 
 for _name, _scale in (("quantile", 1), ("percentile", 100), ("nanquantile", 1), ("nanpercentile", 100)):
