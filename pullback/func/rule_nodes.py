@@ -11,7 +11,7 @@ from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import modes
 from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array, show_as_plural
-from pullback.core.array_type import array_type
+from pullback.core.array_type import array_type, memory_of
 from pullback.core.errors import GradientError, GradientTypeError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.pytree import flatten, unflatten
@@ -121,7 +121,8 @@ class Recorded(Function):
                 for i, direction in zip(wanted, directions, strict=True):
                     given[i] = direction
                 why = "there is no vjp, so it is made of the jvp"
-                return _pushed(ctx, given, args, outputs, why)
+                found = _pushed(ctx, given, args, outputs, why)
+                return _linear(call.rule, "jvp", "tangents", found)
 
             found = [None] * len(args)
             for i, g in zip(wanted, _transposed(push, [args[i] for i in wanted], cotangents), strict=True):
@@ -142,6 +143,7 @@ class Recorded(Function):
             def pull(cotangents: list[Any]) -> list[Any]:
                 given = iter(cotangents)
                 found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why)
+                _linear(ctx.call.rule, "vjp", "cotangent", found)
                 return [_summed(found[i], args[i]) for i in moving]
 
             points = [y for y in outputs if _is_differentiable(y)]
@@ -225,9 +227,29 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         if roots:
             execute(roots, level=level)
         grads = [variable._extra.grad for variable in variables]  # type: ignore[union-attr]
-        return [None if g is None else g._array for g in grads]
+        return [_zeros(p) if g is None else g._array for p, g in zip(points, grads, strict=True)]
     finally:
         modes.restore(before)
+
+
+def _linear(rule: Rule, role: str, argument: str, found: list[Any]) -> list[Any]:
+    """What a rule has made of zeros, made sure that these are zeros: else a transpose would lose a part of it."""
+    other = "vjp" if role == "jvp" else "jvp"
+    if all(y is None for y in found):
+        what = "it gives None for everything"
+    elif any(_is_nonzero(y) for y in found):
+        what = f"of zeros it does not give zeros (it must be linear in the {argument})"
+    else:
+        return found
+    raise GradientError(
+        f"{rule.name}: its {role} cannot be transposed, but there is no {other}, which is made of it: {what}. Let it "
+        f"compute with the {argument}, or name the {other} too (@{rule.name}.def{other})."
+    )
+
+
+def _is_nonzero(x: Any) -> bool:
+    values = None if x is None else memory_of(x)
+    return values is not None and bool(np.any((values != 0) & ~np.isnan(values)))
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------
@@ -290,7 +312,7 @@ def _values(ctx: Any, kept: list[Any]) -> list[Any]:
 def _saved(ctx: Any, nr: Any) -> Any:
     if type(nr) is _Watched:
         return checked(nr.array, nr.version, ctx)
-    return ctx._for_forward[nr] if ctx._in_jvp else ctx._unpack(*ctx._saved[nr])  # type: ignore[no-any-return]
+    return ctx._for_forward[nr] if ctx._in_jvp else ctx._unpack(*ctx._saved[nr])
 
 
 def _zeros(x: Any) -> Any:
