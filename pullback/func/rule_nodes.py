@@ -75,7 +75,8 @@ class Recorded(Function):
             found = record(ctx._function, rule, unflatten(call.args, inside), call.kwargs, call.state)
             outputs, call.result = flatten(found)
             outputs = [wrap(y, ctx._level) if isinstance(y, Tensor) and y._level < ctx._level else y for y in outputs]
-            ctx.has_residuals, residuals = False, []
+            ctx.has_residuals = False
+            residuals: list[Any] = []
             lent, lending = ([isinstance(y, Tensor) and refuses_writes(y) for y in ys] for ys in (outputs, inside))
         else:
             outputs, residuals, lent, lending = _computed(ctx, call, inside)
