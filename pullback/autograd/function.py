@@ -316,12 +316,12 @@ class Function(metaclass=_FunctionMeta):
         with_ctx = cls.setup_context is Function.setup_context
         with shown_as_tensors(args):
             if with_ctx:
-                output = cls.forward(ctx, *args)
+                found = [cls.forward(ctx, *args)]
             elif differentiated_inside(args):
-                output = cls._run_further_out(ctx._level, args)
+                found = [cls._run_further_out(ctx._level, args)]
             else:
-                output = cls.forward(*args)
-            output, pairs = wrapped(ctx.name(), ctx._level, args, output)
+                found = [cls.forward(*args)]
+            output, pairs = wrapped(ctx.name(), ctx._level, args, found)
             if not with_ctx:
                 cls.setup_context(ctx, args, output)
         for attribute, method in _KEPT:

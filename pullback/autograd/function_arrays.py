@@ -19,28 +19,36 @@ from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
+from pullback.graph.snapshot import MANY, held_alone
 
 Pairs = list[tuple[Any, Any]]  # what forward returned, and the Tensor that stands for it
 _NUMBERS = (float, complex, np.floating, np.complexfloating)  # whole numbers have no gradient, and stay as they are
 
 
-def wrapped(name: str, level: int, args: Sequence[Any], output: Any) -> tuple[Any, Pairs]:
-    """(the output with arrays and floating-point numbers as Tensors, which Tensor each has become)."""
+def wrapped(name: str, level: int, args: Sequence[Any], found: list[Any]) -> tuple[Any, Pairs]:
+    """(the output with arrays and floating-point numbers as Tensors, which Tensor each has become).
+
+    `found` holds the output alone, so that it can be counted who else holds an array.
+    """
     pairs: Pairs = []
-    if type(output) is not tuple and not isinstance(output, tuple):
-        return _wrapped(name, level, args, output, pairs), pairs
-    results = tuple(_wrapped(name, level, args, x, pairs) for x in output)
-    return (results if pairs else output), pairs
+    several = isinstance(found[0], tuple)
+    if several:
+        if not any(hasattr(x, "__array__") or isinstance(x, _NUMBERS) for x in found[0] if not isinstance(x, Tensor)):
+            return found[0], pairs
+        found[:] = found[0]
+    free = [held_alone(found, i) for i in range(len(found))]
+    results = tuple(_wrapped(name, level, args, *pair, pairs) for pair in zip(found, free, strict=True))
+    return (results if several else results[0]), pairs
 
 
-def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, pairs: Pairs) -> Any:
+def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, free: bool, pairs: Pairs) -> Any:
     if isinstance(x, Tensor) or not _is_numeric(name, x):
         return x
     _refuse_derivatives_below(name, args, x)
     if (result := _the_same(x, args)) is None:
         array: Any = from_numpy(np.asarray(x))._array
-        if any(_share(array, memory_of(y)) for y in (*_tensors(args), *(t for _, t in pairs))):
-            array = array.copy()  # a write into one of two Tensors on the same memory would not be noticed by the other
+        if isinstance(x, ndarray) and not free:
+            array = array.copy()  # what others write into it later would not be noticed
         result = wrap(array, level)
     pairs.append((x, result))
     return result
@@ -166,9 +174,10 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
             f"{name}: mark_non_differentiable was given {with_article(x)} that forward does not return; give it the "
             "output itself."
         )
-    kept = wrap(from_numpy(np.asarray(x))._array, level)
+    array: Any = from_numpy(np.asarray(x))._array
+    kept = wrap(array, level)
     for owner in (*_tensors(args), *(t for _, t in pairs)):
         if _share(x, memory_of(owner)):
             kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved
-            break
-    return kept
+            return kept
+    return wrap(array.copy(), level) if array is x and array.size <= MANY else kept  # it may be filled anew

@@ -50,13 +50,15 @@ def custom_vjp(
     RuntimeError
         On a call: neither vjp nor jvp is given; the function uses a differentiated variable that is no argument, or an
         argument by keyword only is one. In backward: the gradients do not fit, or the vjp is to be differentiated and
-        leaves for compiled code.
+        leaves for compiled code, or is to be transposed and is not linear in the cotangent. On a write into an argument
+        or a result that are one memory for NumPy.
     TypeError
-        A gradient is no array, or the arguments do not fit.
+        A gradient or a leaf of the result is no array, or the arguments do not fit.
 
     Notes
     -----
-    The function and its rules get plain, read-only ndarrays (NumPy scalars for zero dimensions). Where rules are
+    What the function and its rules return is copied if others hold it too, as a workspace that is used again. The
+    function and its rules get plain, read-only ndarrays (NumPy scalars for zero dimensions). Where rules are
     differentiated themselves they get arrays that record, so a rule written with NumPy's functions has derivatives of
     every order, and one that calls compiled code is refused then by name. Of vjp and jvp one is made of the other if it
     is not given: they are transposes; that too takes one that is written with NumPy's functions, as far as the

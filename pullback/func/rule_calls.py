@@ -23,10 +23,18 @@ from pullback.core.errors import (
 )
 from pullback.core.pytree import Structure, flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.snapshot import kept_apart
 
 # What a library raises when it is given a Tensor instead of an ndarray.
 _OF_COMPILED_CODE = (DetachingError, TypeError, AttributeError, NotImplementedError, SystemError)
 _NUMBERS = {"float()", "complex()", "int()", "item()", "tolist()"}  # by which values leave for Python
+# What rules are called with before the arguments.
+_FIRST = {
+    "vjp": ("cotangent", "result"),
+    "jvp": ("tangents", "result"),
+    "forward": (),
+    "backward": ("residuals", "cotangent"),
+}
 
 
 class Rule:
@@ -59,6 +67,7 @@ class Call:
             args, kwargs = _by_position(name, rule.signature, args, kwargs)
         self.leaves, self.args = flatten(args)
         self.count = len(args)
+        self.differentiated = any(isinstance(stripped(x), Tensor) for x in self.leaves)
         self.arrays = any(type(x) in ARRAYS for x in self.leaves)  # whether it wears NumPy's face
         found, structure = flatten(kwargs)
         found = [stripped(x) for x in found]
@@ -69,7 +78,7 @@ class Call:
                 f"gradients of arguments by position. Make {names[0]!r} an ordinary argument, or detach() it."
             )
         self.kwargs = unflatten(structure, [handed_out(x) for x in found])
-        if rule.vjp is None and rule.jvp is None and any(isinstance(stripped(x), Tensor) for x in self.leaves):
+        if rule.vjp is None and rule.jvp is None and self.differentiated:
             raise GradientError(
                 f"{name} has no derivative yet: name its vjp with @{name}.defvjp, or its jvp with @{name}.defjvp."
             )
@@ -85,15 +94,21 @@ class Call:
         if levels:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
         else:
-            with on_plain_arrays(self.rule.name):
-                return function(*args, **kwargs)
+            try:
+                with on_plain_arrays(self.rule.name):
+                    return _apart(function(*args, **kwargs))
+            except TypeError:
+                self._refuse_count(role, function, args, kwargs)
+                raise
         runs = [cuts.Run(level) for level in levels]
         watched: Any = function
         for run in runs:
             watched = functools.partial(run.watch, watched)
         try:
-            found = watched(*args, **kwargs)
+            found = _apart(watched(*args, **kwargs))
         except Exception as error:
+            if isinstance(error, TypeError):
+                self._refuse_count(role, function, args, kwargs)
             if not isinstance(error, _OF_COMPILED_CODE):
                 error.add_note(f"This is the {role} of {self.rule.name}, which runs on Tensors here: {why}.")
                 raise
@@ -105,6 +120,22 @@ class Call:
                 refusal = self._refusal(role, why, f"{what} at {file}:{line} makes a plain number of an array.")
                 raise DetachingError(refusal)
         return found
+
+    def _refuse_count(self, role: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
+        """Raise if a rule takes another number of arguments."""
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            given = [*_FIRST[role], *(() if role == "backward" else self.names()), *(f"{key}=" for key in kwargs)]
+            called = f"{getattr(function, '__name__', type_name(function))}{signature}"
+            raise TypeError(
+                f"{self.rule.name}: its {role} is called with ({', '.join(given)}), but {called} does not take these "
+                f"{len(given)} arguments: {error}."
+            ) from None
 
     def _refusal(self, role: str, why: str, what: str) -> str:
         return (
@@ -208,8 +239,19 @@ def handed_out(x: Any) -> Any:
 
 def _beside(x: Any, level: int) -> Any:
     """A constant among arrays that record, as one of them, so that what is made like it can hold what they are."""
-    floating = type(x) is ndarray and x.dtype.kind in "fc"
-    return wrap_array(x, level) if floating else x
+    if type(x) is not ndarray or x.dtype.kind not in "fc":
+        return x
+    owner = x if x.base is None else x.base
+    fixed = type(owner) is ndarray and not owner.flags.writeable
+    return wrap_array(x if fixed else x.copy(), level)  # what records saves it, and others may write into it
+
+
+def _apart(found: Any) -> Any:
+    """What a user's function has returned, in memory that nobody else holds."""
+    held = [found]
+    del found
+    leaves, structure = flatten(held.pop())
+    return unflatten(structure, kept_apart(leaves))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,16 @@ from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import modes
 from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array, show_as_plural
-from pullback.core.array_type import array_type
-from pullback.core.errors import GradientError, with_article
+from pullback.core.array_type import array_type, memory_of
+from pullback.core.errors import GradientError, GradientTypeError, with_article
+from pullback.core.factory import from_numpy
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 from pullback.func.rule_calls import Call, Rule, handed_out, levels_of, on_plain_arrays, shape_of, stripped
+from pullback.graph.journal import refuse_writes, refuses_writes
 from pullback.graph.node import edge_to
-from pullback.graph.saved import Form, save_other
+from pullback.graph.saved import Form, checked, save_other
+from pullback.graph.snapshot import MANY, copy_of, kept_apart
 
 _Map = Callable[[list[Any]], Sequence[Any]]
 
@@ -43,6 +46,19 @@ class _Kept(int):
     __slots__ = ()
 
 
+class _Watched(NamedTuple):
+    """Stands for an ndarray among the leaves of a call that is too large to be copied."""
+
+    array: Any
+    version: Any
+
+
+_ALIASED = (
+    "{0}: an argument and a result, or two results, are one memory for NumPy, but not where {0} is differentiated: a "
+    "write into one of them would not reach the other. Let {0} return a copy (return x.copy()), or write into a copy."
+)
+
+
 class Recorded(Function):
     """A call of a custom function with Tensors, in leaves; a subclass for each function gives the node its name."""
 
@@ -60,19 +76,20 @@ class Recorded(Function):
             outputs, call.result = flatten(found)
             outputs = [wrap(y, ctx._level) if isinstance(y, Tensor) and y._level < ctx._level else y for y in outputs]
             ctx.has_residuals = False
+            residuals: list[Any] = []
+            lent, lending = ([isinstance(y, Tensor) and refuses_writes(y) for y in ys] for ys in (outputs, inside))
         else:
-            before = modes.set_modes(call.state)  # so that what the function should not use is seen: see _own
-            try:
-                with on_plain_arrays(rule.name):
-                    found = (rule.forward or rule.function)(*call.arguments(inside), **call.kwargs)
-                found, residuals = (found, None) if rule.forward is None else _pair(rule.name, found)
-                outputs, call.result = flatten(found)
-                outputs = [_own(rule.name, y) for y in outputs]
-                kept, ctx.residuals_structure = flatten(residuals)
-                kept = [_own(rule.name, x) for x in kept]
-            finally:
-                modes.restore(before)
+            outputs, residuals, lent, lending = _computed(ctx, call, inside)
         call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
+        made: dict[int, Any] = {}
+        for i, y in enumerate(outputs):
+            again = id(y) in made and isinstance(y, ndarray)  # two results share no memory
+            outputs[i] = _as_output(y.copy() if again else y, ctx._level)
+            made.setdefault(id(y), outputs[i])
+        residuals = [made.get(id(x), x) for x in residuals]
+        for x, is_one in zip((*outputs, *leaves), (*lent, *lending), strict=True):
+            if is_one and call.arrays and isinstance(x, Tensor):
+                refuse_writes(x, _ALIASED.format(rule.name))
         saved: list[Any] = []
 
         def keep(x: Any) -> Any:
@@ -81,10 +98,10 @@ class Recorded(Function):
             saved.append(x)
             return _Kept(len(saved) - 1)
 
-        ctx.leaves = [keep(x) if isinstance(x, Tensor) else save_other(x)[0] for x in leaves]
+        ctx.leaves = [keep(x) if isinstance(x, Tensor) else _constant(x) for x in leaves]
         ctx.forms = [Form(x) if isinstance(x, Tensor) else x for x in leaves]
         ctx.outputs_kept = [keep(y) for y in outputs]
-        ctx.residuals = [keep(x) for x in kept] if ctx.has_residuals else []
+        ctx.residuals = [keep(x) for x in residuals]
         ctx.save_for_backward(*saved)
         ctx.save_for_forward(*saved)
         return tuple(outputs)
@@ -105,7 +122,8 @@ class Recorded(Function):
                 for i, direction in zip(wanted, directions, strict=True):
                     given[i] = direction
                 why = "there is no vjp, so it is made of the jvp"
-                return _pushed(ctx, given, args, outputs, why)
+                found = _pushed(ctx, given, args, outputs, why)
+                return _linear(call.rule, "jvp", "tangents", found)
 
             found = [None] * len(args)
             for i, g in zip(wanted, _transposed(push, [args[i] for i in wanted], cotangents), strict=True):
@@ -126,12 +144,36 @@ class Recorded(Function):
             def pull(cotangents: list[Any]) -> list[Any]:
                 given = iter(cotangents)
                 found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why)
+                _linear(ctx.call.rule, "vjp", "cotangent", found)
                 return [_summed(found[i], args[i]) for i in moving]
 
             points = [y for y in outputs if _is_differentiable(y)]
             moved = iter(_transposed(pull, points, [directions[i] for i in moving]))
             found = [next(moved) if _is_differentiable(y) else None for y in outputs]
         return tuple(None if t is None else _at_level(t, ctx) for t in found)
+
+
+def _computed(ctx: Any, call: Call, inside: list[Any]) -> tuple[list[Any], list[Any], list[bool], list[bool]]:
+    """(results, residuals, which results and which arguments are one memory for NumPy), in memory of their own."""
+    rule = call.rule
+    before = modes.set_modes(call.state)  # so that what the function should not use is seen: see _own
+    try:
+        with on_plain_arrays(rule.name):
+            found = (rule.forward or rule.function)(*call.arguments(inside), **call.kwargs)
+        found, residuals = (found, None) if rule.forward is None else _pair(rule.name, found)
+        outputs, call.result = flatten(found)
+        kept, ctx.residuals_structure = flatten(residuals)
+        del found, residuals  # so that it can be counted who else holds an array
+        count = len(outputs)
+        leaves = [*[_result(call, y) for y in outputs], *[_own(rule.name, x) for x in kept]]
+        del outputs, kept
+    finally:
+        modes.restore(before)
+    lent, lending = _aliases(leaves[:count], inside)
+    # What is saved in the memory of an argument is watched there.
+    watched = [i for i in range(count, len(leaves)) if any(_overlap(leaves[i], x) for x in inside)]
+    leaves = kept_apart(leaves, watched)
+    return leaves[:count], leaves[count:], lent, lending
 
 
 def _pulled(ctx: Any, cotangents: list[Any], why: str) -> list[Any]:
@@ -179,16 +221,36 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         for y, cotangent in zip(linear(variables), cotangents, strict=True):
             if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
                 inside: Any = y._array
-                if not isinstance(cotangent, Tensor):  # which flows beside what is inside
-                    plain = np.asarray(cotangent)
+                if not isinstance(cotangent, Tensor):  # which flows beside what is inside, and may be saved there
+                    plain = np.array(cotangent)
                     cotangent = wrap(plain) if isinstance(inside, Tensor) else plain
                 roots.append((edge_to(y), array_type(inside).root_gradient(y, cotangent)))
         if roots:
             execute(roots, level=level)
         grads = [variable._extra.grad for variable in variables]  # type: ignore[union-attr]
-        return [None if g is None else g._array for g in grads]
+        return [_zeros(p) if g is None else g._array for p, g in zip(points, grads, strict=True)]
     finally:
         modes.restore(before)
+
+
+def _linear(rule: Rule, role: str, argument: str, found: list[Any]) -> list[Any]:
+    """What a rule has made of zeros, made sure that these are zeros: else a transpose would lose a part of it."""
+    other = "vjp" if role == "jvp" else "jvp"
+    if all(y is None for y in found):
+        what = "it gives None for everything"
+    elif any(_is_nonzero(y) for y in found):
+        what = f"of zeros it does not give zeros (it must be linear in the {argument})"
+    else:
+        return found
+    raise GradientError(
+        f"{rule.name}: its {role} cannot be transposed, but there is no {other}, which is made of it: {what}. Let it "
+        f"compute with the {argument}, or name the {other} too (@{rule.name}.def{other})."
+    )
+
+
+def _is_nonzero(x: Any) -> bool:
+    values = None if x is None else memory_of(x)
+    return values is not None and bool(np.any((values != 0) & ~np.isnan(values)))
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------------
@@ -203,13 +265,55 @@ def _own(name: str, x: Any) -> Any:
     return np.asarray(x)[()] if type(x) in (float, complex) else x
 
 
+def _result(call: Call, x: Any) -> Any:
+    """A leaf of what the function returned, as a plain value that can carry a derivative or needs none."""
+    if call.differentiated and not isinstance(x, _LEAVES):
+        raise GradientTypeError(
+            f"{call.rule.name} returned {with_article(x)}, through which no gradient flows; return arrays, numbers or "
+            "trees of these (lists, tuples, dicts, registered classes)."
+        )
+    return _own(call.rule.name, x)
+
+
+_LEAVES = (Tensor, ndarray, np.generic, int, float, complex, str, bytes)
+
+
+def _as_output(y: Any, level: int) -> Any:
+    """A leaf of the result as a tensor of the graph, if it can be one."""
+    is_one = isinstance(y, np.inexact) or (type(y) is ndarray and y.dtype.kind in "biufc")
+    return wrap(from_numpy(np.asarray(y))._array, level) if is_one else y
+
+
+def _constant(x: Any) -> Any:
+    """What to keep of an argument that is no tensor, such that later changes do not change the gradient."""
+    if type(x) is ndarray and x.size <= MANY:
+        return copy_of(x)
+    kept, version = save_other(x)
+    return kept if version is None else _Watched(kept, version)
+
+
+def _aliases(outputs: list[Any], inside: list[Any]) -> tuple[list[bool], list[bool]]:
+    """(which results are in one memory with an argument or another result, which arguments with a result)."""
+    if len({*map(id, outputs)}) == len(outputs) and all(getattr(y, "base", None) is None for y in outputs):
+        return [False] * len(outputs), [False] * len(inside)  # the usual case
+    others = [(*inside, *outputs[:i], *outputs[i + 1 :]) for i in range(len(outputs))]
+    lent = [any(_overlap(y, x) for x in xs) for y, xs in zip(outputs, others, strict=True)]
+    return lent, [any(_overlap(x, y) for y in outputs) for x in inside]
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    return isinstance(a, ndarray) and isinstance(b, ndarray) and np.may_share_memory(a, b)
+
+
 def _values(ctx: Any, kept: list[Any]) -> list[Any]:
     """The leaves of a call again."""
-    return [stripped(_saved(ctx, x)) if type(x) is _Kept else x for x in kept]
+    return [stripped(_saved(ctx, x)) if type(x) in (_Kept, _Watched) else x for x in kept]
 
 
-def _saved(ctx: Any, nr: int) -> Tensor:
-    return ctx._for_forward[nr] if ctx._in_jvp else ctx._unpack(*ctx._saved[nr])  # type: ignore[no-any-return]
+def _saved(ctx: Any, nr: Any) -> Any:
+    if type(nr) is _Watched:
+        return checked(nr.array, nr.version, ctx)
+    return ctx._for_forward[nr] if ctx._in_jvp else ctx._unpack(*ctx._saved[nr])
 
 
 def _zeros(x: Any) -> Any:

@@ -9,12 +9,14 @@ undone step by step.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pullback.core.array_type import TENSOR, array_type
+from pullback.core.errors import InplaceError
 from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Shape
@@ -59,14 +61,36 @@ class Journal:
         return self.first + len(self.writes) == version and (self.root and self.root()) is root
 
 
+class NoMore:
+    """In the place of a journal: the memory must not be written into any more, and why."""
+
+    __slots__ = ("why",)
+    first = sys.maxsize  # no version can be had back
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+def refuse_writes(tensor: Tensor, why: str) -> None:
+    """Refuse every later write into the memory of a tensor, as NumPy would write."""
+    counter_of(tensor).journal = NoMore(why)
+
+
+def refuses_writes(tensor: Tensor) -> bool:
+    """Whether that was asked for."""
+    return tensor._counter is not None and type(tensor._counter.journal) is NoMore
+
+
 def note_write(target: Tensor, index: Any = ...) -> None:
     """Note that `target[index]` is about to be written, if its memory may have been saved."""
     counter = counter_of(target)
     if counter.journal is None:
         return
+    journal: Any = counter.journal
+    if type(journal) is NoMore:
+        raise InplaceError(journal.why)
     data: Any = target._array
     root = _owner(data) if type(data) is ndarray else None
-    journal: Any = counter.journal
     if not journal or not journal.reaches(counter.n, root):
         journal = counter.journal = Journal(counter.n, root)
     if root is not None:

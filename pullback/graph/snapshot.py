@@ -6,6 +6,9 @@ of the change. So nodes keep copies: an index is small beside what is read by it
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,9 @@ from pullback.core.tensor import Tensor
 
 # What nobody can change. Nodes ask for it in a row, and call `snapshot` for the rest.
 FIXED = frozenset([int, type(None), type(Ellipsis), float, complex, bool, str])
+
+# Up to this size an ndarray of numbers is copied where a user's own rule saves it.
+MANY = 65536
 
 
 def snapshot(x: Any) -> Any:
@@ -41,3 +47,24 @@ def copy_of(array: Any) -> Any:
     made = array.copy()
     made.flags.writeable = False
     return made
+
+
+def held_alone(found: list[Any], i: int, times: int = 1) -> bool:
+    """Whether nobody but this list, so many times, holds its array `i` and its memory: nobody can fill it anew."""
+    return type(found[i]) is np.ndarray and found[i].base is None and _holders(found, i) < _ALONE + times
+
+
+def _holders(found: list[Any], i: int) -> int:
+    return sys.getrefcount(found[i])
+
+
+_ALONE = _holders([np.empty(0)], 0)  # measured, since it depends on how this version of Python passes arguments
+
+
+def kept_apart(found: list[Any], spared: Collection[int] = ()) -> list[Any]:
+    """These leaves, with copies of the arrays that others hold too: a workspace, say, that is used again."""
+    times = Counter(map(id, found))
+    numbers = range(len(found))
+    free = [i in spared or held_alone(found, i, times[id(found[i])]) for i in numbers]
+    copies = {id(found[i]): found[i].copy() for i in numbers if isinstance(found[i], np.ndarray) and not free[i]}
+    return [found[i] if free[i] else copies.get(id(found[i]), found[i]) for i in numbers]

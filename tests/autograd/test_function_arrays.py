@@ -537,3 +537,49 @@ def test_a_result_that_is_saved_for_forward_makes_no_cycle():
         assert node() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("saved", ["workspace", "part of it", "workspace alone"])
+def test_a_workspace_that_is_used_again(saved):
+    workspace = np.zeros(3)
+
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            np.exp(x.detach().numpy(), out=workspace)
+            ctx.save_for_backward(workspace[:] if saved == "part of it" else workspace)
+            return x.exp() if saved == "workspace alone" else workspace[:] if saved == "part of it" else workspace
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0]
+
+    x = pb.tensor([1.0, 0.5, -0.3], requires_grad=True)
+    values = [Exp.apply(x * k) for k in (1.0, 2.0, 0.5)]
+    sum(values).sum().backward()
+    expected = [k * np.exp(x.detach().numpy() * k) for k in (1.0, 2.0, 0.5)]
+    np.testing.assert_allclose(x.grad.numpy(), sum(expected))
+    np.testing.assert_allclose(values[0].detach().numpy(), expected[0])
+
+
+def test_a_fresh_result_is_not_copied():
+    made = []
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.detach().numpy() * 2
+            made.append(result.__array_interface__["data"][0])
+            return result, 1.0
+
+        @staticmethod
+        def backward(ctx, grad, _):
+            return grad * 2
+
+    (y, _), z = Twice.apply(pb.ones(1000, requires_grad=True)), None
+    assert y.detach().numpy().__array_interface__["data"][0] == made[0]
+    twice = pb.custom_vjp(
+        lambda x: [made.append((z := x * 2).__array_interface__["data"][0]), z], lambda g, y, x: g[1] * 2
+    )
+    (z,) = twice(pb.ones(1000, requires_grad=True))[1:]
+    assert z.detach().numpy().__array_interface__["data"][0] == made[1]

@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.linalg
 import scipy.special
 
@@ -662,3 +663,199 @@ def test_names_and_pickles():
         pb.custom_vjp(np.sin, "cos")
     with pytest.raises(TypeError, match="the function must be callable, got int"):
         pb.custom_jvp(3)
+
+
+# -- memory that a function or a rule uses again ----------------------------------------------------------------------
+WORKSPACE, POINT = np.zeros(3), np.array([1.0, 0.5, -0.3])
+
+
+def into_workspace(x):
+    return np.exp(x, out=WORKSPACE)
+
+
+def result_is_workspace():
+    return pb.custom_vjp(into_workspace, lambda g, y, x: g * y)
+
+
+def part_is_workspace():
+    f = pb.custom_vjp(lambda x: [into_workspace(x)[:], {"rest": 0.0}], lambda g, y, x: g[0] * y[0])
+    return lambda x: f(x)[0]
+
+
+def residual_is_workspace():
+    f = pb.custom_vjp(into_workspace)
+    f.defvjp(lambda x: (np.exp(x), (into_workspace(x), 1.0)), lambda kept, g: g * kept[0])
+    return f
+
+
+def gradient_is_workspace():
+    return pb.custom_vjp(np.exp, lambda g, y, x: np.multiply(g, y, out=WORKSPACE) if type(g) is np.ndarray else g * y)
+
+
+def tangent_is_workspace():
+    return pb.custom_jvp(
+        np.exp, lambda t, y, x: np.multiply(t[0], y, out=WORKSPACE) if type(t[0]) is np.ndarray else t[0] * y
+    )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [result_is_workspace, part_is_workspace, residual_is_workspace, gradient_is_workspace, tangent_is_workspace],
+)
+def test_a_workspace_that_is_used_again(rule):
+    f = rule()
+
+    def of_two(a, b):
+        return np.sum(f(a) + 5 * f(2 * b)) + np.sum(f(0.5 * a) * f(b))
+
+    def plain(a, b):
+        return np.sum(np.exp(a) + 5 * np.exp(2 * b)) + np.sum(np.exp(0.5 * a) * np.exp(b))
+
+    arguments = POINT, POINT[::-1].copy()
+    for found, expected in zip(grad(of_two, (0, 1))(*arguments), grad(plain, (0, 1))(*arguments), strict=True):
+        np.testing.assert_allclose(found, expected)
+    if rule is not residual_is_workspace:  # whose forward is compiled code
+        tangents = POINT * 2, POINT + 1
+        np.testing.assert_allclose(jvp(of_two, arguments, tangents)[1], jvp(plain, arguments, tangents)[1])
+
+
+@pytest.mark.parametrize("size", [3, 200])
+def test_a_plain_argument_may_be_filled_anew(size):
+    times = pb.custom_vjp(lambda x, b: x * b, lambda g, y, x, b: (g * b, None))
+
+    def f(x):
+        b, s = np.zeros((size, size)), 0.0
+        for k in range(3):
+            b[:] = k + 1
+            s = s + np.sum(times(x, b) ** 2)
+        return s
+
+    x = np.ones((size, size))
+    np.testing.assert_array_equal(grad(f)(x), 28 * x)
+    np.testing.assert_array_equal(grad(lambda x: np.sum(grad(f)(x)))(x), 28 * x)
+
+
+@pytest.mark.parametrize("also", [None, lambda t, y, x: 2 * x * t[0]], ids=["vjp", "both"])
+@pytest.mark.parametrize("outer", [grad, lambda f: lambda x: jvp(grad(f), (x,), (np.ones(4),))[1]])
+def test_a_write_after_the_call_does_not_change_what_forward_mode_recorded(also, outer):
+    square = pb.custom_vjp(lambda x: x**2, lambda g, y, x: 2 * g * x, jvp=also)
+
+    def f(x):
+        y = x * 1.0
+        y[0] = 0.3
+        b = square(y)
+        y[2] = 1.5
+        return b.sum()
+
+    found = grad(lambda x: jvp(f, (x,), (np.ones(4),))[1])(np.ones(4))
+    np.testing.assert_array_equal(found, [0, 2, 2, 2])
+    np.testing.assert_array_equal(outer(f)(np.ones(4)), [0, 2, 2, 2])
+
+
+SAME = {
+    "argument": (lambda x: x, lambda g, y, x: 2 * g),
+    "view": (lambda x: x[1:], lambda g, y, x: np.concatenate([[0.0], 2 * g])),
+    "one_of_several": (lambda x: (x.sum(), x[1:]), lambda g, y, x: g[0] + np.concatenate([[0.0], g[1]])),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+@pytest.mark.parametrize("written", ["argument", "a_view_of_it", "result"])
+@pytest.mark.parametrize(
+    "differentiate",
+    [grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: grad(lambda x: grad(f)(x).sum())],
+    ids=["grad", "jvp", "grad of grad"],
+)
+def test_a_write_into_what_numpy_aliases_is_refused(case, written, differentiate):
+    function, vjp = SAME[case]
+    same = pb.custom_vjp(function, vjp)
+
+    def f(x, writes=True):
+        x = x * 1.0
+        y = same(x)
+        y = y[1] if case == "one_of_several" else y
+        if writes:
+            ({"argument": x, "a_view_of_it": x[1:], "result": y}[written])[-1] = 7.0
+        return (x * x).sum() + (y * y).sum()
+
+    with pytest.raises(RuntimeError, match=r"one memory for NumPy.*return x\.copy\(\)"):
+        differentiate(f)(np.arange(1.0, 4))
+    differentiate(functools.partial(f, writes=False))(np.arange(1.0, 4))
+
+
+def test_a_write_beside_a_function_that_returns_a_copy_is_allowed():
+    same = pb.custom_vjp(lambda x: x.copy(), lambda g, y, x: 2 * g)
+
+    def f(x):
+        x = x * 1.0
+        y = same(x)
+        y[0], x[1] = 7.0, 5.0
+        return (x * x).sum() + (y * y).sum()
+
+    np.testing.assert_array_equal(grad(f)(np.arange(1.0, 4)), [2, 8, 18])
+
+
+# -- results and rules that are of no use ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda x: (a for a in x), "a generator"),
+        (lambda x: map(float, x), "a map"),
+        (lambda x: [x, scipy.interpolate.CubicSpline([0.0, 1.0, 2.0], x)], "a CubicSpline"),
+    ],
+)
+def test_a_result_without_arrays_is_refused_where_it_is_differentiated(function, what):
+    f = pb.custom_vjp(function, lambda g, y, x: x)
+
+    def used(x):
+        f(x)
+        return x.sum()
+
+    for differentiate in (grad(used), lambda x: jvp(used, (x,), (x,))):
+        with pytest.raises(TypeError, match=f"returned {what}, through which no gradient flows; return arrays"):
+            differentiate(POINT)
+    used(pb.tensor(POINT))  # where nothing is differentiated, it may return what it likes
+
+
+@pytest.mark.parametrize("rule", [lambda g, y, x: 2 * x, lambda g, y, x: g + 1, lambda g, y, x: None])
+def test_what_is_not_linear_is_not_transposed(rule):
+    f = pb.custom_vjp(lambda x: x * 2, rule)
+    with pytest.raises(RuntimeError, match=r"its vjp cannot be transposed.*@<lambda>\.defjvp"):
+        jvp(f, (POINT,), (POINT,))
+    f = pb.custom_jvp(lambda x: x * 2, lambda t, y, x: rule(t[0], y, x))
+    with pytest.raises(RuntimeError, match=r"its jvp cannot be transposed.*@<lambda>\.defvjp"):
+        grad(lambda x: f(x).sum())(POINT)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_rule_of_zeros_is_transposed():
+    zero = pb.custom_vjp(np.sign, lambda g, y, x: np.zeros(3))
+    np.testing.assert_array_equal(jvp(zero, (POINT,), (POINT,))[1], np.zeros(3))
+    zero = pb.custom_jvp(np.sign, lambda t, y, x: np.zeros(3))
+    np.testing.assert_array_equal(grad(lambda x: zero(x).sum())(POINT), np.zeros(3))
+
+
+def test_a_rule_of_another_number_of_arguments_is_explained():
+    def called(f, differentiate, match):
+        with pytest.raises(TypeError, match=match):
+            differentiate(f)
+
+    def reverse(f):
+        return grad(lambda x: np.sum(f(x, 2.0)))(POINT)
+
+    def forward(f):
+        return jvp(lambda x: f(x, 2.0), (POINT,), (POINT,))
+
+    def power(x, n):
+        return x**n
+
+    short = pb.custom_vjp(power, lambda g, y, x: g)
+    message = (
+        r"power: its vjp is called with \(cotangent, result, x, n\), but <lambda>\(g, y, x\) does not take these 4"
+    )
+    called(short, reverse, message)
+    called(short, forward, message)
+    called(pb.custom_jvp(power, lambda t, y: t), forward, r"its jvp is called with \(tangents, result, x, n\)")
+    pair = pb.custom_vjp(power)
+    pair.defvjp(lambda x, n: (x**n, x), lambda g: g)
+    called(pair, reverse, r"its backward is called with \(residuals, cotangent\), but <lambda>\(g\)")
