@@ -14,7 +14,7 @@ import pullback as pb
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.expression import ExpressionError
-from pullback.core.errors import BackwardTwiceError, NonFiniteError, SavedTensorModifiedError
+from pullback.core.errors import BackwardTwiceError, NonFiniteError, SavedArrayModifiedError, SavedTensorModifiedError
 from pullback.core.version import LocatedName
 from pullback.extend import DerivativeNotImplementedError, GradcheckError
 
@@ -61,6 +61,7 @@ def raised(call, kind):
 
 MADE = {
     SavedTensorModifiedError: lambda: raised(modified, SavedTensorModifiedError),
+    SavedArrayModifiedError: lambda: SavedArrayModifiedError("MulBackward0", "other", (2, 3), np.dtype(float)),
     BackwardTwiceError: lambda: raised(twice, BackwardTwiceError),
     NonFiniteError: lambda: raised(not_finite, NonFiniteError),
     GradcheckError: lambda: raised(not_agreeing, GradcheckError),

@@ -218,6 +218,7 @@ class Facts:
             usual = call.given.get("dim", dim.default)
             outside = tuple(range(97, 97 + len(usual))) if isinstance(usual, (list, tuple)) and usual else 97
             error = _error(self._function(), call.given | {"dim": outside})
+            error = "IndexError" if error == "AxisError" else error  # NumPy's kind of it
             if error in ("IndexError", "ValueError", "RuntimeError"):
                 found.append((error, "`dim` is out of range."))
         found += self._refused_dtypes()

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import pullback as pb
+from pullback.core.errors import DetachingError, UnsupportedError
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that `programs` is found from anywhere
 
@@ -130,22 +131,31 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := set(asked.names) - {program.module for program in PROGRAMS}:
         parser.error(f"no program is called {', '.join(sorted(unknown))}")
-    pb.adopt()
+    with pb.adopt():
+        show(asked.names)
+        if asked.pictures:
+            from pictures import draw
+
+            for path in draw(asked.pictures):
+                print(path)
+
+
+def show(names: list[str]) -> None:
+    """Print a line for each of these programs, or for all."""
     print(f"{'program':45}{'value':>12}{'slopes':>8}{'largest error':>15}{'time, in runs of it':>21}")
     for program in PROGRAMS:
-        if asked.names and program.module not in asked.names:
+        if names and program.module not in names:
             continue
-        value, gradient = program.gradient()
+        name = f"{program.module}.{program.function}"
+        try:
+            value, gradient = program.gradient()
+        except (DetachingError, UnsupportedError) as error:
+            print(f"{name:45} refused: {str(error).splitlines()[-1]}")
+            continue
         found, expected = flat(gradient), differences(program)
         error = np.abs(found - expected).max() / np.abs(expected).max()
         cost = seconds(program.gradient) / seconds(lambda program=program: program.load()(*program.arguments))
-        name = f"{program.module}.{program.function}"
         print(f"{name:45}{float(value):12.5g}{found.size:8}{error:15.1e}{cost:21.1f}")
-    if asked.pictures:
-        from pictures import draw
-
-        for path in draw(asked.pictures):
-            print(path)
 
 
 if __name__ == "__main__":

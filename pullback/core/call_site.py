@@ -118,6 +118,12 @@ def _place(frame: FrameType) -> str:
     return f"{place}    {line}\n" if line else place
 
 
+def called_in(frame: FrameType) -> str:
+    """The last part of the name of the function that this frame is calling; "" without a source."""
+    root, rest = _names(frame.f_code, frame.f_lasti)
+    return rest[-1] if rest else root
+
+
 def _written(frame: FrameType) -> str:
     """The function that the frame is calling, by the source of its present instruction; "" without a source."""
     root, rest = _names(frame.f_code, frame.f_lasti)

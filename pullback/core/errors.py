@@ -91,6 +91,17 @@ class SavedTensorModifiedError(Portable, RuntimeError):
         )
 
 
+class SavedArrayModifiedError(Portable, RuntimeError):
+    """An ndarray that a node saved for its backward was written into afterwards."""
+
+    def __init__(self, node_name: str, saved_name: str, shape: Shape, dtype: DType) -> None:
+        super().__init__(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"{node_name} saved the ndarray {saved_name!r} (shape {tuple(shape)}, {dtype}), whose contents are others "
+            "now. Give the operator a copy (a.copy()), or make a new array in each step."
+        )
+
+
 class InplaceError(RuntimeError):
     """An in-place operation that would make a gradient wrong or undefined."""
 

@@ -2,10 +2,10 @@
 
 A node keeps an input in two of its slots, the Tensor itself (`saved_x`) and its version then (`version_x`); its own
 output it keeps as data with the version counter, because the Tensor would point back at the node and make a cycle.
-Numbers are kept as they are, and so are ndarrays of floating numbers, which may be as large as a data set. Of ndarrays
-that hold indices, masks or labels, which have no version to tell of a later change, a copy is kept (see
-`graph.snapshot`). So saving makes no object but these copies and the counter of a saved output, and a graph of a
-million nodes stays light for the garbage collector.
+Numbers are kept as they are. An ndarray has no version to tell of a later change: a copy is kept of a small one and of
+indices, masks and labels (see `graph.snapshot`); of a large one, which may be a whole data set, the array itself with a
+fingerprint of its contents, so that a change is an error. So saving makes no object but these and the counter of a
+saved output, and a graph of a million nodes stays light for the garbage collector.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from pullback.core.array_face import AROUND_NDARRAYS, Array
 from pullback.core.array_type import ARRAY_TYPES
-from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
+from pullback.core.errors import BackwardTwiceError, GradientError, SavedArrayModifiedError, SavedTensorModifiedError
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
@@ -31,6 +31,32 @@ from pullback.graph.snapshot import copy_of
 
 class Released:
     """Stands where a version was, once the saved tensor is gone."""
+
+
+# The size up to which a copy of an ndarray is kept: the memory of many such copies is that of as many nodes.
+FEW = 4096
+_COLUMNS = 509  # a prime, so that rows which change places move to other columns
+
+
+class Fingerprint:
+    """Stands where a version was for a large ndarray: sums of its bytes, which tell of a change."""
+
+    __slots__ = ("sums",)
+
+    def __init__(self, x: ndarray) -> None:
+        self.sums = _hash_of_sums(x)
+
+    def fits(self, x: ndarray) -> bool:
+        """Whether the contents are what they were."""
+        return self.sums == _hash_of_sums(x)
+
+
+def _hash_of_sums(x: ndarray) -> int:
+    words = x.ravel(order="K").view(np.uint8)
+    words = words[: words.size // 8 * 8].view(np.uint64)
+    whole = words.size // _COLUMNS * _COLUMNS
+    rest = words[whole:]
+    return hash(words[:whole].reshape(-1, _COLUMNS).sum(axis=0).tobytes() + rest.tobytes())
 
 
 class Form:
@@ -62,11 +88,13 @@ def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """Save an input of any type: returns what to keep, and its version.
 
-    An ndarray of whole numbers or truth values, or of one number, is copied; with `fixed`, any, because there can be no
-    gradient for it.
+    An ndarray has no version to tell of a later change. A small one, or one of whole numbers, is copied; with `fixed`,
+    any. Of a large one that may be written into, a fingerprint is kept.
     """
-    if type(x) is ndarray and (fixed or x.dtype.kind in "biu" or not x.ndim):
-        return copy_of(x), None
+    if type(x) is ndarray:
+        if fixed or x.size <= FEW or x.dtype.kind in "biu" or not x.flags.forc:
+            return copy_of(x), None
+        return x, None if x.base is None and not x.flags.writeable else Fingerprint(x)
     return x, version_when_saved(x)
 
 
@@ -202,6 +230,8 @@ def checked(saved: Any, version: Version, node: Node, restore: bool = True) -> A
     elif isinstance(saved, Tensor):
         counter, expected = saved._counter, version or 0
     else:
+        if type(version) is Fingerprint and not version.fits(saved):
+            raise SavedArrayModifiedError(node.name(), slot_name(node, saved), saved.shape, saved.dtype)
         return saved
     if counter is not None and counter.n != expected:
         if counter.journal and restore and (before := contents_at(saved, expected, counter)) is not None:

@@ -170,7 +170,9 @@ def along(ndim: int, axis: Any, item: Any) -> Any:
 
 
 def in_order(x: Any, order: Any) -> Any:
-    """`x`, its elements laid out in Fortran's order in memory if that is asked for."""
+    """`x`, its elements laid out in memory in C's order, or in Fortran's, if that is asked for."""
+    if order == "C" and isinstance(x, Tensor):
+        return ops.contiguous(x)
     if order != "F" or not isinstance(x, Tensor) or x.ndim < 2:
         return x
     back = tuple(range(x.ndim))[::-1]

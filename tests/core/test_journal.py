@@ -168,3 +168,65 @@ def test_only_the_region_that_is_written_is_kept():
         return s
 
     np.testing.assert_allclose(pb.func.grad(f)(X), 2 * np.exp(2 * X))
+
+
+# -- plain arrays that operators save ---------------------------------------------------------------------------------
+def reused(x):
+    buffer, s = np.zeros(3), 0.0
+    for k in range(3):
+        buffer[:] = k + 1
+        s = s + np.sum(x**2 * buffer) + np.sum(x / buffer) + (x**3).dot(buffer) + np.sum(np.where(buffer > 1, x * x, x))
+    return s
+
+
+def matrices(x):
+    m, s = np.eye(3), x * 1.0
+    for _ in range(3):
+        m[0, 1] += 1
+        s = m @ s + np.linalg.solve(m, s)
+    m[...] = 0.0
+    return np.sum(s * s)
+
+
+@pytest.mark.parametrize("f", [reused, matrices])
+def test_plain_buffers_may_be_used_again(f):
+    np.testing.assert_allclose(pb.func.grad(f)(X), differences(f, X), rtol=1e-6)
+    weights = np.array([1.0, -2.0, 0.5])
+    second = differences(lambda x: np.sum(pb.func.grad(f)(x) * weights), X)
+    np.testing.assert_allclose(pb.func.grad(lambda x: np.sum(pb.func.grad(f)(x) * weights))(X), second, rtol=1e-5)
+
+
+def test_a_plain_array_beside_a_tensor_may_be_overwritten_too():
+    t, a = pb.ones(3, requires_grad=True), np.arange(3.0)
+    y = t * a
+    a[:] = 0
+    y.sum().backward()
+    assert t.grad.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize("change", ["one", "swap", "reverse", "none"])
+def test_a_change_of_a_large_plain_array_is_an_error(dtype, change):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((101, 103)).astype(dtype)
+    x = pb.tensor(np.ones_like(a), requires_grad=True)
+    y = x * a
+    expected = a.copy()
+    if change == "one":
+        a[50, 7] += 1e-3
+    elif change == "swap":
+        a[[3, 70]] = a[[70, 3]]
+    elif change == "reverse":
+        a[:] = a[::-1, ::-1].copy()
+    else:
+        y.backward(np.ones_like(a))
+        np.testing.assert_array_equal(x.grad.numpy(), expected.conj())
+        return
+    with pytest.raises(RuntimeError, match=r"MulBackward0 saved the ndarray 'other' .* Give the operator a copy"):
+        y.backward(np.ones_like(a))
+
+
+def test_a_large_plain_array_is_not_copied():
+    a = np.ones(100_000)
+    x = pb.ones(100_000, requires_grad=True)
+    assert (x * a).grad_fn.saved_other is a

@@ -35,7 +35,7 @@ def spot_size(lens, screen=100.0):
     for height in np.linspace(0.5, 10.0, 8):
         (x, y), (dx, dy) = trace(height, lens)
         places.append(y + (screen - x) * dy / dx)
-    return np.sqrt(np.mean(np.array(places) ** 2))
+    return np.sqrt(np.mean(np.square(places)))
 
 
 def main():

@@ -115,7 +115,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 @rule("convolve")
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """np.convolve."""
-    return _slide("convolve", array(a), np.flip(array(v)), mode)
+    a, v = array(a), array(v)
+    if a.ndim == v.ndim == 1 and v.shape[0] > a.shape[0]:
+        a, v = v, a
+    return _slide("convolve", a, np.flip(v), mode)
 
 
 @rule("correlate")
@@ -137,7 +140,7 @@ def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
     if swapped:  # the longer one lies still; the result then runs backwards
         a, v = v, a
     n, m = a.shape[0], v.shape[0]
-    before = {"full": m - 1, "same": m // 2 if not swapped else (m - 1) // 2, "valid": 0}[mode]
+    before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
     count = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     after = count + m - 1 - n - before
     zeros = [np.zeros(k, a.dtype) for k in (before, after)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.errors import LinAlgError
+from pullback.core.errors import LinAlgError, UnsupportedError
 from pullback.interop.operands import array, deliver, floating, frozen, needs_grad, only, ops
 from pullback.interop.registry import rule
 
@@ -55,13 +55,30 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
         rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
     elif rtol is not _NOT_GIVEN:
         raise ValueError("np.linalg.pinv: rcond and rtol mean the same; give one of them.")
-    return ops.linalg_pinv(matrix(a), hermitian=hermitian, rtol=None if rcond is None else frozen(rcond, "rcond"))
+    a, rtol = matrix(a), None if rcond is None else frozen(rcond, "rcond")
+    _refuse_truncation("pinv", a, rtol)
+    return ops.linalg_pinv(a, hermitian=hermitian, rtol=rtol)
+
+
+def _refuse_truncation(name: str, a: Any, rcond: Any) -> None:
+    """Refuse a cutoff that drops singular values other than zeros: the derivative is that of the whole matrix."""
+    if rcond is None or not needs_grad(a) or not a.size:
+        return
+    s = np.linalg.svd(frozen(a, name), compute_uv=False)
+    largest = s[..., :1]
+    zero = max(a.shape[-2:]) * np.finfo(s.dtype).eps * largest
+    if np.any((s > zero) & (s <= np.asarray(rcond)[..., None] * largest)):
+        raise UnsupportedError(
+            f"np.linalg.{name}: rcond={rcond!r} drops singular values that are not zero, and no derivative is known of "
+            "what is left. Write it by np.linalg.svd, with the factors cut as you want them, or omit rcond."
+        )
 
 
 @rule("linalg.lstsq")
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """np.linalg.lstsq: solution, residuals, rank, singular values."""
     a, b = matrix(a), matrix(b)
+    _refuse_truncation("lstsq", a, rcond)
     x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
     x = x[..., 0] if b.ndim == 1 else x
     values = svdvals(a) if needs_grad(a) else values  # LAPACK's have no derivative of their own

@@ -103,7 +103,7 @@ class FromIterable(Creation):
     """np.fromiter: what runs through an iterator cannot be tried twice."""
 
     def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
-        if not self.records():
+        if not self.records() or np.dtype(dtype).subdtype is not None or np.dtype(dtype).kind not in "fc":
             return self.genuine(iter, dtype, count, **options)
         items = list(iter if count < 0 else itertools.islice(iter, count))
         if first_tensor(items) is None:

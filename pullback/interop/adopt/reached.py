@@ -36,7 +36,8 @@ def _is_installed(file: str) -> bool:
     return not is_users_file(file) or any(f"{os.sep}{folder}{os.sep}" in file for folder in _INSTALLED)
 
 
-NEVER = frozenset({"numpy", "pullback"})  # the one because compiled code looks things up there
+# The first because compiled code looks things up there; SciPy is reached by its functions, and clones need it as it is.
+NEVER = frozenset({"numpy", "pullback", "scipy"})
 _INSTALLED = ("site-packages", "dist-packages")
 _SOURCE = (".py", ".pyc", ".ipynb")
 

@@ -7,11 +7,16 @@ the error says what to write; tensors without one go on as the plain arrays that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.call_site import home_of
+from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
@@ -35,8 +40,29 @@ class ScipyFunction(Dispatcher):
                 break
         else:
             if not kwargs or not has_tensor(kwargs):
+                if WATCHED and self.genuine.__module__.startswith("scipy.optimize"):
+                    args = tuple(self.guarded(args))
+                    kwargs = dict(zip(kwargs, self.guarded(kwargs.values()), strict=True))
                 return self.genuine(*args, **kwargs)
         return self.on_tensors(args, kwargs)
+
+    def guarded(self, args: Iterable[Any]) -> list[Any]:
+        """The arguments of a solver, whose functions may give nothing that is being differentiated.
+
+        Its steps depend on such a value by comparisons, so the answer would have the gradient zero, or another one.
+        """
+
+        def guard(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def checked(*args: Any, **kwargs: Any) -> Any:
+                found = function(*args, **kwargs)
+                if at_stake((found,)):
+                    raise unsupported(scipy_name(self.genuine))
+                return found
+
+            return checked
+
+        return [guard(x) if isinstance(x, FunctionType | MethodType) else x for x in args]
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if not (at_stake(args) or at_stake(kwargs)):
@@ -47,6 +73,8 @@ class ScipyFunction(Dispatcher):
             raise unsupported(name)
         try:
             return rule(*args, **kwargs)
+        except np.linalg.LinAlgError:
+            raise  # which programs catch
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explained_call(name, self.genuine, args, kwargs, error)  # noqa: B904
 

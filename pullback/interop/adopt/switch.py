@@ -76,8 +76,8 @@ def adopt(*packages: str) -> Adoption:
     for name in packages:
         if not isinstance(name, str) or not name.isidentifier() or name in NEVER:
             raise ValueError(
-                f"packages are named as they are imported, without what is inside ('filterpy'), got {name!r}; neither "
-                "numpy nor pullback can be adopted."
+                f"packages are named as they are imported, without what is inside ('filterpy'), got {name!r}; numpy, "
+                "scipy and pullback cannot be adopted: adopt() reaches their functions from your modules."
             )
     made = Adoption(packages)
     with _lock:

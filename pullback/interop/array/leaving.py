@@ -7,8 +7,8 @@ cannot is refused while a gradient would be lost, and is NumPy's own otherwise. 
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
@@ -16,7 +16,9 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
 from pullback.core.array_type import TENSOR, read
+from pullback.core.call_site import called_in
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.errors import UnsupportedError
 from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
@@ -91,7 +93,7 @@ def dump(self: Any, file: Any) -> None:
     if hasattr(file, "write"):
         pickle.dump(self, file)
         return
-    with Path(file).open("wb") as opened:
+    with open(file, "wb") as opened:  # noqa: PTH123 - pathlib takes long to import
         pickle.dump(self, opened)
 
 
@@ -183,8 +185,15 @@ def whole_number(self: Any) -> int:
 
 def length(self: Any) -> int:
     """len(x)."""
-    if not self._array.ndim:
-        raise TypeError("len() of unsized object")
+    ndim = self._array.ndim
+    if ndim != 1:
+        if not ndim:
+            raise TypeError("len() of unsized object")
+        if called_in(sys._getframe(1)) == "shuffle":  # it asks for the length first, of what is no ndarray
+            raise UnsupportedError(
+                "shuffle() swaps the rows of an Array by way of views, which loses some of them. Write "
+                "x = x[rng.permutation(len(x))], or x[:] = x[rng.permutation(len(x))] for the same memory."
+            )
     return int(self._array.shape[0])
 
 

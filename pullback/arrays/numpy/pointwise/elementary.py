@@ -76,7 +76,7 @@ def frexp(self):
 
 def ldexp(self, other):
     """self * 2**other; for whole exponents without overflow or underflow of the power alone."""
-    if isinstance(other, float) or (isinstance(self, (int, float)) and other.dtype.kind == "f"):
+    if isinstance(other, float) or (isinstance(self, (int, float)) and np.asarray(other).dtype.kind == "f"):
         self, other = in_common(self, other)
     self, exponent = _floating(self), np.asarray(other)
     if is_complex(self) or exponent.dtype.kind not in "iu":
