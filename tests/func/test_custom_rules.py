@@ -735,6 +735,20 @@ def test_a_plain_argument_may_be_filled_anew(size):
     np.testing.assert_array_equal(grad(lambda x: np.sum(grad(f)(x)))(x), 28 * x)
 
 
+def test_a_change_of_a_large_plain_argument_is_an_error():
+    times = pb.custom_vjp(lambda x, b: x * b, lambda g, y, x, b: (g * b, None))
+    b = np.ones((300, 300))
+
+    def f(x, change):
+        y = times(x, b)
+        b[7, 9] += change
+        return y.sum()
+
+    np.testing.assert_array_equal(grad(f)(b, 0.0), b)
+    with pytest.raises(RuntimeError, match="saved the ndarray"):
+        grad(f)(b, 1e-3)
+
+
 @pytest.mark.parametrize("also", [None, lambda t, y, x: 2 * x * t[0]], ids=["vjp", "both"])
 @pytest.mark.parametrize("outer", [grad, lambda f: lambda x: jvp(grad(f), (x,), (np.ones(4),))[1]])
 def test_a_write_after_the_call_does_not_change_what_forward_mode_recorded(also, outer):
