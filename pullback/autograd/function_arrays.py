@@ -47,7 +47,7 @@ def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, free: bool, pai
     _refuse_derivatives_below(name, args, x)
     if (result := _the_same(x, args)) is None:
         array: Any = from_numpy(np.asarray(x))._array
-        if isinstance(x, ndarray) and not free:
+        if issubclass(type(x), ndarray) and not free:
             array = array.copy()  # what others write into it later would not be noticed
         result = wrap(array, level)
     pairs.append((x, result))

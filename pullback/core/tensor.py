@@ -63,6 +63,7 @@ class Extra:
     view_version: int | None = None  # of a view: the version at which its grad_fn was made
     # Of a base that does not require grad, or has views with steps: weak references to its views.
     views: list[weakref.ref[Tensor]] | None = None
+    lent: Any = ()  # of an Array: weak references by which `graph.lent` knows who keeps a plain view of its memory
     many_views = 64  # from so many on it is asked which of them are gone
     forgets = False  # whether that is being done
 

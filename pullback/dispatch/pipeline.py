@@ -58,6 +58,7 @@ from pullback.dispatch.targets import (
 )
 from pullback.graph.inplace_nodes import rebase_history
 from pullback.graph.journal import note_write
+from pullback.graph.lent import refuse_if_lent
 
 
 # -- out of place -----------------------------------------------------------------------------------------------------
@@ -208,6 +209,8 @@ def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
             apart_from(target, op, args, raws)
     given = values_before(op, target, saved) if records else saved
     if type(target) in ARRAYS:
+        if records:
+            refuse_if_lent(target, op.inplace_name)
         note_write(target, args[1] if op.kernel == "setitem" else ...)
     _write(op, target, raws, args)
     bump(target, op.inplace_name)

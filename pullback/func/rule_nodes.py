@@ -83,7 +83,7 @@ class Recorded(Function):
         call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
         made: dict[int, Any] = {}
         for i, y in enumerate(outputs):
-            again = id(y) in made and isinstance(y, ndarray)  # two results share no memory
+            again = id(y) in made and issubclass(type(y), ndarray)  # two results share no memory
             outputs[i] = _as_output(y.copy() if again else y, ctx._level)
             made.setdefault(id(y), outputs[i])
         residuals = [made.get(id(x), x) for x in residuals]
@@ -294,7 +294,9 @@ def _constant(x: Any) -> Any:
 
 def _aliases(outputs: list[Any], inside: list[Any]) -> tuple[list[bool], list[bool]]:
     """(which results are in one memory with an argument or another result, which arguments with a result)."""
-    if len({*map(id, outputs)}) == len(outputs) and all(getattr(y, "base", None) is None for y in outputs):
+    if len({*map(id, outputs)}) == len(outputs) and not any(
+        issubclass(type(y), ndarray) and y.base is not None for y in outputs
+    ):
         return [False] * len(outputs), [False] * len(inside)  # the usual case
     others = [(*inside, *outputs[:i], *outputs[i + 1 :]) for i in range(len(outputs))]
     lent = [any(_overlap(y, x) for x in xs) for y, xs in zip(outputs, others, strict=True)]
@@ -302,7 +304,7 @@ def _aliases(outputs: list[Any], inside: list[Any]) -> tuple[list[bool], list[bo
 
 
 def _overlap(a: Any, b: Any) -> bool:
-    return isinstance(a, ndarray) and isinstance(b, ndarray) and np.may_share_memory(a, b)
+    return issubclass(type(a), ndarray) and issubclass(type(b), ndarray) and np.may_share_memory(a, b)
 
 
 def _values(ctx: Any, kept: list[Any]) -> list[Any]:

@@ -66,5 +66,5 @@ def kept_apart(found: list[Any], spared: Collection[int] = ()) -> list[Any]:
     times = Counter(map(id, found))
     numbers = range(len(found))
     free = [i in spared or held_alone(found, i, times[id(found[i])]) for i in numbers]
-    copies = {id(found[i]): found[i].copy() for i in numbers if isinstance(found[i], np.ndarray) and not free[i]}
+    copies = {id(found[i]): found[i].copy() for i in numbers if issubclass(type(found[i]), np.ndarray) and not free[i]}
     return [found[i] if free[i] else copies.get(id(found[i]), found[i]) for i in numbers]

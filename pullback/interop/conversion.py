@@ -17,6 +17,7 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.lent import lend
 from pullback.interop.adoption import BY_STORE, State
 from pullback.interop.awaited import refuse_if_awaited
 from pullback.interop.operands import needs_grad
@@ -44,6 +45,8 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
         )
     array = np.array(data, dtype=dtype, copy=copy)
     if array is data:
+        if type(self) in ARRAYS and self._level and data.dtype.kind in "fc":
+            return lend(self, data)
         array = data.view()
         array.flags.writeable = False
     return array
@@ -125,7 +128,8 @@ def dlpack(self: Any, **options: Any) -> Any:
             "a Tensor that requires grad was about to be handed to another library, where its gradient would be lost; "
             "write library.from_dlpack(t.detach())."
         )
-    return self.numpy().__dlpack__(**options)
+    data = self.numpy()
+    return (lend(self, data) if type(self) in ARRAYS and self._level else data).__dlpack__(**options)
 
 
 def dlpack_device(self: Any) -> Any:
