@@ -21,12 +21,14 @@ _READ_ONLY = re.compile(r"\bread-only\b")
 
 def explain_foreign(error: Exception) -> Exception:
     """The error to raise instead of this one, which came out of a function that is being differentiated."""
-    if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None or raises_itself(last):
+    if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None:
+        return error
+    if raises_itself(last) and not _is_of_json(last):
         return error
     if isinstance(error.__cause__, (DetachingError, UnsupportedError)):  # NumPy's ValueError about a[0] = x[0]
         return error.__cause__
     text = str(error)
-    if not _NAMES_OURS.search(text) and not (_READ_ONLY.search(text) and _holds_tensor(last)):
+    if not _NAMES_OURS.search(text) and not ((_READ_ONLY.search(text) or _is_of_json(last)) and _holds_tensor(last)):
         return error
     call = call_site_of(error)
     made = UnsupportedError(
@@ -41,6 +43,11 @@ def _last(error: Exception) -> TracebackType | None:
     while step is not None and step.tb_next is not None:
         step = step.tb_next
     return step
+
+
+def _is_of_json(step: TracebackType) -> bool:
+    """Whether it is where the json module refuses what is no number of Python's own."""
+    return step.tb_frame.f_globals.get("__name__") == "json.encoder"
 
 
 def _holds_tensor(step: TracebackType) -> bool:
