@@ -90,7 +90,7 @@ def polyder(p: Any, m: Any = 1) -> Any:
     if (m := int(m)) < 0:
         raise ValueError("np.polyder: the order of the derivative must not be negative (see polyint).")
     c = coefficients(p) if m else array(p)
-    for _ in range(m):
+    for _ in range(min(m, len(c))):
         c = c[:-1] * np.arange(len(c) - 1, 0, -1)
     return _like((p,), c)
 
