@@ -77,7 +77,7 @@ MASKS = {  # each gives [0, x[1], x[2]], and the 0 does not move
     "index_add": lambda x: pb.zeros(3).index_add(0, pb.tensor([1, 2]), x[1:], alpha=1),
     "scatter": lambda x: x.scatter(0, pb.tensor([0]), pb.zeros(1)),
     "scatter_add": lambda x: pb.zeros(3).scatter_add(0, pb.tensor([1, 2]), x[1:]),
-    "put": lambda x: x.put(pb.tensor([0]), pb.zeros(1)),
+    "put": lambda x: pb.Tensor.put(x, pb.tensor([0]), pb.zeros(1)),
     "masked_scatter": lambda x: x.masked_scatter(x <= 0, pb.zeros(1)),
     "slice_scatter": lambda x: x.slice_scatter(pb.zeros(1), 0, 0, 1),
     "tril": lambda x: x.expand(2, 3).triu(1)[0],

@@ -42,7 +42,7 @@ def test_it_is_a_constant_for_a_transform():
         return (x * x.view(pb.int64).to(pb.float64)).sum()
 
     x = np.arange(1.0, 4.0)
-    assert np.array_equal(pb.func.grad(f)(x), x.view("i8").astype(float))
+    assert np.array_equal(pb.func.grad(f)(pb.tensor(x)).numpy(), x.view("i8").astype(float))
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         arr, axis = ops.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, arr.ndim)
-    obj = obj if isinstance(obj, slice) or np.size(obj) == 0 else values(obj, "delete")
+    obj = obj if isinstance(obj, slice) or (isinstance(obj, (list, tuple)) and not obj) else values(obj, "delete")
     kept = np.delete(np.arange(arr.shape[axis]), obj)
     return ops.index_select(arr, axis, kept)
 
