@@ -154,10 +154,15 @@ def is_users(frame: FrameType) -> bool:
 
 def _place() -> tuple[str, int]:
     """File and line of the innermost frame that is the user's."""
-    frame: FrameType | None = sys._getframe(2)
+    frame = users_frame(sys._getframe(2))
+    return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The first frame that is the user's, from this one outward."""
     while frame is not None and not is_users(frame):
         frame = frame.f_back
-    return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return frame
 
 
 def frames_to_user() -> int:

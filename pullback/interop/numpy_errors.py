@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import SCALAR_FACES
-from pullback.core.array_type import innermost, numbers_of
+from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import numpy_object
 
@@ -45,7 +45,7 @@ def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
 
 def _plain(x: Any) -> Any:
     if issubclass(type(x), Tensor):
-        numbers = numbers_of(innermost(x))
+        numbers = numbers_of(x)
         if numbers is None:
             raise _UnknownError
         return numbers[()] if type(x) in SCALAR_FACES else np.array(numbers)

@@ -6,6 +6,7 @@ an operator would make a Tensor of a constant, at a level of its own, and drag i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -175,9 +176,7 @@ def in_order_of(x: Any, like: Any) -> Any:
     if memory is None or memory.ndim < 2 or memory.flags.c_contiguous or not isinstance(x, Tensor):
         return x
     steps = np.empty_like(memory).strides  # as NumPy lays out what it makes
-    forth = sorted(range(x.ndim), key=lambda axis: -steps[axis])
-    back = tuple(np.argsort(forth).tolist())
-    return ops.permute(ops.clone(ops.contiguous(ops.permute(x, tuple(forth)))), back)
+    return _laid_out(x, sorted(range(x.ndim), key=lambda axis: -steps[axis]))
 
 
 def in_order(x: Any, order: Any) -> Any:
@@ -186,5 +185,11 @@ def in_order(x: Any, order: Any) -> Any:
         return ops.contiguous(x)
     if order != "F" or not isinstance(x, Tensor) or x.ndim < 2:
         return x
-    back = tuple(range(x.ndim))[::-1]
-    return ops.permute(ops.clone(ops.contiguous(ops.permute(x, back))), back)
+    return _laid_out(x, range(x.ndim)[::-1])
+
+
+def _laid_out(x: Any, axes: Sequence[int]) -> Any:
+    """A copy of `x` in memory that goes through the axes in this order, the last one fastest."""
+    moved = ops.permute(x, tuple(axes))
+    made = ops.contiguous(moved)  # itself if it lies so
+    return ops.permute(ops.clone(moved) if made is moved else made, tuple(np.argsort(axes).tolist()))

@@ -38,7 +38,7 @@ def may_be_replaced(beside: Any, out: Any) -> bool:
     array = out[0]
     if len(out) != 1 or type(array) is not ndarray or array.base is not None or not array.flags.writeable:
         return False
-    return count == _count_of_one_name() and _is_in_place(_frame_of_user())
+    return count == _count_of_one_name() and _is_in_place(cuts.users_frame(sys._getframe(1)))
 
 
 @functools.cache
@@ -57,10 +57,3 @@ def _is_in_place(frame: FrameType | None) -> bool:
         return False
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] == _BINARY_OP and code[at + 1] in _IN_PLACE
-
-
-def _frame_of_user() -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not cuts.is_users(frame):
-        frame = frame.f_back
-    return frame

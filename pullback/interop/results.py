@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-import numpy as np
-
 from pullback.core import modes
 from pullback.core.array_face import (
     ARRAYS,
@@ -21,7 +19,7 @@ from pullback.core.array_face import (
     show_as_plural,
     wrap_array,
 )
-from pullback.core.array_type import TENSOR, innermost, numbers_of
+from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.registry import numpy_object
 
@@ -86,7 +84,7 @@ def as_numpy_gives(
     if kind not in ARRAYS and _is_among(result, args, kwargs):
         return result
     if plain:
-        numbers = numbers_of(innermost(result))
+        numbers = numbers_of(result)
         if numbers is not None:
             if result._counter is not None:  # a node has saved it
                 numbers = numbers.copy()
@@ -126,8 +124,3 @@ def number(x: Any) -> Any:
 def _is_among(x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     given = [*args, *kwargs.values()]
     return any(x is y or (type(y) in (tuple, list) and any(x is z for z in y)) for y in given)
-
-
-def plain_or_none(x: Any) -> np.ndarray[Any, Any] | None:
-    """The numbers of a tensor, for a result that has no derivative; None where they are not at hand."""
-    return numbers_of(innermost(x))

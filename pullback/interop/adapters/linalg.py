@@ -92,7 +92,8 @@ def einsum(
         pairs = len(operands) // 2 * 2
         first, *rest = [array(x) if i % 2 == 0 and i < pairs else x for i, x in enumerate(operands)]
         result = ops.einsum(first, rest)
-    if order != "K" or len(operands) > 3 - isinstance(operands[0], str):  # of one array it may be a view
+    several = len(operands) > (2 if isinstance(operands[0], str) else 3)
+    if order != "K" or several:  # of one array it may be a view
         result = in_order(result, "C" if order == "K" else order)
     return deliver("einsum", cast(result, dtype, "einsum", casting), out)
 

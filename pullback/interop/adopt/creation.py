@@ -24,7 +24,7 @@ from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
 from pullback.interop.adoption import State
 from pullback.interop.awaited import FILES
-from pullback.interop.operands import frozen
+from pullback.interop.operands import frozen, in_order
 
 FILES.add(__file__)
 
@@ -183,11 +183,9 @@ def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
 def _in_order(made: Any, order: Any) -> Any:
     """`made`, or a copy whose memory lies in the order "C" or "F" if that is asked for."""
     memory = memory_of(made)
-    if memory is not None and order == "C" and not memory.flags.c_contiguous:
-        return made.contiguous()
-    if memory is not None and order == "F" and not memory.flags.f_contiguous:
-        return made.T.contiguous().T
-    return made
+    if memory is None or (memory.flags.f_contiguous if order == "F" else memory.flags.c_contiguous):
+        return made
+    return in_order(made, order)  # which leaves other orders as they are
 
 
 _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
-from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.array_type import TENSOR, memory_of, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.functions import array_function
 from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
 from pullback.interop.operands import needs_grad
-from pullback.interop.results import number, plain_or_none
+from pullback.interop.results import number
 from pullback.interop.suggest import would_detach
 from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.tables import OPERATORS
@@ -77,7 +77,7 @@ def _constant(name: str) -> Callable[..., Any]:
     general = _recorded(name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        numbers = plain_or_none(self)
+        numbers = numbers_of(self)
         if numbers is None or any(isinstance(x, Tensor) for x in (*args, *kwargs.values())):
             return general(self, *args, **kwargs)
         if WATCHED:
@@ -224,7 +224,7 @@ def astype(
         return self if lies_so and not copy else _copy(self, order)
     if dtype.kind == "O" and needs_grad(self):
         raise would_detach("make an array of objects of numbers that are being differentiated", _NO_OBJECTS)
-    numbers = plain_or_none(self)
+    numbers = numbers_of(self)
     if numbers is None:
         return TENSOR._to_copy(self, dtype)
     if WATCHED:

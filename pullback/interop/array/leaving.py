@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
-from pullback.core.array_type import TENSOR, read
+from pullback.core.array_type import TENSOR, numbers_of, read
 from pullback.core.call_site import called_in
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import UnsupportedError
@@ -23,7 +23,6 @@ from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
 from pullback.interop.operands import needs_grad
-from pullback.interop.results import plain_or_none
 from pullback.interop.suggest import would_detach
 from pullback.ops.methods import to_bool
 
@@ -144,13 +143,13 @@ def _merged(x: Any, shape: tuple[int, ...]) -> Any:
 # -- for people -----------------------------------------------------------------------------------------------------
 def text(self: Any) -> str:
     """str(x): NumPy's."""
-    numbers = plain_or_none(self)
+    numbers = numbers_of(self)
     return tensor_repr(self) if numbers is None else str(numbers[()] if type(self) in SCALAR_FACES else numbers)
 
 
 def representation(self: Any) -> str:
     """Array([1., 2.]), Scalar(3.0): the values, with NumPy's precision and the class that it is of."""
-    numbers = plain_or_none(self)
+    numbers = numbers_of(self)
     if numbers is None:
         return tensor_repr(self)
     if type(self) in SCALAR_FACES:
@@ -160,7 +159,7 @@ def representation(self: Any) -> str:
 
 def formatted(self: Any, spec: str) -> str:
     """format(x, spec): that of the number without dimensions, NumPy's error for a spec with some."""
-    numbers = plain_or_none(self)
+    numbers = numbers_of(self)
     return tensor_format(self, spec) if numbers is None else format(numbers[()], spec)
 
 
@@ -170,7 +169,7 @@ _general_truth: Any = to_bool
 # -- for Python -----------------------------------------------------------------------------------------------------
 def truth(self: Any) -> bool:
     """bool(x): NumPy's, with its errors."""
-    numbers = plain_or_none(self)
+    numbers = numbers_of(self)
     return _general_truth(self) if numbers is None else bool(numbers)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core.array_face import Array, Scalar
-from pullback.core.array_type import TENSOR, innermost, numbers_of
+from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.operator import Operator
@@ -82,15 +82,15 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     on_tensors = OPERATORS[name][0].function
 
     def compare(self: Any, other: Any) -> Any:
-        mine = self._array if type(self._array) is ndarray else numbers_of(innermost(self))
-        theirs = numbers_of(innermost(other)) if isinstance(other, Tensor) else other
+        mine = self._array if type(self._array) is ndarray else numbers_of(self)
+        theirs = numbers_of(other) if isinstance(other, Tensor) else other
         if mine is None or theirs is None is not other:
             return on_tensors(self, other)
         if WATCHED:
             note_operator(name, self, other)
         if type(theirs) is list or type(theirs) is tuple:
             theirs = operand(theirs)
-            theirs = numbers_of(innermost(theirs)) if isinstance(theirs, Tensor) else theirs
+            theirs = numbers_of(theirs) if isinstance(theirs, Tensor) else theirs
         return on_values(mine, theirs)
 
     return compare
@@ -105,7 +105,7 @@ def _rdivmod(self: Any, other: Any) -> Any:
 
 
 def _invert(self: Any) -> Any:
-    numbers = numbers_of(innermost(self))
+    numbers = numbers_of(self)
     return TENSOR.bitwise_not(self) if numbers is None else ~numbers
 
 
