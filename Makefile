@@ -10,14 +10,13 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench codegen clean
+.PHONY: help demo test lint format bench codegen docs wheel release clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictures in demo/
-	$(RUN) -m pullback demo digits
-	$(RUN) -m pullback demo fit
+	$(RUN) -m pullback demo all
 
 test: $(VENV)/.test  ## run every test, docstring example and README example
 	$(RUN) -m pytest $(TEST_ARGS)
@@ -44,13 +43,24 @@ codegen: $(VENV)/.lint  ## write pullback/ops/generated/ and the tables in docs/
 	$(RUN) tools/operators.py $(CODEGEN_ARGS)
 	$(RUN) tools/declarations.py $(CODEGEN_ARGS)
 	$(RUN) tools/numpy_functions.py $(CODEGEN_ARGS)
+	$(RUN) tools/scipy_functions.py $(CODEGEN_ARGS)
+	$(RUN) tools/notebooks.py $(CODEGEN_ARGS)
+
+docs: $(VENV)/.docs  ## build the site into build/docs/html
+	$(RUN) docs/site/build.py $(DOCS_ARGS)
+
+wheel: $(VENV)/.release  ## build the distributions and try them with the oldest and the newest NumPy and SciPy
+	$(RUN) tools/check_wheel.py
+
+release: $(VENV)/.release  ## check everything, build into dist/, tag
+	$(RUN) tools/release.py
 
 clean:  ## remove .venv, caches and what demo and bench wrote
 	rm -rf $(VENV) build dist demo bench.json *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/.NAME says that the extra NAME is installed as pyproject.toml now asks for it.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(RUN)
+$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs $(VENV)/.release: $(VENV)/.%: pyproject.toml | $(RUN)
 	$(PIP) install --editable '.[$*]'
 	@touch $@
 

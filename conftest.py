@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import hypothesis
 import numpy as np
 import pytest
@@ -17,6 +20,34 @@ def names_of_examples(doctest_namespace: dict[str, object]) -> None:
     import pullback as pb
 
     doctest_namespace.update(np=np, pb=pb)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_on() -> Iterator[None]:
+    """A test that leaves on what changes how others behave fails itself, not one of those that come later."""
+    import pullback as pb
+    from pullback.core import cuts, modes
+    from pullback.interop.adoption import State
+
+    def left_on() -> set[str]:
+        state = modes.current()
+        what = {"adopt()": State.on, "a mode": not (state.plain and state.records_all), "a level": state.level,
+                "a transform": cuts.WATCHED}  # fmt: skip
+        return {name for name, on in what.items() if on}
+
+    before = left_on()  # by a fixture of the module, say
+    yield
+    if found := left_on() - before:
+        pb.release()
+        modes.restore(modes.Modes())
+        cuts.WATCHED.clear()
+        pytest.fail(f"the test has left on: {', '.join(sorted(found))}")
+
+
+def pytest_collection_finish() -> None:
+    """Take the tests themselves, millions of objects, out of the collector's sight: `adopt()` looks through all."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

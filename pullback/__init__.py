@@ -11,17 +11,21 @@ Code written for NumPy and SciPy is differentiated as it stands by `func.grad`, 
 Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 
     autograd    backward, grad, Function, gradcheck, hooks on the graph
-    func        grad and value_and_grad of plain functions, ndarray in and out
+    func        derivatives of plain functions, ndarray in and out: grad, vjp, jvp, jacobian, hessian, vmap, ...
     custom_vjp  derivatives of your own for functions of ndarrays; custom_jvp
     nn          nn.functional: activations, losses, layers as functions
     linalg      norms, solves, decompositions
     fft         discrete Fourier transforms
     special     special functions
     masked      reductions and scans of the elements that a mask names
+    optim       PyTorch's optimizers and learning-rate schedules, in place and as functions of trees
+    optimize    SciPy's optimisers with exact derivatives: minimize, least_squares, root, curve_fit
     random      the default generator: seeding, saving its state
+    scipy       SciPy's packages, whose functions take our tensors
     ops         ops.load: operators of your own, from your YAML
     utils       utils.checkpoint: memory for compute; utils.pytree: trees of arrays
     viz         pictures of the graph
+    check       a report of a function before its derivatives are relied upon; why_no_grad, watch_cuts
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place
 """
@@ -61,23 +65,29 @@ with _collector_paused():  # which would take a fifth of the time of this import
         set_grad_enabled,
     )
     from pullback.core.tensor import Tensor
+    from pullback.interop import attach as _attach_numpy
     from pullback.ops.late import late_function as _late_function
-    from pullback.ops.late import late_names as _late_names
     from pullback.ops.methods import attach as _attach_methods
     from pullback.ops.shapes import broadcast_shapes
     from pullback.ops.tables import PUBLIC
     from pullback.ops.tables import PUBLIC as _HOMES
 
     _attach_methods()
+    _attach_numpy()
 
-    from pullback import autograd, ops, random  # they need Tensor's methods
+    from pullback import autograd, ops  # they need Tensor's methods
     from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-    from pullback.interop import from_dlpack
-    from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
 
 if _typing.TYPE_CHECKING:
+    from pullback.autograd.cut_log import watch_cuts, why_no_grad
+    from pullback.checkup import check
+    from pullback.core.progress import show_progress
+    from pullback.exchange import for_jax, for_torch, jax_function, torch_function
+    from pullback.func.batching import vmap
     from pullback.func.custom_rules import custom_jvp, custom_vjp
+    from pullback.interop import from_dlpack
     from pullback.interop.adopt import adopt, release
+    from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
 
 __version__ = "0.2.0"
 
@@ -97,16 +107,22 @@ bool = np.dtype("bool")
 preserve_format, contiguous_format = "preserve_format", "contiguous_format"  # orders of memory, for clone and to
 inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 
-_LATE = _late_names("")  # operators whose code is loaded when first asked for, with their areas
-globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
+_OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
 
 _LATER = (  # imported when first used
-    "extend", "fft", "func", "linalg", "masked", "nn", "signal", "special", "testing", "utils", "viz",
+    "array_api", "extend", "fft", "func", "linalg", "masked", "nn", "optim", "optimize", "random", "scipy",
+    "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
     "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.custom_rules",
-    "custom_vjp": "pullback.func.custom_rules", "release": "pullback.interop.adopt",
+    "custom_vjp": "pullback.func.custom_rules", "from_dlpack": "pullback.interop",
+    "release": "pullback.interop.adopt",
+    **dict.fromkeys(("default_generator", "get_rng_state", "manual_seed", "set_rng_state"), "pullback.random"),
+    "vmap": "pullback.func.batching",
+    "check": "pullback.checkup", "show_progress": "pullback.core.progress",
+    **dict.fromkeys(("watch_cuts", "why_no_grad"), "pullback.autograd.cut_log"),
+    **dict.fromkeys(("for_jax", "for_torch", "jax_function", "torch_function"), "pullback.exchange"),
 }  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
@@ -117,10 +133,11 @@ __all__ = [  # noqa: RUF022 - by kind
     "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "custom_jvp", "custom_vjp",
+    "custom_jvp", "custom_vjp", "for_jax", "for_torch", "jax_function", "torch_function", "vmap",
+    "check", "show_progress", "watch_cuts", "why_no_grad",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
-    "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
-    "testing", "utils", "viz",
+    "array_api", "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "optim", "optimize",
+    "random", "scipy", "signal", "special", "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
     "preserve_format", "contiguous_format",
@@ -138,7 +155,7 @@ def __getattr__(name):
     if name in _FUNCTIONS:
         function = globals()[name] = getattr(_import_module(_FUNCTIONS[name]), name)
         return function
-    if name in _LATE:
+    if name in _OPERATORS:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function
     raise _missing_name(_sys.modules[__name__], name, _HOMES)

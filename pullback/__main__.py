@@ -1,15 +1,20 @@
-"""``python -m pullback``: the demos, and the generator for operators of your own."""
+"""``python -m pullback``: demos, the lab, reports of functions, pages on errors, code for operators of your own."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from pathlib import Path
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what the command line asks for; return the exit status."""
-    options = parser().parse_args(argv)
+    """Run what the command line asks for; return the exit status. Without a command, show which there are."""
+    words = sys.argv[1:] if argv is None else argv
+    if not words:
+        parser().print_help(sys.stderr)
+        return 2
+    options = parser().parse_args(words)
     return options.run(options)
 
 
@@ -23,9 +28,9 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "name",
         nargs="?",
-        choices=("digits", "fit"),
+        choices=("digits", "fit", "all"),
         default="digits",
-        help="digits: train a classifier (the default); fit: least squares with exact Hessians",
+        help="digits: train a classifier (the default); fit: least squares with exact Hessians; all: both",
     )
     demo.add_argument("-o", "--output", type=Path, default=Path("demo"), help="folder for the pictures (default: demo)")
     demo.set_defaults(run=run_demo)
@@ -34,6 +39,37 @@ def parser() -> argparse.ArgumentParser:
     codegen.add_argument("yaml", type=Path, help="the declarations, as pullback.ops.load reads them")
     codegen.add_argument("-o", "--output", type=Path, required=True, help="the Python file to write")
     codegen.set_defaults(run=run_codegen)
+
+    check = commands.add_parser("check", help="report on a function's derivatives; exit status 1: something is wrong")
+    check.add_argument("function", help="module:function, or file.py:function")
+    check.add_argument(
+        "args",
+        nargs="*",
+        default=[],
+        help="its arguments: Python literals (lists become arrays: '[1.0, 2.0]'), the name of a .npy file, or a shape "
+        "such as 3x4 (3x for one dimension), for random normal numbers; a number below zero after --",
+    )
+    check.set_defaults(run=run_check)
+
+    explain = commands.add_parser("explain", help="say more about a class of errors, with an example and what to write")
+    explain.add_argument(
+        "name", nargs="?", help="the class, such as DetachingError; without it, all of them are listed"
+    )
+    explain.set_defaults(run=run_explain)
+
+    lab = commands.add_parser("lab", help="a course of twelve exercises: write formulas and rules, have them checked")
+    lab.add_argument(
+        "words", nargs="*", metavar="[check] [N]", help="show exercise N or check it (default: the next one)"
+    )
+    lab.add_argument("--hint", action="store_true", help="one more hint; the last one is a solution")
+    lab.add_argument("--list", action="store_true", help="the exercises, and which are solved")
+    lab.add_argument(
+        "--reset", action="store_true", help="begin anew (with N: that exercise); your files are kept as .old"
+    )
+    lab.add_argument(
+        "--folder", type=Path, default=Path("pullback-lab"), help="where your files are (default: pullback-lab)"
+    )
+    lab.set_defaults(run=run_lab)
     return top
 
 
@@ -53,14 +89,20 @@ class Version(argparse.Action):
 
 def run_demo(options: argparse.Namespace) -> int:
     """The subcommand `demo`."""
+    from pullback.core.extras import MissingExtraError
     from pullback.demo import digits, fit
-    from pullback.demo.extras import MissingExtraError
+    from pullback.demo.summary import summary
 
+    demos = {"digits": digits, "fit": fit}
+    chosen = list(demos) if options.name == "all" else [options.name]
     try:
-        return {"digits": digits, "fit": fit}[options.name].main(options.output)
+        for name in chosen:
+            demos[name].main(options.output)
     except MissingExtraError as missing:
         print(missing, file=sys.stderr)
         return 1
+    print(summary(options.output, chosen))
+    return 0
 
 
 def run_codegen(options: argparse.Namespace) -> int:
@@ -70,6 +112,38 @@ def run_codegen(options: argparse.Namespace) -> int:
     if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the modules that the file names are found by both
     return third_party.main(options.yaml, options.output)
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """The subcommand `check`."""
+    from pullback.checkup import command
+
+    return command.main(options.function, options.args)
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """The subcommand `explain`."""
+    pages = {page.stem: page for page in sorted((Path(__file__).parent / "explanations").glob("*.md"))}
+    if options.name is None:
+        print("\n".join(pages))
+        print("\nThe page on one of them: python -m pullback explain DetachingError", file=sys.stderr)
+        return 0
+    name = options.name.rpartition(".")[2]
+    if name not in pages:
+        near = difflib.get_close_matches(name, pages, 1)
+        print(f"there is no page on {name!r}; {f'did you mean {near[0]}?' if near else 'there are:'}", file=sys.stderr)
+        if not near:
+            print("\n".join(pages), file=sys.stderr)
+        return 1
+    print(pages[name].read_text(encoding="utf-8"), end="")
+    return 0
+
+
+def run_lab(options: argparse.Namespace) -> int:
+    """The subcommand `lab`."""
+    from pullback.lab import terminal
+
+    return terminal.main(options.words, options.folder, options.hint, options.list, options.reset)
 
 
 if __name__ == "__main__":

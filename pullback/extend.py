@@ -44,6 +44,7 @@ from pullback.core.array_type import (
 )
 from pullback.core.errors import (
     BackwardTwiceError,
+    ConvergenceError,
     DetachingError,
     DtypeError,
     GradientError,
@@ -70,6 +71,7 @@ __all__ = [
     "Arithmetic",
     "ArrayType",
     "BackwardTwiceError",
+    "ConvergenceError",
     "DeclarationError",
     "DerivativeNotImplementedError",
     "DetachingError",

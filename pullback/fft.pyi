@@ -37,34 +37,6 @@ def fftn(
     out: Tensor | None = None,
     axis: IntOrInts | None = ...,
 ) -> Tensor: ...
-def fftshift(input: ArrayLike, dim: IntOrInts | None = None, *, axis: IntOrInts | None = ...) -> Tensor: ...
-def hfft(
-    input: ArrayLike,
-    n: Int | None = None,
-    dim: Int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: Int = ...,
-) -> Tensor: ...
-def hfft2(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts = (-2, -1),
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts = ...,
-) -> Tensor: ...
-def hfftn(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts | None = None,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts | None = ...,
-) -> Tensor: ...
 def ifft(
     input: ArrayLike,
     n: Int | None = None,
@@ -84,61 +56,6 @@ def ifft2(
     axis: IntOrInts = ...,
 ) -> Tensor: ...
 def ifftn(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts | None = None,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts | None = ...,
-) -> Tensor: ...
-def ifftshift(input: ArrayLike, dim: IntOrInts | None = None, *, axis: IntOrInts | None = ...) -> Tensor: ...
-def ihfft(
-    input: ArrayLike,
-    n: Int | None = None,
-    dim: Int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: Int = ...,
-) -> Tensor: ...
-def ihfft2(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts = (-2, -1),
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts = ...,
-) -> Tensor: ...
-def ihfftn(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts | None = None,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts | None = ...,
-) -> Tensor: ...
-def irfft(
-    input: ArrayLike,
-    n: Int | None = None,
-    dim: Int = -1,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: Int = ...,
-) -> Tensor: ...
-def irfft2(
-    input: ArrayLike,
-    s: IntOrInts | None = None,
-    dim: IntOrInts = (-2, -1),
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-    axis: IntOrInts = ...,
-) -> Tensor: ...
-def irfftn(
     input: ArrayLike,
     s: IntOrInts | None = None,
     dim: IntOrInts | None = None,
@@ -174,3 +91,86 @@ def rfftn(
     out: Tensor | None = None,
     axis: IntOrInts | None = ...,
 ) -> Tensor: ...
+def irfft(
+    input: ArrayLike,
+    n: Int | None = None,
+    dim: Int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: Int = ...,
+) -> Tensor: ...
+def irfft2(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts = ...,
+) -> Tensor: ...
+def irfftn(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts | None = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts | None = ...,
+) -> Tensor: ...
+def hfft(
+    input: ArrayLike,
+    n: Int | None = None,
+    dim: Int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: Int = ...,
+) -> Tensor: ...
+def hfft2(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts = ...,
+) -> Tensor: ...
+def hfftn(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts | None = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts | None = ...,
+) -> Tensor: ...
+def ihfft(
+    input: ArrayLike,
+    n: Int | None = None,
+    dim: Int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: Int = ...,
+) -> Tensor: ...
+def ihfft2(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts = ...,
+) -> Tensor: ...
+def ihfftn(
+    input: ArrayLike,
+    s: IntOrInts | None = None,
+    dim: IntOrInts | None = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: IntOrInts | None = ...,
+) -> Tensor: ...
+def fftshift(input: ArrayLike, dim: IntOrInts | None = None, *, axis: IntOrInts | None = ...) -> Tensor: ...
+def ifftshift(input: ArrayLike, dim: IntOrInts | None = None, *, axis: IntOrInts | None = ...) -> Tensor: ...

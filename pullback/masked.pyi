@@ -5,6 +5,26 @@ from typing import overload
 from pullback.core.annotations import ArrayLike, DTypeLike, Flag, Int, IntOrInts, Number, Real, TensorLike
 from pullback.core.tensor import Tensor
 
+def sum(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
+def prod(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
 def amax(
     input: ArrayLike,
     dim: IntOrInts | None = None,
@@ -16,6 +36,26 @@ def amax(
     keepdims: Flag = ...,
 ) -> Tensor: ...
 def amin(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
+def mean(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    *,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
+def logsumexp(
     input: ArrayLike,
     dim: IntOrInts | None = None,
     *,
@@ -45,56 +85,6 @@ def argmin(
     axis: Int | None = ...,
     keepdims: Flag = ...,
 ) -> Tensor: ...
-@overload
-def cumprod(
-    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
-) -> Tensor: ...
-@overload
-def cumprod(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
-) -> Tensor: ...
-@overload
-def cumsum(input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None) -> Tensor: ...
-@overload
-def cumsum(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
-) -> Tensor: ...
-@overload
-def log_softmax(
-    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
-) -> Tensor: ...
-@overload
-def log_softmax(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
-) -> Tensor: ...
-def logaddexp(
-    input: ArrayLike,
-    other: TensorLike,
-    *,
-    dtype: DTypeLike | None = None,
-    input_mask: TensorLike | None = None,
-    other_mask: TensorLike | None = None,
-) -> Tensor: ...
-def logsumexp(
-    input: ArrayLike,
-    dim: IntOrInts | None = None,
-    *,
-    keepdim: Flag = False,
-    dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
-) -> Tensor: ...
-def mean(
-    input: ArrayLike,
-    dim: IntOrInts | None = None,
-    *,
-    keepdim: Flag = False,
-    dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
-) -> Tensor: ...
 def median(
     input: ArrayLike,
     dim: Int = -1,
@@ -116,6 +106,68 @@ def norm(
     axis: IntOrInts | None = ...,
     keepdims: Flag = ...,
 ) -> Tensor: ...
+def var(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    unbiased: Flag | None = None,
+    *,
+    correction: Number | None = None,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
+def std(
+    input: ArrayLike,
+    dim: IntOrInts | None = None,
+    unbiased: Flag | None = None,
+    *,
+    correction: Number | None = None,
+    keepdim: Flag = False,
+    dtype: DTypeLike | None = None,
+    mask: TensorLike | None = None,
+    axis: IntOrInts | None = ...,
+    keepdims: Flag = ...,
+) -> Tensor: ...
+@overload
+def cumsum(input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None) -> Tensor: ...
+@overload
+def cumsum(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
+) -> Tensor: ...
+@overload
+def cumprod(
+    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
+) -> Tensor: ...
+@overload
+def cumprod(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
+) -> Tensor: ...
+@overload
+def softmax(
+    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
+) -> Tensor: ...
+@overload
+def softmax(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
+) -> Tensor: ...
+@overload
+def softmin(
+    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
+) -> Tensor: ...
+@overload
+def softmin(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
+) -> Tensor: ...
+@overload
+def log_softmax(
+    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
+) -> Tensor: ...
+@overload
+def log_softmax(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
+) -> Tensor: ...
 @overload
 def normalize(
     input: ArrayLike,
@@ -136,63 +188,11 @@ def normalize(
     mask: TensorLike | None = None,
     axis: Int,
 ) -> Tensor: ...
-def prod(
+def logaddexp(
     input: ArrayLike,
-    dim: IntOrInts | None = None,
+    other: TensorLike,
     *,
-    keepdim: Flag = False,
     dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
-) -> Tensor: ...
-@overload
-def softmax(
-    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
-) -> Tensor: ...
-@overload
-def softmax(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
-) -> Tensor: ...
-@overload
-def softmin(
-    input: ArrayLike, dim: Int, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None
-) -> Tensor: ...
-@overload
-def softmin(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, mask: TensorLike | None = None, axis: Int
-) -> Tensor: ...
-def std(
-    input: ArrayLike,
-    dim: IntOrInts | None = None,
-    unbiased: Flag | None = None,
-    *,
-    correction: Number | None = None,
-    keepdim: Flag = False,
-    dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
-) -> Tensor: ...
-def sum(
-    input: ArrayLike,
-    dim: IntOrInts | None = None,
-    *,
-    keepdim: Flag = False,
-    dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
-) -> Tensor: ...
-def var(
-    input: ArrayLike,
-    dim: IntOrInts | None = None,
-    unbiased: Flag | None = None,
-    *,
-    correction: Number | None = None,
-    keepdim: Flag = False,
-    dtype: DTypeLike | None = None,
-    mask: TensorLike | None = None,
-    axis: IntOrInts | None = ...,
-    keepdims: Flag = ...,
+    input_mask: TensorLike | None = None,
+    other_mask: TensorLike | None = None,
 ) -> Tensor: ...

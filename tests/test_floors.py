@@ -20,10 +20,23 @@ FLOORS = (
     ("ops",),
     ("autograd",),
     ("func",),
-    ("compile", "distributed", "interop", "optimize", "viz", "testing"),
-    ("linalg", "fft", "special", "signal", "random", "nn", "masked", "extend", "utils"),  # the public face ...
+    ("compile", "distributed", "exchange", "interop", "optim", "optimize", "viz", "testing"),
+    (
+        "linalg",
+        "fft",
+        "special",
+        "signal",
+        "scipy",
+        "random",
+        "nn",
+        "masked",
+        "array_api",
+        "extend",
+        "utils",
+        "checkup",
+    ),  # the public face ...
     ("",),  # ... and the package itself, `import pullback`
-    ("demo",),  # programs that use the public face, as a user's would
+    ("demo", "lab"),  # programs that use the public face, as a user's would
     ("__main__",),
 )
 FLOOR = {part: number for number, parts in enumerate(FLOORS, start=1) for part in parts}

@@ -16,9 +16,10 @@ import pullback as pb
 
 LIST = Path(__file__).with_name("public_names.txt")
 MODULES = (
-    "pullback", "pullback.autograd", "pullback.autograd.functional", "pullback.extend", "pullback.fft", "pullback.func",
-    "pullback.linalg", "pullback.nn", "pullback.nn.functional", "pullback.random", "pullback.special",
-    "pullback.testing", "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
+    "pullback", "pullback.autograd", "pullback.autograd.functional", "pullback.extend", "pullback.fft",
+    "pullback.func", "pullback.linalg", "pullback.nn", "pullback.nn.functional", "pullback.optim",
+    "pullback.optim.lr_scheduler", "pullback.optimize", "pullback.random", "pullback.special", "pullback.testing",
+    "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
 )  # fmt: skip
 
 
@@ -74,8 +75,9 @@ def test_what_few_programs_need_is_imported_when_it_is_used():
     program = (
         "import sys, pullback as pb\n"
         "later = ['pullback.testing', 'pullback.viz', 'pullback.extend', 'pullback.codegen', 'yaml']\n"
+        "later += ['pullback.optimize']\n"
         "assert not [m for m in later if m in sys.modules], sys.modules.keys()\n"
-        "pb.viz.graph, pb.testing.make_tensor, pb.extend.OpInfo\n"
+        "pb.viz.graph, pb.testing.make_tensor, pb.extend.OpInfo, pb.optimize.minimize\n"
         "assert all(m in sys.modules for m in later)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

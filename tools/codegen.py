@@ -1,4 +1,4 @@
-"""Write what is generated: the code, then the documentation and the stubs, which need that code.
+"""Write what is generated: the code, SciPy's operators, then the documentation and the stubs, which need that code.
 
 python tools/codegen.py [--check]
 
@@ -16,7 +16,11 @@ sys.modules["pullback"] = package
 
 from pullback.codegen.__main__ import main  # noqa: E402 - only now can the stand-in be found
 
+FURTHER = ("scipy_operators.py", "documentation.py")
+
 if __name__ == "__main__":
     status = main()
-    further = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("documentation.py")), *sys.argv[1:]]
-    sys.exit(status or subprocess.run(further, check=False).returncode)
+    for name in FURTHER:
+        further = [sys.executable, "-W", "ignore", str(Path(__file__).with_name(name)), *sys.argv[1:]]
+        status = status or subprocess.run(further, check=False).returncode
+    sys.exit(status)

@@ -41,7 +41,10 @@ a single number is taken out of the graph a warning, that names the function and
 
 Lists and tuples of Tensors may stand wherever NumPy asks us: in `np.stack([t, u])`, or beside a Tensor, as in
 `np.dot([a, b], t)`. Where a list is all that a function is given (`np.sum([t, u])`), NumPy asks nobody and makes an
-array of it, which is refused: join it first, by `np.stack`.
+array of it, which is refused: join it first, by `np.stack`, or call `pullback.adopt()`.
+
+Complex numbers have no order here: `maximum`, `clip`, `max`, `ptp` and their kin refuse them, where NumPy goes by the
+real parts first; `sort` and `median` take them.
 
 Every ufunc takes `out`, `where`, `dtype`, `casting` and `order`, and has `reduce`, `accumulate`, `reduceat`, `outer`
 and `at` with a gradient if it has one itself. With `where` and without `out`, elements where the mask is False are 0;

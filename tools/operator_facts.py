@@ -454,10 +454,7 @@ def _error(function, given):
     try:
         function(**given)
     except Exception as error:  # noqa: BLE001 - its class is what is asked for
-        kind = type(error)
-        while kind.__module__.startswith("pullback"):
-            kind = kind.__mro__[1]
-        return kind.__name__
+        return next(kind.__name__ for kind in type(error).__mro__ if not kind.__module__.startswith("pullback"))
     return None
 
 

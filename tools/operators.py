@@ -11,10 +11,13 @@ sys.path.insert(0, str(ROOT))
 
 import yaml  # noqa: E402 - with what follows, the checkout's, now that it can be found
 
+from pullback.arrays.batched.indexing import BY_VALUES  # noqa: E402
+from pullback.arrays.batched.kernels import find_rule  # noqa: E402
 from pullback.codegen.generate import own_registry  # noqa: E402
-from pullback.codegen.model import AREAS, LATE_AREAS, Marker  # noqa: E402
+from pullback.codegen.model import AREAS, Marker  # noqa: E402
 from pullback.codegen.naming import public_name  # noqa: E402
 from pullback.core.tensor import Tensor  # noqa: E402
+from pullback.dispatch.operator import BY_KERNEL  # noqa: E402
 from tests.opinfo.records import OPINFOS  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
@@ -28,9 +31,10 @@ tables at the end, `docs/operators_differences.yaml` and `docs/operators_absent.
 
 *Kind*: a primitive has a kernel, and a formula if it is differentiable; a composite is made of other operators, through
 which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it
-is tested with complex inputs. *Batching*: what a batched form needs: `pointwise` and `reduction` follow from the tag,
-`view` moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` a
-rule of its own. Formulas are for the gradients of the inputs, `grad` being that of the output.
+is tested with complex inputs. *Batching*: how it runs under vmap: `pointwise` and `reduction` follow from the tag,
+`view` moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` is a
+rule of its own, `none` takes no arrays; what vmap refuses has no rule, or a result whose shape depends on the values.
+Formulas are for the gradients of the inputs, `grad` being that of the output.
 """
 
 
@@ -52,7 +56,15 @@ def batching(native):
     """The category of its batching rule."""
     if native.is_composite:
         return "parts"
-    for tag in ("pointwise", "reduction", "random"):
+    if native.kernel in BY_VALUES:
+        return "refused: by values"
+    if "random" in native.tags:
+        return "random"
+    if not any(arg.type.is_tensor for arg in native.schema.args):
+        return "none"
+    if all(find_rule(op.kernel, op.arity) is None for op in BY_KERNEL[native.kernel].values()):
+        return "refused: no rule"
+    for tag in ("pointwise", "reduction"):
         if tag in native.tags:
             return tag
     return "view" if native.is_view else "rule"
@@ -117,9 +129,8 @@ def page():
     for area in AREAS:
         natives = [native for native in public if native.area == area]
         if natives:
-            late = ", loaded when first used" if area in LATE_AREAS else ""
             columns = ("operator", "kind", "orders", "complex", "batching", "formulas")
-            lines += [f"## {area}{late}\n", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+            lines += [f"## {area}\n", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
             lines += [row(native, registry, known) for native in natives]
             lines.append("")
     lines += differences(public)

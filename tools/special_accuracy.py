@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.ops.special_regions import REGIONS, worst  # noqa: E402 - found by the path above
+from tests.scipy.special_parameters import PARAMETERS, labels  # noqa: E402
 
 HEAD = """# Special functions: how exact
 
@@ -22,10 +23,10 @@ cancels in the tails: the slope of `erfcx` is not `2 x erfcx(x) - 2 / sqrt(pi)`,
 x = 1e8. Nor do they divide 0 by 0: `sinc`, `i1`, `spherical_bessel_j0` and the polynomials are differentiable to
 every order at 0 and at the ends of their intervals.
 
-Differentiable here and not in PyTorch: the Bessel and Airy functions, and the orthogonal polynomials in x. Not
-differentiable, as in PyTorch: `igamma` and `igammac` in the first argument, `zeta` in its exponent; nor, as nobody
-has derived it, Bessel functions in their order and the integrals in their shapes. The degree of a polynomial is cut
-to a whole number, so it has no gradient.
+Differentiable here and not in PyTorch: the Bessel and Airy functions, and the orthogonal polynomials in x. Under the
+names of `torch.special` parameters are not differentiable, as in PyTorch: the first argument of `igamma` and `igammac`,
+the exponent of `zeta`, orders of Bessel functions. `scipy.special`'s own functions are, in every argument: the second
+table below. The degree of a polynomial is cut to a whole number, so it has no gradient.
 
 The table has the largest relative error over points spread over each region, in units of the last place of float64
 (2.2e-16), against [mpmath](https://mpmath.org) at 60 digits. Where a function has zeros the error is relative to its
@@ -41,6 +42,24 @@ than 2000 terms, which for a = 1e6 leaves six digits in the lower tail. PyTorch'
 |---|---|---|---|---|
 """
 
+PARAMETERS_HEAD = """
+## Parameters
+
+`scipy.special.gammainc(a, x)` and its kin are differentiable in `a` too, to any order: an incomplete integral is
+integrated once more with its integrand differentiated, over the side on which it has one sign; Bessel functions go
+along lines of steepest descent; series and recurrences are differentiated term by term. No differences are taken. The
+table has the largest relative error over points spread over each region, against mpmath; of oscillating functions,
+relative to the size of the function.
+
+Where less is known an error says so: `hyp2f1` in a, b, c for x < -99 or x > 0.99, `hyperu` for a <= 0, Carlson's
+integrals of negative or complex numbers, Bessel functions of complex or negative arguments in the order (nan where
+SciPy has nan), `wright_bessel` for b <= 0. Second derivatives in a parameter are relative to the size of their terms:
+far out in an upper tail of `gammainc` they lose digits.
+
+| function | region | error |
+|---|---|---|
+"""
+
 
 def main():
     """Write the page."""
@@ -48,7 +67,11 @@ def main():
     for region in REGIONS:
         value, slope = (f"{error / 2**-52:.1f}" for error in worst(region))
         rows.append(f"| {region.label} | {region.low:g} | {region.high:g} | {value} | {slope} |\n")
-    (ROOT / "docs" / "special.md").write_text(HEAD + "".join(rows))
+    parameters = [
+        f"| {label} | {row.region} | {row.worst():.0e} |\n" for label, row in zip(labels(), PARAMETERS, strict=True)
+    ]
+    page = HEAD + "".join(rows) + PARAMETERS_HEAD + "".join(parameters)
+    (ROOT / "docs" / "special.md").write_text(page)
 
 
 if __name__ == "__main__":

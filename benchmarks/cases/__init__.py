@@ -12,8 +12,10 @@ from benchmarks.cases import (
     operators,
     package,
     rosenbrock,
+    scipy_calls,
     spatial,
     training,
+    transforms,
 )
 
 ALL = [
@@ -22,9 +24,11 @@ ALL = [
     *training.CASES,
     gmm.CASE,
     *networks.CASES,
+    *transforms.CASES,
     *fused.CASES,
     *calls.TABLES,
     numpy_face.TABLE,
+    scipy_calls.TABLE,
     *package.CASES,
     million_nodes.CASE,
     operators.TABLE,

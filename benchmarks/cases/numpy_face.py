@@ -27,6 +27,7 @@ ON_ARRAYS: dict[str, Call] = {
     "sum-method": lambda x, y: x.sum(axis=0),
 }
 MASK = np.eye(3, dtype=bool)
+WRITES = 200
 
 
 def numbers() -> tuple[np.ndarray, np.ndarray]:
@@ -63,6 +64,38 @@ def on_arrays(pb: Any, *, call: Call) -> Run:
     return partial(call, *found)
 
 
+def filled(lib: Any, x: Any) -> Any:
+    """The sum of a buffer that is filled element by element, each from the one before."""
+    y = lib.zeros_like(x)
+    y[0] = x[0]
+    for i in range(1, WRITES):
+        y[i] = lib.sin(x[i]) + 0.5 * y[i - 1]
+    return y.sum()
+
+
+def writes(pb: Any) -> Run:
+    """Its gradient, of NumPy's code."""
+    return partial(pb.func.grad(partial(filled, np)), np.linspace(0.1, 1.0, WRITES))
+
+
+def writes_forward(pb: Any) -> Run:
+    """Its tangent, of NumPy's code."""
+    x = np.linspace(0.1, 1.0, WRITES)
+    return lambda: pb.func.jvp(partial(filled, np), (x,), (np.ones(WRITES),))[1]
+
+
+def writes_on_tensors(lib: Any) -> Run:
+    """Its gradient, of Tensors, whose elements are views."""
+    x = lib.tensor(np.linspace(0.1, 1.0, WRITES), requires_grad=True)
+
+    def run() -> Any:
+        x.grad = None
+        filled(lib, x).backward()
+        return x.grad
+
+    return run
+
+
 TABLE = Table(
     name="numpy-face",
     title="NumPy's functions on Tensors beside pullback's own, and on Arrays; recorded, 3x3",
@@ -79,6 +112,16 @@ TABLE = Table(
         [
             Case(f"array-{name}", f"{name} of Arrays", {"pullback": partial(on_arrays, call=call)})
             for name, call in ON_ARRAYS.items()
+        ],
+        [
+            Case(
+                "array-writes",
+                f"gradient of a loop of {WRITES} element writes, beside it of Tensors",
+                {"pullback": writes, "operators": writes_on_tensors, "torch": writes_on_tensors},
+                per=WRITES,
+                goals=[Goal(1.0), Goal(None, of="operators")],
+            ),
+            Case("array-writes-jvp", f"tangent of {WRITES} element writes", {"pullback": writes_forward}, per=WRITES),
         ],
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, overload
 
 from pullback.autograd import accumulate, batched_grads, engine
@@ -28,6 +29,8 @@ def backward(
     create_graph: bool = False,
     grad_variables: Cotangents = None,
     inputs: Tensors | Mapping[Any, Tensor | GradientEdge] | None = None,
+    *,
+    per_sample: bool = False,
 ) -> None:
     """Accumulate the gradients of `tensors` in the `.grad` of the leaves.
 
@@ -45,11 +48,38 @@ def backward(
     inputs : Tensor, GradientEdge, or sequence or dict of these, optional
         Accumulate into these alone: leaves, the edges of leaves, or computed tensors, which get a `.grad` for once. At
         the edge of a computed tensor there is none to accumulate into: its hooks run, and that is all.
+    per_sample : bool, default False
+        Leave the gradient of each sample's loss in `.grad_sample` of the leaves, and `.grad` as it is. `tensors` hold
+        the losses of the samples, of shape (samples,), or their sum. See the notes.
 
     Raises
     ------
     RuntimeError
-        A tensor does not require grad, a cotangent is missing or does not fit, or the graph was released.
+        A tensor does not require grad, a cotangent is missing or does not fit, or the graph was released. With
+        `per_sample`: a loss is neither a vector nor the sum of one, a `.grad_sample` is there already, or
+        `create_graph` is asked for.
+
+    Notes
+    -----
+    With `per_sample`, `p.grad_sample` has the shape (samples, *p.shape), and p.grad_sample[b] is the gradient of loss b
+    by p: row b of the Jacobian of the losses, whatever they have in common. Their sum over b is what `backward()` of
+    the sum of the losses adds to `p.grad`. A loss with more dimensions, (samples, ...), needs `grad_tensors` of
+    its shape: that of sample b is then sum(grad_tensors[b] * tensors[b]).
+
+    Where the operators take samples apart, this is one backward: up to the parameters cotangents are as large as
+    ever, and a parameter's gradient is computed for each sample before it is summed. Where one mixes samples (a mean or
+    a variance over the batch, say), or is not known not to, a warning names it, and there is one row of the Jacobian
+    after another, some at a time: right too, but as slow as a backward for each sample. So it is where hooks or custom
+    Functions see gradients, one at a time, as with `is_grads_batched` of `grad`.
+
+    Examples
+    --------
+    >>> w = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> x, y = pb.tensor([[1.0, 0.0], [1.0, 1.0]]), pb.tensor([0.0, 1.0])
+    >>> ((x @ w - y) ** 2).backward(per_sample=True)
+    >>> w.grad_sample
+    tensor([[2., 0.],
+            [4., 4.]])
     """
     if retain_graph is not None and retain_graph is not False and retain_graph is not True:
         retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
@@ -65,6 +95,13 @@ def backward(
             "get values that the transform does not track. Take the inner gradient with pullback.func.grad or "
             "autograd.grad, which return it."
         )
+    if per_sample is not False and per_sample is not True:
+        per_sample = a_flag("backward", "per_sample", per_sample)  # type: ignore[unreachable]
+    if per_sample:
+        import_module("pullback.autograd.per_sample").backward(
+            tensors, grad_tensors, bool(retain_graph), create_graph, inputs
+        )
+        return
     run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 
@@ -147,7 +184,10 @@ def grad(
         Give None for an input that the outputs do not depend on, instead of an error.
     is_grads_batched : bool, default False
         Take the first dimension of each of `grad_outputs` as a batch, and give the gradients for every row, stacked in
-        a first dimension. The rows go through the graph one after another.
+        a first dimension. All rows go through the graph at once, as batched values of `func.vmap`. They go one after
+        another where something on the way is written for one gradient: a hook, a custom Function (unless it says
+        `generate_vmap_rule = True`: then its backward gets batched values), an operator without a rule for batches;
+        and in anomaly mode, or under a profiler.
     materialize_grads : bool, default False
         Give zeros instead of None for such inputs.
 
@@ -191,7 +231,8 @@ def grad(
             "materialize_grads=True gives zeros for unused inputs; leave allow_unused out."
         )
     if is_grads_batched:
-        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        batches = batched_grads.checked(outputs, grad_outputs)
+        return gradients_of_rows(outputs, inputs, batches, retain_graph, create_graph, allow_unused, materialize_grads)
     return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
 
 
@@ -227,25 +268,34 @@ def gradients_of(
     return tuple(results)
 
 
-def _batched(
+def gradients_of_rows(
     outputs: tuple[Tensor, ...],
     inputs: tuple[Tensor, ...],
-    grad_outputs: Cotangents,
-    retain_graph: bool | None,
-    create_graph: bool,
-    allow_unused: bool | None,
-    materialize: bool,
+    batches: Sequence[Tensor],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize: bool = False,
 ) -> tuple[Any, ...]:
-    """grad() for every row of the cotangents, over one graph, which the last row may release."""
-    batches = batched_grads.checked(outputs, grad_outputs)
+    """What `gradients_of` gives for every row of the cotangents, stacked."""
     keep = create_graph if retain_graph is None else retain_graph
+    options = create_graph, allow_unused or materialize
 
     def gradients(row: list[Tensor], more: bool) -> tuple[Any, ...]:
-        found: tuple[Any, ...]
-        found = grad(outputs, inputs, row, keep or more, create_graph, True, allow_unused, False, materialize)
-        return found
+        return gradients_of(outputs, inputs, row, keep or more, *options)
 
-    return batched_grads.each(gradients, batches, create_graph, max(x._level for x in outputs))
+    found = batched_grads.in_one_pass(outputs, inputs, gradients, batches, keep, create_graph)
+    level = max(x._level for x in outputs)
+    if found is None:
+        found = batched_grads.each(gradients, batches, create_graph, level)
+    elif create_graph:
+        found = tuple(_apart(list(found), [*outputs, *inputs, *batches], level))
+    if not materialize:
+        return found
+    rows = batches[0].shape[0]
+    return tuple(
+        batched_grads.zeros(rows, x, create_graph) if g is None else g for g, x in zip(found, inputs, strict=True)
+    )
 
 
 def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool) -> list[Gradient]:
@@ -319,7 +369,7 @@ def _finished(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
                 f"{tensor.shape}). The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set "
-                "allow_unused=True if this is the desired behavior."
+                "allow_unused=True if this is the desired behavior; pullback.why_no_grad(output, input) says more."
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
@@ -342,12 +392,14 @@ def tensor_backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Tensors | None = None,
+    *,
+    per_sample: bool = False,
 ) -> None:
     """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
     data = self._array
     plain = (
         gradient is None and inputs is None and create_graph is False and self._extra is None and self._fn is not None
-    )
+    ) and per_sample is False
     plain = plain and not self._level
     if plain and type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
         if retain_graph is not None and retain_graph is not False and retain_graph is not True:
@@ -355,7 +407,7 @@ def tensor_backward(
         one = data.dtype.type(1)
         engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
         return
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs, per_sample=per_sample)
 
 
 __all__ = ["Node", "backward", "grad", "tensor_backward"]

@@ -1,19 +1,43 @@
-"""grad(is_grads_batched=True): a batch of cotangents, one backward for each."""
+"""grad(is_grads_batched=True): a batch of cotangents, in one backward where that can be, or one for each row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_type import TENSOR
-from pullback.core.errors import GradientError, type_name
+from pullback.core.errors import GradientError, ReadError, UnsupportedError, type_name
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray
 
 Row: TypeAlias = tuple[Any, ...]  # a gradient for each input: Tensor or None
+
+
+def in_one_pass(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    gradients: Callable[[list[Tensor], bool], Row],
+    batches: Sequence[Tensor],
+    keep: bool,
+    create_graph: bool,
+) -> Row | None:
+    """The gradients for every row of the batches, by one backward; None where each row needs its own."""
+    batched = import_module("pullback.autograd.batched_pass")  # brings batched arrays with it
+    graph = batched.Graph(outputs, inputs)
+    if not graph.takes_batches():
+        return None
+    try:
+        # The graph stays as it is, for the rows where an operator has no rule for batches.
+        found: Row = batched.in_one(graph, lambda row: gradients(row, True), batches, create_graph)
+    except (UnsupportedError, ReadError):
+        return None
+    if not keep:
+        graph.release()
+    return found
 
 
 def each(
@@ -38,6 +62,12 @@ def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:
     if there is None:
         return None
     return TENSOR.stack([TENSOR.zeros_like(there) if g is None else g for g in rows])  # type: ignore[no-any-return]
+
+
+def zeros(rows: int, tensor: Tensor, create_graph: bool) -> Tensor:
+    """What stands for the gradients of an input on which the outputs do not depend."""
+    zero = TENSOR.zeros_like(tensor)
+    return TENSOR.stack([zero] * rows).detach().requires_grad_(create_graph)  # type: ignore[no-any-return]
 
 
 def checked(outputs: Sequence[Any], grad_outputs: Any) -> list[Tensor]:
@@ -81,4 +111,4 @@ def _batch(output: Any, given: Any, i: int) -> Tensor:
     return batch
 
 
-__all__ = ["checked", "each"]
+__all__ = ["checked", "each", "in_one_pass", "zeros"]

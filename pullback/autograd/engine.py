@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.numpy import for_few
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.autograd import dependencies, node_hooks, user_callbacks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
@@ -28,7 +29,17 @@ from pullback.core.array_face import Array
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
-from pullback.graph.node import KEEPS_ARGUMENT, LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, OutputEdge
+from pullback.graph.node import (
+    KEEPS_ARGUMENT,
+    KEEPS_FEW,
+    LEAF,
+    MASKING,
+    AccumulateGrad,
+    Edge,
+    Node,
+    NodeExtra,
+    OutputEdge,
+)
 from pullback.graph.saved import Released
 from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
@@ -148,10 +159,12 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
     `_run_special` and `_deliver`, which say the same in general. First what is most common, nodes that keep their only
-    argument: `SavesSelf.apply`, `unpack_raw` and `release` are written out for them.
+    argument: `SavesSelf.apply`, `unpack_raw` and `release` are written out for them, and the step to a next node that
+    awaits this gradient alone.
     """
     unpack, release = run.unpack, not run.keep_graph
     awaited, needed, buffers, heap = run.awaited, run.needed, run.buffers, run.heap
+    get: Any = awaited.get if len(awaited) < dependencies.MANY else dependencies.in_order(awaited)
     special = _EVERY_NODE if run.observers else None if needed is None else run.targets
     plain = special is None and not run.create_graph
     following: Node | None
@@ -159,55 +172,92 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     grads: Sequence[Gradient] | None
     while heap or (run.delivered and _take_in(run)):
         ops, masks = run.ops, run.masks
+        few: Any = for_few if ops is NUMPY else ops
         _, node, grad = heappop(heap)
+        extra = node._extra
         while True:
-            extra, grads = node._extra, None
-            if extra is KEEPS_ARGUMENT and plain and grad is not None and not (masks and type(grad) is Masked):
-                saved, version = node.saved_self, node.version_self  # type: ignore[attr-defined]  # a SavesSelf
-                if version is None and saved._counter is None and (type(saved) is Tensor or type(saved) is Array):
-                    g = node.pull(ops, grad, saved._array)  # type: ignore[attr-defined]
+            while (
+                (extra is KEEPS_FEW or extra is KEEPS_ARGUMENT)
+                and plain
+                and grad is not None
+                and not (masks and type(grad) is Masked)
+            ):
+                saved = node.saved_self  # type: ignore[attr-defined]  # a SavesSelf
+                if (
+                    node.version_self is None  # type: ignore[attr-defined]
+                    and saved._counter is None
+                    and (type(saved) is Tensor or type(saved) is Array)
+                ):
+                    g = node.pull(few if extra is KEEPS_FEW else ops, grad, saved._array)  # type: ignore[attr-defined]
                     if release:
-                        node.version_self, node.saved_self = Released, None  # type: ignore[attr-defined]
+                        node.version_self = Released  # type: ignore[attr-defined]
+                        node.saved_self = None  # type: ignore[attr-defined]
                 else:
                     (g,) = node.apply(ops, grad, unpack)
                     if release:
                         node.release()
-                edge, other, later, saved = node._next0, None, None, None
-            elif (
-                (extra is not None and extra is not KEEPS_ARGUMENT)
-                or grad is None
-                or (special is not None and node in special)
-            ):
-                if node._extra is MASKING and grad is not None and (special is None or node not in special):
-                    edge = node._next0
-                    alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
-                    if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
-                        grads = node.apply(ops, grad, unpack)  # a mask would end at the leaf, where nothing asks for it
+                saved, edge = None, node._next0
+                if (
+                    get(edge) == 1
+                    and g is not None
+                    and g.shape == edge._shape  # type: ignore[union-attr]
+                    and g.dtype is edge._dtype  # type: ignore[union-attr]
+                    and (extra := edge._extra) is not LEAF  # type: ignore[union-attr]
+                    and (not heap or -heap[0][0] < edge._sequence_nr)  # type: ignore[union-attr]
+                ):
+                    node, grad = edge, g  # type: ignore[assignment]
+                    continue
+                other = later = None
+                break
+            else:
+                g = None  # who is handed `grad` must hold all there is of it
+                if (
+                    (extra is not None and extra is not KEEPS_ARGUMENT and extra is not KEEPS_FEW)
+                    or grad is None
+                    or (special is not None and node in special)
+                ):
+                    if extra is MASKING and grad is not None and (special is None or node not in special):
+                        edge = node._next0
+                        alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
+                        if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
+                            # A mask would end at the leaf, where nothing asks for it.
+                            grads = node.apply(ops, grad, unpack)
+                        else:
+                            run.masks = masks = True
+                            grads = run_masked(node, grad, ops, unpack)
+                        if release:
+                            node.release()
                     else:
-                        run.masks = masks = True
+                        box, grad = [grad], None
+                        grads = _run_special(run, node, box)
+                        masks = run.masks
+                else:
+                    if masks and is_masked(grad):
                         grads = run_masked(node, grad, ops, unpack)
+                    else:
+                        grads = node.apply(ops, grad, unpack)
                     if release:
                         node.release()
+                # Stepping along the edges by hand: a tuple of two and a zip would cost 0.1 us a node.
+                if (nexts := node._nexts) is None:
+                    edge, other, g = node._next0, node._next1, grads[0]
+                    later = None
+                    if (
+                        other is None
+                        and get(edge) == 1
+                        and g is not None
+                        and g.shape == edge._shape  # type: ignore[union-attr]
+                        and g.dtype is edge._dtype  # type: ignore[union-attr]
+                        and (extra := edge._extra) is not LEAF  # type: ignore[union-attr]
+                        and (not heap or -heap[0][0] < edge._sequence_nr)  # type: ignore[union-attr]
+                    ):
+                        node, grad = edge, g  # type: ignore[assignment]
+                        grads = g = None
+                        continue
                 else:
-                    box, grad = [grad], None
-                    grads = _run_special(run, node, box)
-                    masks = run.masks
-            else:
-                if masks and (type(grad) is Masked or type(grad) is list):
-                    grads = run_masked(node, grad, ops, unpack) if is_masked(grad) else node.apply(ops, grad, unpack)
-                else:
-                    grads = node.apply(ops, grad, unpack)
-                if release:
-                    node.release()
+                    other, later = None, zip(nexts, grads, strict=False)
+                    edge, g = next(later, _NOTHING)
             following = grad = None
-            # Stepping along the edges by hand: a tuple of two and a zip would cost 0.1 us a node.
-            if grads is None:
-                pass
-            elif (nexts := node._nexts) is None:
-                edge, other, later, g = node._next0, node._next1, None, grads[0]
-            else:
-                other, later = None, zip(nexts, grads, strict=False)
-                edge, g = next(later, _NOTHING)
             while True:
                 if edge is not None and (needed is None or edge.node() in needed):
                     if type(edge) is OutputEdge:
@@ -249,13 +299,13 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                     if pair is None:
                         break
                     edge, g = pair
-            grads = g = pair = None  # a reference kept here would make the next leaf copy its gradient
+            grads = g = pair = later = None  # a reference kept here would make the next leaf copy its gradient
             if following is None:
                 break
             if heap and -heap[0][0] > following._sequence_nr:
                 heappush(heap, (-following._sequence_nr, following, grad))
                 break
-            node = following
+            node, extra = following, following._extra
 
 
 def _take_in(run: Run) -> bool:

@@ -181,7 +181,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if made.tangent is tangent._array:
             counter_of(tangent)  # a write into it is one into the dual's tangent
             made.given, made.kin = tangent, Kin(tangent)
-        made.untouched = zeros_in(tangent)
+        made.untouched = zeros_in(tangent, made.tangent)
     return out
 
 

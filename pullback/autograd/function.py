@@ -11,12 +11,21 @@ import numpy as np
 
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
+from pullback.autograd.function_agreement import check_agreement
 from pullback.autograd.function_arguments import in_order
-from pullback.autograd.function_arrays import differentiated_inside, further_out, named, refuse_what_detached, wrapped
+from pullback.autograd.function_arrays import (
+    batched_inside,
+    differentiated_inside,
+    further_out,
+    named,
+    refuse_what_detached,
+    wrapped,
+)
+from pullback.autograd.function_intermediates import Draws, exchanged, intermediates, run_followed
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, as_tensor, show_as_array, shown_as_tensors, wrap_as
-from pullback.core.array_type import TENSOR
+from pullback.core.array_type import TENSOR, array_type, is_array
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
@@ -33,8 +42,8 @@ from pullback.graph.saved import (
     checked,
     gives_raw,
     output_again,
+    save_other,
     saved_again,
-    version_when_saved,
     watch_output,
 )
 from pullback.graph.view import Origin, make_view
@@ -55,6 +64,9 @@ class FunctionNode(MultiNode):
     _dirty: tuple[Tensor, ...]
     _non_differentiable: tuple[Tensor, ...]
     _arrays: bool
+    _own: int  # how many attributes are not the user's
+    _intermediates: Any = None  # the Intermediates that forward has kept
+    _again: dict[int, Callable[[Any], Any]] | None = None  # while backward is recorded: what makes others of the saved
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
@@ -73,6 +85,7 @@ class FunctionNode(MultiNode):
             type(a) in ARRAYS for a in args
         )  # results have NumPy's face then; forward and backward are written for Tensors
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+        self._own = len(self.__dict__) + 1  # what comes behind is the user's
 
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
 
@@ -107,7 +120,10 @@ class FunctionNode(MultiNode):
         """The tensors given to save_for_backward, None for None, after checking that none was modified since."""
         if self._in_jvp:
             return self._for_forward
-        return tuple(self._unpack(*kept) for kept in self._saved)
+        found = tuple(self._unpack(*kept) for kept in self._saved)
+        return (
+            tuple(self._again[i](x) if i in self._again else x for i, x in enumerate(found)) if self._again else found
+        )
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
@@ -119,7 +135,7 @@ class FunctionNode(MultiNode):
             return as_tensor(saved_again(version.tensor(x, self, entrance)))
         x = saved_again(checked(x, version, self))
         if nr is None:
-            return as_tensor(x)
+            return wrap(x, self._level) if type(x) is ndarray else as_tensor(x)
         return output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
 
     def _faced(self, fresh: Tensor) -> Tensor:
@@ -133,7 +149,10 @@ class FunctionNode(MultiNode):
         raw = gives_raw(unpack)
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
-        results = user_callbacks.call(self._function.backward, (self, *tensors), not raw, self._level)
+        backward: Any = self._function.backward
+        if not raw and self._intermediates is not None:
+            backward = functools.partial(run_followed, backward=backward)
+        results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
         found = [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
         complete = all(t is not None for t in tensors)  # None for None is no loss
         self._withheld = tuple(i for i, g in enumerate(found) if g is None and self.needs_input_grad[i] and complete)
@@ -189,10 +208,16 @@ class FunctionNode(MultiNode):
 
     def release(self) -> None:
         self._saved = tuple((None, Released, None) for _ in self._saved)
+        if self._intermediates is not None:
+            self._intermediates = None
 
 
 # (Function, arguments, level) -> the outputs, where an argument has a tangent; filled when forward mode is first used.
 dual_apply: Callable[..., Any] | None = None
+# The same where an argument is batched, by the Function's own vmap; None: there is none. Filled with vmap.
+batched_apply: Callable[..., Any] | None = None
+# The same where an argument moves along a curve. Filled with jet.
+taylor_apply: Callable[..., Any] | None = None
 
 
 class _FunctionMeta(type):
@@ -220,8 +245,8 @@ class Function(metaclass=_FunctionMeta):
     forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
-    Inside several transforms (`func.grad` of `func.grad`) a Function with `setup_context` serves them all by its rule;
-    with `forward(ctx, ...)` the outer ones differentiate the operations of forward.
+    Inside several transforms (`func.grad` of `func.grad`) a Function serves them all by its rule. With `setup_context`
+    forward runs once; `forward(ctx, ...)` runs for each transform, and must give the same again.
 
     Forward may compute with NumPy and SciPy: an ndarray or a floating-point number that it returns, alone or in a
     tuple, becomes a Tensor of the graph, and an ndarray given to `ctx.save_for_backward` one of `ctx.saved_tensors`.
@@ -243,6 +268,9 @@ class Function(metaclass=_FunctionMeta):
     >>> x.grad
     tensor(6.)
     """
+
+    _agrees: bool  # of a class that has been tried: see function_agreement
+    follows_intermediates = True  # whether what forward keeps on the way is looked at: see function_intermediates
 
     @staticmethod
     def forward(*args: Any) -> Any:
@@ -274,6 +302,20 @@ class Function(metaclass=_FunctionMeta):
             "method jvp(ctx, *tangents)."
         )
 
+    # PyTorch's switch. Under vmap forward and backward run on batched values in any case; in the backward of
+    # grad(is_grads_batched=True) only if this says that backward is written for them.
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """(outputs, their batch dimensions) for a batch of arguments, where forward cannot run on batched values.
+
+        `info` has `batch_size` and `randomness`; `in_dims` says which arguments are batched, with 0, or None, and of a
+        list or dict, which parts. What comes back are Tensors or ndarrays, or trees of them. Under a
+        gradient it takes effect for Functions with `setup_context`.
+        """
+        raise NotImplementedError("vmap is not implemented.")
+
     def __init__(self) -> None:
         raise TypeError(
             "Legacy autograd function with non-static forward method is deprecated: "
@@ -297,6 +339,14 @@ class Function(metaclass=_FunctionMeta):
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
+        if batched_apply is not None and cls.vmap is not Function.vmap:
+            found = batched_apply(cls, args, level)
+            if found is not None:
+                return found
+        if taylor_apply is not None:
+            found = taylor_apply(cls, args)
+            if found is not None:
+                return found[0]
         if dual_apply is not None and any(has_tangent(a) for a in args):
             return dual_apply(cls, args, level)
         ctx = cls._node_class(cls, level, args)
@@ -317,7 +367,7 @@ class Function(metaclass=_FunctionMeta):
         with shown_as_tensors(args):
             if with_ctx:
                 found = [cls.forward(ctx, *args)]
-            elif differentiated_inside(args):
+            elif differentiated_inside(args) or (cls.vmap is not Function.vmap and batched_inside(args)):
                 found = [cls._run_further_out(ctx._level, args)]
             else:
                 found = [cls.forward(*args)]
@@ -334,7 +384,7 @@ class Function(metaclass=_FunctionMeta):
         """The result of forward on what the Tensors are around, recorded there by this same Function.
 
         So its backward and jvp serve every transform that differentiates. A forward that has the ctx of one level runs
-        on its tensors instead, and the outer levels differentiate its operations.
+        on its tensors too, for what it keeps there.
         """
         inside = further_out(args)
         found = cls.apply(*inside)
@@ -377,13 +427,33 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
             run = functools.partial(run_operator, state.observers, cls.__name__, args, run)
         if not outer:
             return run()
-        watch = cuts.Run(max(outer))
+        watch, drawn = cuts.Run(max(outer)), Draws()
         output = watch.watch(run)
         outputs = output if isinstance(output, tuple) else (output,)
         refuse_what_detached(ctx.name(), watch, [y for y in outputs if not _has_no_gradient(ctx, y)])
-        return output
+        # What follows custom rules (func/rule_nodes.py) has run them further out itself.
+        if cls.setup_context is not Function.setup_context or ctx._dirty or not cls.follows_intermediates:
+            return output
+        if cls.jvp is Function.jvp and any(_is_dual_inside(x) for x in args):
+            # There is no rule for forward mode, which follows the operations of forward instead.
+            if "_agrees" not in cls.__dict__:  # tried once
+                with drawn:
+                    check_agreement(cls, args, outputs)
+                cls._agrees = True
+            return output
+        with drawn:
+            found = cls._run_further_out(ctx._level, args)
+        results = exchanged(ctx, outputs, found if isinstance(found, tuple) else (found,))
+        return results if isinstance(output, tuple) else results[0]
     finally:
         modes.restore(state)
+
+
+def _is_dual_inside(x: Any) -> bool:
+    """Whether there is a dual array inside of a Tensor of several levels."""
+    while isinstance(x, Tensor):
+        x = x._array
+    return is_array(x) and array_type(x).dual
 
 
 def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int], output: Any) -> None:
@@ -440,6 +510,8 @@ def finish(
         ctx._output_metadata = tuple((r.shape, r.dtype) if isinstance(r, Tensor) else ((), None) for r in results)
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
             _connect(ctx, nr, out, result)
+        if ctx._function.follows_intermediates and (found := intermediates(ctx, args, results)) is not None:
+            ctx._intermediates = found
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
     ctx._to_save = ctx._for_forward = ctx._dirty = ctx._non_differentiable = ()  # jvp, if there is one, has run
     if records:
@@ -523,4 +595,4 @@ def _keep(
     for out, result in zip(outputs, results, strict=True):
         if x is out and result._fn is not None and result._fn.node() is ctx:
             return result._array, watch_output(result), result._fn.output_nr
-    return x, version_when_saved(x), None
+    return (*save_other(x), None)

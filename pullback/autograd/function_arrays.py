@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import wrap_as
-from pullback.core.array_type import carries_derivative, memory_of
+from pullback.core.array_type import array_type, carries_derivative, innermost, memory_of
 from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
@@ -104,6 +104,12 @@ def differentiated_inside(args: Sequence[Any]) -> list[int]:
     return levels
 
 
+def batched_inside(args: Sequence[Any]) -> bool:
+    """Whether there is an array of many samples below the level of a Tensor among the arguments."""
+    nested = [x._array for x in args if isinstance(x, NestedTensor) and isinstance(x._array, Tensor)]
+    return any(array_type(innermost(x)).many for x in nested)
+
+
 def further_out(args: Sequence[Any]) -> list[Any]:
     """The arguments as the innermost of the transforms sees them that differentiate what is inside of the Tensors."""
     found = [_differentiated(x) if isinstance(x, Tensor) else x for x in args]
@@ -121,6 +127,8 @@ def _differentiated(x: Tensor) -> Any:
     state, inside = modes.current(), x
     while isinstance(inside, Tensor):
         if (inside._requires_grad and state.records(inside._level)) or carries_derivative(inside._array):
+            break
+        if array_type(inside._array).many:
             break
         inside = inside._array  # type: ignore[assignment]
     return inside
@@ -158,7 +166,7 @@ def named(
     return tuple(x if isinstance(x, ready) else _named(name, level, args, pairs, x, method) for x in tensors)
 
 
-def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, method: str) -> Tensor:
+def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, method: str) -> Any:
     found = next((t for given, t in pairs if given is x), None)
     if found is None:
         found = _the_same(x, args)
@@ -180,4 +188,8 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
         if _share(x, memory_of(owner)):
             kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved
             return kept
-    return wrap(array.copy(), level) if array is x and array.size <= MANY else kept  # it may be filled anew
+    if not issubclass(type(x), ndarray):  # a number
+        return kept
+    if array.size <= MANY:
+        return wrap(array.copy(), level)  # it may be filled anew
+    return array if method == "save_for_backward" else kept  # the node watches it

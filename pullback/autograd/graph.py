@@ -109,9 +109,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-slots.call_node = call_node
-slots.show_saved = show_saved
-
 __all__ = [
     "GradientEdge",
     "Node",

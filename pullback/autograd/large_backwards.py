@@ -1,7 +1,7 @@
 """After large backwards: the first asks for freed memory to be kept, later ones for what is too much to be given back.
 
 A backward is looked at where some time has passed since the last look, so that looking takes next to none: memory that
-matters is not freed in less.
+matters is not freed in less. A large result of vmap asks for the same as a large backward.
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ class Looks:
             self.found = True
             freed_memory.keep_for_large_backwards()
         self.due = perf_counter() + _BETWEEN[self.found]
+
+    def look_at_batch(self, nbytes: int) -> None:
+        """Look at a result of vmap of so many bytes: the nodes inside know only the shape of one sample."""
+        if nbytes >= LARGE and not self.found:
+            self.found = True
+            freed_memory.keep_for_large_backwards()
 
 
 def _is_large(node: Node) -> bool:

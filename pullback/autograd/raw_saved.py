@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.autograd.saved_hooks import saved_tensors_hooks
-from pullback.core import modes, slots
+from pullback.core import modes
 from pullback.core.array_type import is_array
 from pullback.core.errors import BackwardTwiceError, GradientError
 from pullback.core.tensor import Tensor
@@ -101,6 +101,3 @@ def raw_saved(node: Node, name: str) -> Any:
     if isinstance(saved, tuple) and isinstance(version, tuple):
         return tuple(SavedTensor(node, name, nr) for nr in range(len(saved)))
     return SavedTensor(node, name)
-
-
-slots.raw_saved = raw_saved

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.autograd.gradient_edge import GradientEdge, stand_in
 from pullback.core.array_type import TENSOR, array_type
+from pullback.core.cuts import explained
 from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -59,7 +60,7 @@ def roots_of(
         if edge is None:
             raise GradientError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
-                "on a tensor with requires_grad=True (or it was computed under no_grad)."
+                f"on a tensor with requires_grad=True (or it was computed under no_grad).{explained(tensor)}"
             )
         if tensor._level != level:
             raise GradientError(

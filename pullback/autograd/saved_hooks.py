@@ -79,9 +79,13 @@ class saved_tensors_hooks(Observer, ModeSwitch):
                 raise GradientError(observer.message)
         return modes.with_observer(self)
 
+    def takes(self, level: int) -> bool:
+        """Whether what nodes of that level save is packed."""
+        return True
+
     def recorded(self, node: Node, level: int) -> None:
         state = modes.current()
-        if innermost_hooks(state) is not self:
+        if innermost_hooks(state) is not self or not self.takes(level):
             return
         before = modes.set_modes(state.with_recording(False, level))
         try:

@@ -19,7 +19,7 @@ _NUMPY = os.path.dirname(np.__file__) + "/"  # noqa: PTH120 - stands between the
 _SHOWN = 10  # frames of a traceback that a message has room for
 
 
-def _users_frames() -> Iterator[FrameType]:
+def users_frames() -> Iterator[FrameType]:
     """The frames of this thread that are the user's, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -39,17 +39,17 @@ def _described(frame: FrameType) -> str:
 
 def traceback_now() -> list[str]:
     """The stack as `traceback.format_stack` gives it, innermost last."""
-    return [_described(frame) for frame in _users_frames()][::-1]
+    return [_described(frame) for frame in users_frames()][::-1]
 
 
 def line_now() -> str:
     """The innermost line of the user's program, with its place; empty where pullback itself is the program."""
-    return next((_described(frame) for frame in _users_frames()), "")
+    return next((_described(frame) for frame in users_frames()), "")
 
 
 def place_now() -> tuple[str, int]:
     """File and number of that line."""
-    return next(((frame.f_code.co_filename, frame.f_lineno) for frame in _users_frames()), ("<pullback>", 0))
+    return next(((frame.f_code.co_filename, frame.f_lineno) for frame in users_frames()), ("<pullback>", 0))
 
 
 def remember_traceback(node: Node) -> None:

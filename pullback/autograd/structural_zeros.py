@@ -18,19 +18,22 @@ So behind an operator that masks, a gradient goes through the graph as a `Masked
 Masks are found when someone asks, and only a NaN asks: until then a mask is a note of how to find it. Where gradients
 are themselves differentiated (Tensors, dual numbers), untouched elements are cleaned without being NaN, for their
 derivative may be.
+
+Inside vmap a gradient is that of many samples, each with zeros of its own. Then a mask is a Tensor or an array as the
+gradient is, and what concerns all elements (`_PerSample`) is decided for each sample.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy import vdot
 
-from pullback.core.array_type import NUMPY, array_type, numbers_of, parts_of, table_of
+from pullback.core.array_type import ARRAY_TYPES, array_type, numbers_of, parts_of, table_of, touched_in
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
@@ -102,7 +105,10 @@ class _Summed(Mask):
         (touched,), shape = found, self.shape
         lead = touched.ndim - len(shape)
         axes = [lead + i for i, n in enumerate(shape) if n == 1]
-        return touched.any(axis=(*range(lead), *axes), keepdims=True).reshape(shape)
+        dims = (*range(lead), *axes)
+        if not _is_plain(touched):
+            return table_of((touched,)).any(touched, dims, True).reshape(shape)
+        return touched.any(axis=dims, keepdims=True).reshape(shape)
 
 
 class _Pulled(Mask):
@@ -115,16 +121,32 @@ class _Pulled(Mask):
     ) -> None:
         self.found, self.sources = None, masks
         self.node, self.saved, self.only = node, saved, only
-        self.grads = [None if g is None else (g.shape, g.dtype) for g in grads]
+        self.grads = [None if g is None else (g.shape, g.dtype, _whole(g)) for g in grads]
 
     def find(self, *found: Any) -> Any:
         numbers = [None if g is None else _numbers(mask, *g) for mask, g in zip(found, self.grads, strict=True)]
         # In the order of the first run: the node may have been released since, and hooks unpack a tensor only once.
-        saved = iter(self.saved)
+        saved = [_values(x) for x in self.saved]
         node, self.saved = self.node, ()
         given = numbers if node.outputs != 1 else numbers[0]
-        pulled = node.pull_touched(NUMPY, given, lambda *_: _values(next(saved)))
+        ops, each = table_of((*numbers, *saved)), iter(saved)
+        pulled = node.pull_touched(ops, given, lambda *_: next(each))
         return pulled[0] != 0 if self.only else pulled
+
+
+class _PerSample(Mask):
+    """The mask of what an opaque node made of the gradients of many samples: one that nothing touched stays so."""
+
+    __slots__ = ("grad",)
+
+    def __init__(self, masks: Sequence[Mask], grad: Any) -> None:
+        self.found, self.sources, self.grad = None, masks, grad
+
+    def find(self, *found: Any) -> Any:
+        grad, moved, self.grad = _constant(self.grad), touched_in(self.grad), None
+        ops = table_of((grad, moved, *found))
+        number = ops.logical_and(moved, ops.logical_not(ops.isnan(grad)))  # it may make these of nothing
+        return ops.expand(reduce(ops.logical_or, [ops.any(x) for x in (*found, number)]), grad.shape)
 
 
 class _Taken(Mask):
@@ -139,10 +161,18 @@ class _Taken(Mask):
         return found[0][self.nr] != 0
 
 
-def _numbers(mask: Any, shape: Shape, dtype: DType) -> Any:
+def _whole(g: Any) -> Any:
+    """The mask of a gradient that is touched wherever it can be, None for all of it."""
+    return None if _is_plain(g) else array_type(g).all_touched(g)
+
+
+def _numbers(mask: Any, shape: Shape, dtype: DType, whole: Any) -> Any:
     """0 and 1, or 1 + i, so that real and imaginary part are touched."""
     one = 1 + 1j if dtype.kind == "c" else 1.0
-    return np.full(shape, one) if mask is None else np.broadcast_to(mask, shape) * one
+    mask = whole if mask is None else mask
+    if mask is None:
+        return np.full(shape, one)
+    return (np.broadcast_to(mask, shape) if _is_plain(mask) else table_of((mask,)).expand(mask, shape)) * one
 
 
 class Masked:
@@ -165,16 +195,43 @@ class Masked:
         value: Any = self.value
         if not self.dirty:
             return value
-        if type(value) is ndarray or issubclass(type(value), np.generic):
+        if _is_plain(value):
             if not _has_nan(value):
                 return value
             return np.where(self.mask.touched(), value, value.dtype.type(0))
-        return table_of((value,)).where(self.mask.touched(), value, value.dtype.type(0))
+        if _of_many(value) and (parts := _parts(value)) is not None and not any(map(_has_nan, parts)):
+            return value
+        touched = self.mask.touched()
+        return table_of((value, touched)).where(touched, value, value.dtype.type(0))
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) is ndarray or issubclass(type(x), np.generic)
+
+
+def _of_many(x: Any) -> bool:
+    """Whether an array stands for those of many samples, be it by a tangent alone."""
+    if _is_plain(x):
+        return False
+    while isinstance(x, Tensor):
+        x = x._array
+    kind = array_type(x)
+    return kind.many or any(_of_many(getattr(holder, name)) for _, holder, name in kind.components(x))
+
+
+def _constant(x: Any) -> Any:
+    """An array without its place in graphs, and without derivatives."""
+    return x.detach() if isinstance(x, Tensor) else array_type(x).detached(x)
 
 
 def _has_nan(x: Any) -> bool:
+    if not x.ndim:
+        number = x.item()
+        return bool(number != number)  # noqa: PLR0124
+    if not x.flags.c_contiguous:
+        x = x.ravel("K")  # what has another order only is not copied
     # One number tells: infinities give inf here, or a NaN too many for complex ones, which does no harm.
-    squares = vdot(x, x)
+    squares = x.dot(x) if x.ndim == 1 else vdot(x, x)  # the method is twice as fast where x is short
     return bool(squares != squares)  # noqa: PLR0124 - in a tenth of np.isnan's time
 
 
@@ -200,7 +257,12 @@ def root_cotangent(cotangent: Any) -> Any:
     parts = _parts(cotangent)
     if parts is None or all(part.all() for part in parts):
         return cotangent
-    return Masked(cotangent, _Known(_or(part != 0 for part in parts)), False)
+    return Masked(cotangent, _Known(_numbers_in(cotangent, parts)), False)
+
+
+def _numbers_in(x: Any, parts: Iterable[ndarray]) -> Any:
+    """Where there is a number other than 0 in `x`, whose numbers are `parts`."""
+    return touched_in(x) if _of_many(x) else _or(part != 0 for part in parts)
 
 
 def _parts(x: Any) -> list[ndarray] | None:
@@ -224,9 +286,11 @@ def _all_parts(x: Any) -> list[Any]:
 
 
 def _values(x: Any) -> Any:
-    """The plain array of values in what a node saved; a number as it is."""
+    """The plain array of values in what a node saved, a constant where that is of many samples; a number as it is."""
     found = numbers_of(x)
-    return x if found is None else found
+    if found is not None:
+        return found
+    return _constant(x) if type(x) in ARRAY_TYPES and _of_many(x) else x
 
 
 def _is_known(x: Any) -> bool:
@@ -254,6 +318,8 @@ def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Grad
     else:
         mask = grad.mask
         grads = node.apply(ops, grad.value, unpack)
+        if len(grads) == 1 and grads[0] is not None:
+            return (Masked(grads[0], mask, True),)
     return [None if g is None else Masked(g, mask, True) for g in grads]
 
 
@@ -263,7 +329,7 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
     if type(grad) is Masked:
         mask, dirty = grad.mask, grad.dirty and node.pointwise
         value: Any = grad.value if dirty else grad.cleaned()
-        parts, masks, nothing = [value], [mask], mask is NOTHING
+        parts, masks, nothing = (value,), (mask,), mask is NOTHING
     elif type(grad) is list:
         if _all_is_touched(node, grad) or not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
             return node.apply(ops, plain(grad), unpack)
@@ -275,12 +341,12 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
             return node.apply(ops, grad, unpack)  # nobody will ask
         if type(grad) is not ndarray and not _is_known(grad):
             return node.apply(ops, grad, unpack)
-        dirty, value, parts, masks, nothing = False, grad, [grad], [None], False
+        dirty, value, parts, masks, nothing = False, grad, (grad,), (None,), False
     dirty = dirty or node.unclean
     if nothing:
         return [None if g is None else Masked(g, NOTHING, dirty) for g in node.apply(ops, value, unpack)]
+    saved: Any = ()
     if type(node).release is Node.release:  # it has saved nothing
-        saved: list[Any] = []
         grads = node.apply(ops, value, unpack)
     else:
         saved = []
@@ -288,6 +354,8 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
     pulled = _Pulled(node, saved, parts, masks, len(grads) == 1)
     if len(grads) == 1:
         return (Masked(grads[0], pulled, dirty),) if grads[0] is not None else grads
+    if len(grads) == 2 and grads[0] is not None and grads[1] is not None:  # the rest written out, for writes
+        return Masked(grads[0], _Taken(pulled, 0), dirty), Masked(grads[1], _Taken(pulled, 1), dirty)
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
 
 
@@ -313,12 +381,28 @@ def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gra
     parts = grad if type(grad) is list else (grad,)
     value = plain(grad)
     masked = all(part is None or type(part) is Masked for part in parts)
-    untouched = masked and all(part is None or _is_untouched(part) for part in parts)
+    many = any(part is not None and _of_many(part.value) for part in parts) if masked else False
+    untouched = masked and not many and all(part is None or _is_untouched(part) for part in parts)
     grads = node.apply(ops, value, unpack)
+    if many:
+        if type(grad) is Masked and _all_samples_touched(value):
+            return grads
+        masks = [part.mask for part in parts if part is not None]
+        return [None if g is None else Masked(g, _PerSample(masks, g), True) for g in grads]
     if not untouched:
         return grads
     # A user's backward may make numbers of nothing.
     return [g if g is None or not _is_nothing(g) else Masked(g, NOTHING, True) for g in grads]
+
+
+def _all_samples_touched(g: Any) -> bool:
+    """Whether each sample of a clean gradient has a number, which saves looking for NaNs in what is made of it."""
+    parts = _parts(g)
+    if parts is None or len(parts) != 1:
+        return False
+    (numbers,) = parts
+    own = tuple(range(numbers.ndim - g.ndim, numbers.ndim))
+    return bool((numbers != 0).any(axis=own).all())
 
 
 def _is_untouched(g: Masked) -> bool:
@@ -374,4 +458,4 @@ def masked_again(g: Any, kept: Any) -> Any:
     parts = _parts(g)
     if parts is None:  # it has a derivative of its own
         return g
-    return Masked(g, _Known(_or(part != 0 for part in parts) | mask.touched()), False)
+    return Masked(g, _Known(_numbers_in(g, parts) | mask.touched()), False)

@@ -39,15 +39,16 @@ _HEAD = '''"""Calls of operators in the common case, a factory for each shape. G
 Written once, in pullback/codegen/emit_calls.py; edit there.
 """
 
-from numpy import asarray, ndarray
+from numpy import asarray, ndarray, ufunc
 
+from pullback.arrays.numpy.declarations import ufunc_for_few
 from pullback.core.cuts import WATCHED
 from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import KEEPS_ARGUMENT, edge_to
+from pullback.graph.node import KEEPS_ARGUMENT, KEEPS_FEW, edge_to
 from pullback.graph.saving_nodes import standing_in
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.core.sequence import next_sequence_nr
@@ -63,34 +64,64 @@ Single = Tensor  # ... of one for which the kernel gave a bare number
 kind = type'''
 
 # core.tensor.wrap written out, because a call costs a tenth of a small operator.
-_WRAP = """if type({result}) is ndarray:
-    {out} = new(Whole)
-    {out}._array = {result}
+_WRAP = """if type(result) is ndarray:
+    out = new(Whole)
 else:
-    {out} = new(Single)
-    {out}._array = asarray({result})
-{out}._fn = {out}._counter = {out}._extra = None
-{out}._requires_grad = False
-{out}._level = {level}"""
+    out, result = new(Single), asarray(result)
+out._array, out._level = result, {level}
+out._fn = out._counter = out._extra = None
+out._requires_grad = False"""
 
 # graph.node.start_node and the edges written out, for the same reason.
-_RECORD = """node = node_type()
+_RECORD = """node = out._fn = node_type()
+out._requires_grad = True
 node._sequence_nr = next_sequence_nr()
 node._nexts = None
 node._extra = extra
-data = out._array
-node._shape, node._dtype = data.shape, data.dtype
-out._fn, out._requires_grad = node, True
 node._next0 = {edge0}
 node._next1 = {edge1}
+node._shape, node._dtype = {shape}, result.dtype
 """
 _SAVE = """if saves:
     node.save(out, {args})"""
-# graph.saving_nodes.SavesSelf.save
-_KEEP_ARGUMENT = """if extra is KEEPS_ARGUMENT:
-    node.saved_self, counter = input, input._counter
-    node.version_self = counter and counter.save()
-el"""
+# Of a node that keeps its only argument (graph.saving_nodes.SavesSelf), which every such operator has: nothing is asked
+# that is known of the operator, and what the argument's edge knows of its shape need not be asked of the result.
+_KEEPING = """def run(input, *, out=None):
+    if out is not None:
+        return write_out(op, (input,), out)
+    if (
+        (type(input) is Taken)
+        and (input._requires_grad or not floating or input._array.dtype.kind in FRACTIONS)
+        and (state := current()).plain
+    ):
+        data = input._array
+        few = most and data.size < most
+        try:
+            result = quick(data) if few else kernel(data)
+        except Exception as error:
+            raise explain(op, (input,), error)
+        if type(result) is ndarray:
+            out = new(Whole)
+        else:
+            out, result = new(Single), asarray(result)
+        out._array, out._level = result, input._level
+        out._counter = out._extra = None
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            node = out._fn = node_type()
+            out._requires_grad = True
+            node._sequence_nr = next_sequence_nr()
+            edge = node._next0 = input._fn if input._extra is None else edge_to(input)
+            node._next1 = node._nexts = None
+            node._extra = KEEPS_FEW if few else KEEPS_ARGUMENT
+            node._shape = result.shape if quick is None else edge._shape
+            node._dtype = result.dtype
+            node.saved_self, counter = input, input._counter
+            node.version_self = counter and counter.save()
+        else:
+            out._fn, out._requires_grad = None, False
+        return out
+    return dispatch(op, (input,))
+"""
 
 
 def _one_result(tensors: int, further: int | None) -> str:
@@ -102,13 +133,12 @@ def _one_result(tensors: int, further: int | None) -> str:
     fractions = "input._requires_grad or input._array.dtype.kind in FRACTIONS"  # what is seen at once
     if tensors > 1:
         fractions = f"{'a is Taken and ' if tensors == 2 else ''}({fractions}) or not is_whole({', '.join(data)})"
-    save = _KEEP_ARGUMENT + _SAVE if tensors == 1 else _SAVE
     body = [
         "try:",
         f"    result = kernel({', '.join([*data, *extra])})",
         "except Exception as error:",
         f"    raise explain(op, {given}, error)",
-        _WRAP.format(out="out", result="result", level=level),
+        _WRAP.format(level=level),
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
     inputs = (1, 2) if tensors == 3 else tuple(range(tensors))  # of three: those of where
@@ -116,10 +146,12 @@ def _one_result(tensors: int, further: int | None) -> str:
     edges = [f"{xs[i]}._fn if {kinds[i]} is Taken and {xs[i]}._extra is None else edge_to({xs[i]})" for i in inputs]
     if tensors == 1:
         edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
+    # The shape of what a ufunc makes of an array and a number is known of the array already.
+    shape = "node._next0._shape if b is float and is_ufunc else result.shape" if tensors == 2 else "result.shape"
     body += [
         # Whole numbers have no derivative: `record` leaves them out.
         "    if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):",
-        indent(_RECORD.format(edge0=edges[0], edge1=edges[1]) + save.format(args=args), "        "),
+        indent(_RECORD.format(edge0=edges[0], edge1=edges[1], shape=shape) + _SAVE.format(args=args), "        "),
         "    else:",
         f"        record(out, {args})",
         # Should a transform find that its result depends on nothing, this may be why.
@@ -150,6 +182,11 @@ def _one_result(tensors: int, further: int | None) -> str:
     ]
     if tensors == 1:
         head.append("view = op.view")
+    if tensors == 2:
+        head.append("is_ufunc = type(kernel) is ufunc")
+    if args == "input":
+        keeping = ["quick, most = ufunc_for_few(kernel)", *_KEEPING.splitlines(), "return run"]
+        head += ["if extra is KEEPS_ARGUMENT and not view and not takes_dtype:", *(f"    {line}" for line in keeping)]
     return _factory(call_name(tensors, further), _said(tensors, further), head, lines)
 
 
@@ -220,7 +257,7 @@ def _several_results() -> str:
         "            raise explain(op, (input, *rest), error) from error",
         "        made = []",
         "        for result in results:",
-        indent(_WRAP.format(out="out", result="result", level="level"), " " * 12),
+        indent(_WRAP.format(level="level"), " " * 12),
         "            made.append(out)",
         "        made = tuple(made) if multi is None else multi._make(made)",
         "        if input._requires_grad and record is not None and (state.records_all or state.records(level)):",
@@ -261,7 +298,7 @@ def _listed() -> str:
         "                result = kernel(raws, *rest)",
         "            except Exception as error:",
         "                raise explain(op, (tensors, *rest), error) from error",
-        indent(_WRAP.format(out="out", result="result", level="level"), " " * 12),
+        indent(_WRAP.format(level="level"), " " * 12),
         "            if needs and record is not None and (state.records_all or state.records(level)):",
         "                record(out, tensors, *rest)",
         "            if WATCHED:",

@@ -175,7 +175,10 @@ class RowEmitter:
         return facts
 
 
-_KEPT_TAGS = frozenset({*ARRAY_TAGS, "floating", "masking", "pointwise", "structural", "view"})  # asked at run time
+# Those that are asked for at run time.
+_KEPT_TAGS = frozenset(
+    {*ARRAY_TAGS, "copying", "floating", "masking", "pointwise", "random", "reduction", "structural", "view"}
+)
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),
     ("two_tensors_0", ["input", "other", "*", "out=None"]),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from textwrap import indent
 
+from pullback.codegen.conjugation import transposed
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import (
     AUTO_ELEMENT_WISE,
@@ -152,13 +153,15 @@ class TangentEmitter:
 
     def _from_backward(self, arg: Arg) -> str:
         """An element-wise operator's Jacobian is diagonal: its tangent is the conjugate of its cotangent's formula."""
+        names = self.derivative.grad_names
+        real = [other.name for other in self.schema.args if other.type.base in ("int", "float", "bool")]
 
         def rename(name: str, how: str) -> str | None:
-            if name in self.derivative.grad_names:
-                return f"{arg.name}_t.conj()" if how == "value" else f"{arg.name}_t.{how}"
+            if name in names:
+                return f"{arg.name}_t" if how == "value" else f"{arg.name}_t.{how}"
             return self._rename(name, how)
 
-        return f"({self._backward(arg).render(rename, self.tables)}).conj()"
+        return transposed(self._backward(arg), names, real).render(rename, self.tables)
 
 
 def _undefined(names: Collection[str]) -> str:

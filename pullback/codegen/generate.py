@@ -12,7 +12,7 @@ from pullback.codegen.emit_tables import emit_announcement
 from pullback.codegen.errors import Where
 from pullback.codegen.formatting import formatted
 from pullback.codegen.helpers_index import find_composites, find_helpers
-from pullback.codegen.model import AREAS, LATE_AREAS, NativeFunction, Registry
+from pullback.codegen.model import AREAS, NativeFunction, Registry
 
 OPS = Path(__file__).resolve().parent.parent / "ops"
 GENERATED = OPS / "generated"
@@ -44,8 +44,8 @@ def generate() -> dict[str, str]:
         natives = _of(registry, area)
         parts = operator_parts(natives, registry, _sources(registry, area))
         files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, _sources(registry, area))
-    announced = emit_announcement({area: _of(registry, area) for area in areas if area in LATE_AREAS})
-    files["late.py"] = f'"""What the areas that are loaded late will bring. {_NOTE}"""\n\n{announced}\n'
+    announced = emit_announcement({area: _of(registry, area) for area in areas})
+    files["late.py"] = f'"""What the areas will bring once they are loaded. {_NOTE}"""\n\n{announced}\n'
     title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
     files["tangents.py"] = emit_module(title, tangent_parts(registry), _sources(registry))
     # One empty line between definitions is enough where nobody writes.

@@ -16,7 +16,7 @@ from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
 # What an array type made of pieces, or a lazy one, asks of a kernel: see docs/declarations.md.
-ARRAY_TAGS: Final = ("combines", "matrices", "rows", "value", "creation")
+ARRAY_TAGS: Final = ("combines", "matrices", "vectors", "rows", "value", "creation")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
 # undefined: formulas receive None, not zeros, for the gradient of one of several outputs that is undefined, and for the
 # tangent of one of several inputs where a helper takes them together.
@@ -29,6 +29,7 @@ TAGS: Final = (
     "undefined",
     "masking",
     "structural",
+    "copying",
     "floating",
     "variadic",
     "internal",
@@ -39,8 +40,6 @@ AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
     "decompositions", "special", "fft", "spatial", "masked",
 )  # fmt: skip
-# Loaded when one of their operators is first used, see pullback.ops.late: what most programs never call.
-LATE_AREAS: Final = frozenset({"decompositions", "fft", "masked", "nn", "random", "spatial", "special"})
 
 
 @cache

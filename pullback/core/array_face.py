@@ -126,8 +126,12 @@ def as_tensor(x: Any) -> Any:
 
 
 def faced_as(like: Tensor, x: Tensor) -> Any:
-    """`x` with the face of another tensor, as far as that is NumPy's or PyTorch's."""
-    return as_array(x) if type(like) in ARRAYS else as_tensor(x)
+    """`x` with the face of another tensor: PyTorch's, NumPy's, or that of a number where `like` is one."""
+    if type(like) not in ARRAYS:
+        return as_tensor(x)
+    if type(like) in SCALAR_FACES and type(x) not in SCALAR_FACES and not x.ndim:
+        return show_as_array(_twin(x, type(x)), True)
+    return as_array(x)
 
 
 @contextmanager
@@ -149,6 +153,14 @@ def _twin(x: Any, kind: type) -> Any:
     twin._array, twin._fn, twin._extra = x._array, x._fn, x._extra
     twin._level, twin._requires_grad = x._level, x._requires_grad
     return twin
+
+
+def unlabelled(x: Any) -> Any:
+    """The tensor in another library's array with labels, as of xarray, which a function may return; `x` itself else."""
+    if isinstance(x, (Tensor, ndarray)):
+        return x
+    inside = getattr(x, "data", None)
+    return inside if isinstance(inside, Tensor) else x
 
 
 def surfaced(x: Any, level: int) -> Any:

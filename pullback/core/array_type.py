@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.core.errors import ReadError, UnsupportedError, with_article
+from pullback.core.errors import InplaceError, ReadError, UnsupportedError, with_article
 
 ndarray = np.ndarray
 NUMBERS = frozenset([int, float, complex, bool])
@@ -71,6 +71,8 @@ class ArrayType:
     # Tensor. TRANSFORMED: an array around others, which belongs to a transform; Tensors beside it are constants.
     rank = STORED
     dual = False  # whether these arrays hold a derivative beside the values, for forward mode
+    many = False  # whether each of these arrays stands for those of many samples, each to be judged alone
+    may_index = False  # whether they may stand in an index though they have no numbers to show
 
     def __init__(self, table: OperatorTable) -> None:
         self.table = table
@@ -105,6 +107,18 @@ class ArrayType:
         """The numbers as an ndarray if they are at hand, so that looking at them costs nothing; else None."""
         return None
 
+    def sample(self, x: Any) -> ndarray | None:
+        """Numbers that are 0 wherever `x` is by its structure, if any are at hand: see arrays.dual.untouched."""
+        return self.numbers(x)
+
+    def touched(self, x: Any) -> Any:
+        """Where `x` or a derivative in it is not 0, as an array of bools without derivative."""
+        return x != 0
+
+    def all_touched(self, x: Any) -> Any:
+        """The same where all of `x` is touched that can be; None if that is every element."""
+        return None
+
     def read(self, x: Any, why: str) -> ndarray:
         """The numbers as an ndarray, whatever that costs; `why` says who wants them, in the words of an error."""
         found = self.numbers(x)
@@ -134,10 +148,18 @@ class ArrayType:
         """`x` after the in-place operator of that name: `x` itself, written into, or the array that replaces it."""
         return value
 
+    def holding(self, x: Any, arrays: Sequence[ndarray]) -> Sequence[Any]:
+        """ndarrays, the first of which holds the memory of all, as they must be for `x` to be written into them."""
+        return arrays
+
     # -- where it is -------------------------------------------------------------------------------------------------
     def memory(self, x: Any) -> ndarray | None:
         """The ndarray whose memory the values lie in: its strides and addresses tell views apart. None: it has none."""
         return None
+
+    def layout(self, x: Any) -> ndarray | None:
+        """An ndarray with the strides that `x` has for its user: that of `memory`, unless several share that."""
+        return self.memory(x)
 
     def is_view(self, result: Any, source: Any) -> bool:
         """Whether what a view operator has made of `source` is a view of it, and not a copy."""
@@ -164,6 +186,30 @@ class ArrayType:
 
     def prepare_target(self, name: str, target: Any, args: Sequence[Any], level: int) -> bool:
         """Let the target of the in-place operator hold what it will compute; says whether anything was changed."""
+        return False
+
+    def unwritable(self, name: str, target: Any, level: int) -> InplaceError:
+        """The error for an in-place operator that would write such an array of `level` into a tensor of a lower one."""
+        return InplaceError(
+            f"{name} would mutate a captured Tensor: it would write a value that is being differentiated (level "
+            f"{level}) into a tensor of level {target._level}, which cannot hold its derivative. Make the tensor in "
+            "the function (pullback.zeros, or zeros_like(x) or x.new_zeros(shape) of a differentiated x), or use the "
+            "out-of-place form."
+        )
+
+    def read_element(self, x: Any, index: Any) -> Any:
+        """The number x[index], x a Tensor around such an array with NumPy's face, if that is a usual case; or None."""
+        return None
+
+    def may_be_saved(self, x: Any, level: int) -> bool:
+        """Whether a node may have saved `x`, of a Tensor of `level`, so that what is overwritten has to be kept."""
+        return True
+
+    def write_element(self, target: Any, index: Any, value: Any) -> bool:
+        """Write `target[index] = value` if that is a usual case, and say whether it was: see dispatch.element_writes.
+
+        `index` is made of integers and slices; `target` is a Tensor around such an array, `value` anything.
+        """
         return False
 
     # -- backward ----------------------------------------------------------------------------------------------------
@@ -309,6 +355,15 @@ def memory_of(x: Any) -> ndarray | None:
     return None if kind is None else kind.memory(x)
 
 
+def layout_of(x: Any) -> ndarray | None:
+    """An ndarray that tells in which order the elements of `x` lie, and nothing of where; None where there is none."""
+    x = innermost(x)
+    if type(x) is ndarray:
+        return x
+    kind = ARRAY_TYPES.get(type(x))
+    return None if kind is None else kind.layout(x)
+
+
 def numbers_of(x: Any) -> ndarray | None:
     """The numbers at the bottom of `x`, an argument of any kind, if they are at hand; else None."""
     x = innermost(x)
@@ -344,6 +399,11 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     """
     inside = [innermost(array) for array in arrays]
     type_of(inside).check(examine, inside)
+
+
+def touched_in(x: Any) -> Any:
+    """Where an array of any type, or a derivative in it, is not 0."""
+    return ARRAY_TYPES[type(x)].touched(x)
 
 
 def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:

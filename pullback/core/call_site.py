@@ -24,8 +24,10 @@ _DEMO = os.path.join(_PACKAGE, "demo") + os.sep  # noqa: PTH118 - programs that 
 _LIBRARIES = (os.path.dirname(os.path.dirname(np.__file__)) + os.sep, os.path.dirname(os.__file__) + os.sep)  # noqa: PTH120
 _HOMES = (
     "numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.optimize", "scipy.integrate",
-    "scipy.interpolate", "scipy.stats", "scipy.signal", "scipy.ndimage", "scipy.fft", "scipy.spatial.distance",
-    "scipy.sparse", "scipy.sparse.linalg", "scipy.cluster.vq", "matplotlib.pyplot", "math", "cmath", "builtins",
+    "scipy.interpolate", "scipy.stats", "scipy.signal", "scipy.signal.windows", "scipy.ndimage", "scipy.fft",
+    "scipy.spatial", "scipy.spatial.distance", "scipy.spatial.transform", "scipy.sparse", "scipy.sparse.linalg",
+    "scipy.sparse.csgraph", "scipy.cluster.vq", "matplotlib.pyplot", "math", "cmath", "builtins",
+    "numpy.lib.stride_tricks", "numpy.ma", "numpy.rec",
 )  # fmt: skip
 PACKAGES = {"np", *(home.partition(".")[0] for home in _HOMES)}
 _LONGEST = 100  # characters of a line that a message has room for

@@ -2,7 +2,7 @@
 
 A transform is watched while it runs the user's function. What leaves for Python and NumPy (`item`, `detach`, a copy, a
 comparison, ...) asks whether anything is watched, which is all that it costs otherwise, and leaves its name and the
-line of the user's program in the log.
+line of the user's program in the log. `pullback.watch_cuts` watches a whole program so (autograd/cut_log.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 from pullback.core.array_type import carries_derivative
 from pullback.core.errors import IndependentResultWarning
@@ -26,8 +26,28 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
 _BETWEEN = tuple(_LIBRARY + name for name in ("copy.py", "pickle.py", "copyreg.py", "contextlib.py", "functools.py"))
 _NUMPY = os.sep + "numpy" + os.sep
 
-WATCHED: list[Run] = []  # empty unless a transform runs, in whatever thread
+Place: TypeAlias = tuple[str, int]  # a file and a line in it
+
+WATCHED: list[Run | Log] = []  # empty unless a transform runs, or somebody keeps a log, in whatever thread
+ON_CHANGE: list[Callable[[], None]] = []  # called when a run has begun or ended
+EXPLAIN: list[Callable[[Any], str]] = []  # what a log adds to the error for a tensor without graph
 _SHOWN = 4  # cuts that a message has room for
+
+
+class Log:
+    """What is told of every cut in its thread, whatever the level; does nothing itself."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+    def left(self, what: str, tensors: tuple[Any, ...], place: Place, made: Any = None) -> None:
+        """`what` was done to these tensors; `made` is the tensor without history that it gave, if it is one."""
+
+    def switched_off(self, name: str, level: int, place: Place) -> None:
+        """Recording was switched off at this level by `name`."""
+
+    def created(self, tensor: Any, place: Place) -> None:
+        """A creation function made this tensor."""
 
 
 class Run:
@@ -47,9 +67,13 @@ class Run:
         """`function(*args, **kwargs)`, watched."""
         try:  # not a context manager, of which a signal may interrupt the entry
             WATCHED.append(self)
+            for follow in ON_CHANGE:
+                follow()
             return function(*args, **kwargs)
         finally:
             WATCHED.remove(self)
+            for follow in ON_CHANGE:
+                follow()
 
     @property
     def explained(self) -> bool:
@@ -57,38 +81,50 @@ class Run:
         return self.warned or (self.derived and not self.cuts)
 
 
-def note(what: str, *tensors: Any, by_user: bool = False) -> None:
+def note(what: str, *tensors: Any, by_user: bool = False, made: Any = None) -> None:
     """Note that `what` was done to these tensors; with `by_user` only where the user's own code did it."""
     if by_user and not is_users(sys._getframe(2)):
         return
-    for run in _runs():
+    for run in runs():
         if what not in run.cuts and any(_depends(t, run.level) for t in tensors):
             run.cuts[what] = _place()
+    for log in _logs():
+        log.left(what, tensors, _place(), made)
 
 
 def note_operator(name: str, *tensors: Any) -> None:
     """Note that an operator without derivative ran on these tensors."""
-    for run in _runs():
+    for run in runs():
         if name not in run.operators and any(_depends(t, run.level) for t in tensors):
             run.operators[name] = _place()
+    for log in _logs():
+        log.left(name, tensors, _place())
 
 
 def note_block(name: str, level: int) -> None:
     """Note that recording was switched off at `level`."""
-    for run in _runs():
+    for run in runs():
         if run.level == level:
             run.cuts.setdefault(name, _place())
+    for log in _logs():
+        log.switched_off(name, level, _place())
+
+
+def note_creation(tensor: Any) -> None:
+    """Note that a creation function made `tensor`."""
+    for log in _logs():
+        log.created(tensor, _place())
 
 
 def note_derivative(tensors: Iterable[Any]) -> None:
     """Note that a derivative is taken with respect to what depends on these."""
-    for run in _runs():
+    for run in runs():
         run.derived = run.derived or any(_depends(t, run.level) for t in tensors)
 
 
 def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iterable[str]) -> None:
     """Say that the result of a function does not depend on some of its arguments, and why, if that is known."""
-    for outer in _runs():
+    for outer in runs():
         outer.warned = True
     found = list((run.cuts or run.operators).items())[:_SHOWN]
     if found:
@@ -107,7 +143,7 @@ def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iter
 
 def warn_dropped(run: Run, transform: str, function: Callable[..., Any], argument: str, keepers: Iterable[str]) -> None:
     """Say that the derivative by an argument is zero because a custom Function gave none."""
-    for outer in _runs():
+    for outer in runs():
         outer.warned = True
     run.warned = True
     named = getattr(function, "__qualname__", None) or type(function).__name__
@@ -131,9 +167,20 @@ def argument_name(function: Callable[..., Any], position: int, count: int) -> st
     return f"argument {position}"
 
 
-def _runs() -> list[Run]:
+def runs() -> list[Run]:
+    """The runs that go on in this thread, outer ones first."""
     thread = threading.get_ident()
-    return [run for run in WATCHED if run.thread == thread]
+    return [run for run in WATCHED if type(run) is Run and run.thread == thread]
+
+
+def transform_runs() -> bool:
+    """Whether a transform runs, in whatever thread: logs alone change nothing of what adopted code does."""
+    return any(type(watching) is Run for watching in WATCHED)
+
+
+def _logs() -> list[Log]:
+    thread = threading.get_ident()
+    return [log for log in WATCHED if isinstance(log, Log) and log.thread == thread]
 
 
 def _depends(tensor: Any, level: int) -> bool:
@@ -152,10 +199,15 @@ def is_users(frame: FrameType) -> bool:
     return (not file.startswith(_PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
 
 
-def _place() -> tuple[str, int]:
+def _place() -> Place:
     """File and line of the innermost frame that is the user's."""
     frame = users_frame(sys._getframe(2))
     return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def place_of_user() -> Place:
+    """File and line of the innermost frame that is the user's, for the floors above."""
+    return _place()
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
@@ -163,6 +215,12 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and not is_users(frame):
         frame = frame.f_back
     return frame
+
+
+def explained(tensor: Any) -> str:
+    """What an error says about why this tensor has no graph."""
+    said = "".join(explain(tensor) for explain in EXPLAIN)
+    return said or " pullback.why_no_grad(tensor), within `with pullback.watch_cuts():`, says where the graph was cut."
 
 
 def frames_to_user() -> int:

@@ -13,6 +13,7 @@
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     |   +-- GradientTypeError       (also a TypeError) a backward returned something that is no Tensor
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
+    +-- ConvergenceError            a solver did not find what was to be differentiated
 
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
 mode and declarations raise besides stands with them; docs/errors.md has the public ones. Warnings with own classes:
@@ -24,12 +25,36 @@ mode and declarations raise besides stands with them; docs/errors.md has the pub
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from pullback.core import slots
 from pullback.core.types import DType, Shape
+
+
+class Explained(Exception):  # noqa: N818 - no error, what errors have in common
+    """Of errors that have a page, `pullback/explanations/NAME.md`; a note, below the text in a traceback, names it.
+
+    A class has the page of its own name, and with `page=None` that of the class that it is derived from.
+    """
+
+    page: str
+
+    def __init_subclass__(cls, page: str | None = "") -> None:
+        super().__init_subclass__()
+        if page is not None:
+            cls.page = page or cls.__name__
+
+    def __new__(cls, *args: Any, **_: Any) -> Self:
+        made = super().__new__(cls, *args)
+        made.__notes__ = [f"More about it: python -m pullback explain {cls.page}"]
+        return made
+
+    def add_note(self, note: str, /) -> None:
+        """Add a line to what a traceback shows; that on the page stays the last."""
+        super().add_note(note)
+        self.__notes__[-2:] = reversed(self.__notes__[-2:])
 
 
 class Portable(Exception):  # noqa: N818 - no error, what errors have in common
@@ -47,7 +72,7 @@ def _made_again(kind: type[Exception], args: tuple[Any, ...]) -> Exception:
     return kind.__new__(kind, *args)  # which keeps the arguments, and makes no text of them
 
 
-class BackwardTwiceError(Portable, RuntimeError):
+class BackwardTwiceError(Portable, Explained, RuntimeError):
     """A node ran backward again after its saved tensors had been released."""
 
     def __init__(self, node_name: str) -> None:
@@ -59,7 +84,7 @@ class BackwardTwiceError(Portable, RuntimeError):
         )
 
 
-class SavedTensorModifiedError(Portable, RuntimeError):
+class SavedTensorModifiedError(Portable, Explained, RuntimeError):
     """A tensor that a node saved for its backward was modified in place afterwards.
 
     `saved_at` and `modified_at` are the lines of the program that did so, where anomaly detection was on to note them.
@@ -91,7 +116,7 @@ class SavedTensorModifiedError(Portable, RuntimeError):
         )
 
 
-class SavedArrayModifiedError(Portable, RuntimeError):
+class SavedArrayModifiedError(Portable, Explained, RuntimeError, page="SavedTensorModifiedError"):
     """An ndarray that a node saved for its backward was written into afterwards."""
 
     def __init__(self, node_name: str, saved_name: str, shape: Shape, dtype: DType) -> None:
@@ -102,23 +127,23 @@ class SavedArrayModifiedError(Portable, RuntimeError):
         )
 
 
-class InplaceError(RuntimeError):
+class InplaceError(Explained, RuntimeError):
     """An in-place operation that would make a gradient wrong or undefined."""
 
 
-class DetachingError(RuntimeError):
+class DetachingError(Explained, RuntimeError):
     """A tensor that requires grad was about to become a plain array silently."""
 
 
-class GradientError(RuntimeError):
+class GradientError(Explained, RuntimeError):
     """A gradient that does not fit, or a request for one that cannot be met."""
 
 
-class GradientTypeError(GradientError, TypeError):
+class GradientTypeError(GradientError, TypeError, page=None):
     """Something that is no Tensor, returned as a gradient."""
 
 
-class NonFiniteError(Portable, RuntimeError, FloatingPointError):
+class NonFiniteError(Portable, Explained, RuntimeError, FloatingPointError):
     """NaN or inf was found where `trace_nans` or anomaly detection was asked to stop at it.
 
     `finding` says more: what made it, and out of what; None for what anomaly detection found.
@@ -129,7 +154,11 @@ class NonFiniteError(Portable, RuntimeError, FloatingPointError):
         super().__init__(text)
 
 
-class OperatorError(RuntimeError, ValueError):
+class ConvergenceError(Explained, RuntimeError):
+    """A solver did not find what it was to find, so that the derivative would be that of something else."""
+
+
+class OperatorError(Explained, RuntimeError, ValueError):
     """The arguments of an operator do not fit together (shapes, dtypes, values).
 
     Both a RuntimeError, as PyTorch raises, and a ValueError, as NumPy does.
@@ -166,7 +195,7 @@ class IndependentResultWarning(UserWarning):
     """
 
 
-class UnsupportedError(RuntimeError, TypeError):
+class UnsupportedError(Explained, RuntimeError, TypeError):
     """Something that pullback has no rule for, said instead of guessing."""
 
 
@@ -199,9 +228,10 @@ def explained(error: Exception, before: str) -> Exception:
         return cause
     if refusals.last is not before and (type(error).__name__ == "error" or str(error) == "Unable to parse arguments"):
         return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
+    told: Exception = slots.explain_foreign(error)  # which may be another
     if refusals.last is not before and not isinstance(error, (DetachingError, UnsupportedError)):
-        error.add_note(f"Before that: {refusals.last}")
-    return slots.explain_foreign(error)
+        told.add_note(f"Before that: {refusals.last}")
+    return told
 
 
 def type_name(value: object) -> str:

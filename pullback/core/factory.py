@@ -10,9 +10,10 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
 from pullback.core.array_type import REGISTERED, array_type
+from pullback.core.cuts import WATCHED, note, note_creation
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, note_made, wrap
 from pullback.core.text_signature import TextSignature
 from pullback.core.types import RawArray
 
@@ -50,10 +51,12 @@ def tensor(
     if isinstance(data, Tensor):
         if data._requires_grad or data._level or array_type(data._array).dual:
             _say_that_copies_are_detached(data)
+            if WATCHED:
+                note("tensor()", data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
         data = _plain("tensor", data)
-    return _leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad)
+    return note_made(_leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad))
 
 
 # As a user should see them: `misspelt` is there to be refused.
@@ -82,7 +85,10 @@ def from_numpy(array: ndarray) -> Tensor:
     """
     if not issubclass(type(array), ndarray):
         raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
-    return wrap(_checked("from_numpy", np.asarray(array)))
+    made = wrap(_checked("from_numpy", np.asarray(array)))
+    if WATCHED:
+        note_creation(made)
+    return made
 
 
 def asarray(
@@ -125,7 +131,10 @@ def asarray(
         return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
         data = _plain("asarray", data)
-    return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
+    made = _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
+    if WATCHED:
+        note_creation(made)
+    return made
 
 
 asarray.__signature__ = TextSignature.of(_SHOWN.format(", copy=None"))  # type: ignore[attr-defined]

@@ -14,11 +14,6 @@ _LAYOUT = "the order of memory is that of NumPy's strides: leave formats and lay
 _THREADS = "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra decides"
 _COMPILED = "there is nothing to compile: functions run as they are written"
 _MODULES = "pullback has functions and no modules: make tensors with requires_grad=True, call pullback.nn.functional"
-_OPTIM = (
-    "pullback has no optimizers: write the step (`with pullback.no_grad(): p -= rate * p.grad`), or give "
-    "scipy.optimize.minimize(..., jac=True) the function pullback.func.value_and_grad(f)"
-)
-_VMAP = "write the function for whole arrays; NumPy's functions broadcast"
 _DATA = "slice arrays: numpy.random.default_rng().permutation(n) gives the order, order[i : i + size] a batch"
 _IMPORT_FROM = opmap["IMPORT_FROM"]
 
@@ -41,7 +36,6 @@ INSTEAD = {
     "sparse_coo_tensor": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "array": "make tensors with pullback.tensor(data), or pullback.from_numpy(x) on the memory of x",
     "special.gamma": "write x.lgamma().exp() for x > 0, of which the logarithm alone is no overflow",
-    "func.jacobian": "it is pullback.autograd.functional.jacobian",
     "dtype": "dtypes are NumPy's: numpy.dtype",
     "Size": "a shape is a tuple; t.numel() counts the elements",
     "Generator": "use numpy.random.Generator, which every random operator takes as generator=",
@@ -53,7 +47,6 @@ INSTEAD = {
     "set_default_tensor_type": "use set_default_dtype",
     "get_num_threads": _THREADS,
     "set_num_threads": _THREADS,
-    "optim": _OPTIM,
     "jit": _COMPILED,
     "compile": _COMPILED,
     "compiler": _COMPILED,
@@ -67,14 +60,6 @@ INSTEAD = {
     "multiprocessing": "use Python's multiprocessing: leaf tensors can be pickled",
     "distributions": "write the logarithm of the density with pullback's functions; numpy.random.Generator draws",
     "profiler": "it is pullback.autograd.profiler",
-    "vmap": _VMAP,
-    "func.vmap": _VMAP,
-    "func.vjp": "use pullback.autograd.functional.vjp, or pullback.func.grad of the product with the cotangent",
-    "func.jacrev": "use pullback.autograd.functional.jacobian",
-    "func.jacfwd": "use pullback.autograd.functional.jacobian, with strategy='forward-mode' and vectorize=True",
-    "func.hessian": "use pullback.autograd.functional.hessian",
-    "func.linearize": "use pullback.func.jvp for each direction",
-    "func.functional_call": _MODULES,
     "nn.Module": _MODULES,
     "nn.Parameter": "a parameter is a tensor: pullback.tensor(data, requires_grad=True)",
     "nn.Sequential": _MODULES,
@@ -153,7 +138,7 @@ def _function_of_module(name: str, functions: Mapping[str, object]) -> str:
 
 
 class _AbsentModules:
-    """Stands last on sys.meta_path: `import pullback.optim` says what `pullback.optim` says."""
+    """Stands last on sys.meta_path: `import pullback.jit` says what `pullback.jit` says."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:

@@ -18,7 +18,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from numbers import Number
-from types import BuiltinFunctionType, FunctionType, TracebackType, WrapperDescriptorType
+from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType, WrapperDescriptorType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -202,7 +202,7 @@ def described(value: object, depth: int = 0) -> str:
             return "[...]" if isinstance(value, list) else "(...)"
         items = [described(x, depth + 1) for x in value[:8]] + (["..."] if len(value) > 8 else [])
         return f"[{', '.join(items)}]" if isinstance(value, list) else f"({', '.join(items)}{',' * (len(items) == 1)})"
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, (type, ModuleType)):
         return f"{value.dtype}{tuple(value.shape)}"
     if isinstance(value, (FunctionType, BuiltinFunctionType)):
         return f"the function {value.__name__}"

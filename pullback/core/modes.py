@@ -23,15 +23,18 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Modes:
     """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode.
 
+    batched: the levels of vmap, which is no differentiating one: a switch there holds for the level outside as well.
     differentiated: the levels at which func.grad and its like run the user's function at present. observers: what
     looks on, the one switched on last at the end. plain: nothing but recording may be switched; records_all: and it is
     on at every level.
     """
 
     __slots__ = (
+        "_batching",
         "_deeper",
         "_differentiating",
         "_off_here",
+        "batched",
         "differentiated",
         "inference",
         "level",
@@ -42,6 +45,7 @@ class Modes:
     )  # fmt: skip
 
     _off_here: Modes | None
+    _batching: Modes | None
     _deeper: Modes | None
     _differentiating: Modes | None
 
@@ -52,13 +56,15 @@ class Modes:
         inference: bool = False,
         observers: tuple[Observer, ...] = (),
         differentiated: frozenset[int] = frozenset(),
+        batched: frozenset[int] = frozenset(),
     ) -> None:
         self.level = level
+        self.batched = batched
         self.differentiated = differentiated
         self.off = off
         self.inference = inference
         self.observers = observers
-        self._off_here = self._deeper = self._differentiating = None
+        self._off_here = self._batching = self._deeper = self._differentiating = None
         self.plain = not inference and not observers
         self.records_all = not off
 
@@ -71,16 +77,24 @@ class Modes:
         level = self.level if level is None else level
         if (level not in self.off) == enabled:
             return self
-        if not enabled and level == self.level:
+        if not enabled and level == self.level and level not in self.batched:
             if self._off_here is None:  # kept: every backward and every no_grad block asks for it
                 self._off_here = self._with(self.off | {level}, self.inference)
             return self._off_here
         off = self.off - {level} if enabled else self.off | {level}
         return self._with(off, self.inference)
 
+    def switched(self, enabled: bool) -> Modes:
+        """The state with recording switched by a user: at the innermost level that may differentiate."""
+        modes, level = self.with_recording(enabled), self.level
+        while level in self.batched:
+            level -= 1
+            modes = modes.with_recording(enabled, level)
+        return modes
+
     def with_inference(self, enabled: bool) -> Modes:
         """The state inside (or outside) inference mode, which never records."""
-        modes = self.with_recording(not enabled)
+        modes = self.switched(not enabled)
         return self._with(modes.off, enabled)
 
     def with_observer(self, observer: Observer) -> Modes:
@@ -89,13 +103,25 @@ class Modes:
 
     def with_observers(self, observers: tuple[Observer, ...]) -> Modes:
         """The state in which these look on and no others."""
-        return Modes(self.level, self.off, self.inference, observers, self.differentiated)
+        return Modes(self.level, self.off, self.inference, observers, self.differentiated, self.batched)
 
     def deeper(self) -> Modes:
         """The state one level further in, where everything records anew."""
         if self._deeper is None:
-            self._deeper = Modes(self.level + 1, self.off, False, self.observers, self.differentiated)
+            level = self.level + 1
+            off, batched = self.off - {level}, self.batched - {level}  # of a level further in that has been left
+            self._deeper = Modes(level, off, False, self.observers, self.differentiated, batched)
         return self._deeper
+
+    def batching(self) -> Modes:
+        """The state one level further in, in which vmap runs a function; it records there where it did outside."""
+        if self._batching is None:
+            level, off = self.level + 1, self.off
+            if self.level in off:
+                off |= {level}
+            batched = self.batched | {level}
+            self._batching = Modes(level, off, False, self.observers, self.differentiated, batched)
+        return self._batching
 
     def differentiating(self, level: int | None = None) -> Modes:
         """The state in which a function is differentiated at a level (default: the innermost)."""
@@ -104,11 +130,11 @@ class Modes:
             return self
         if self._differentiating is None or level not in self._differentiating.differentiated:
             levels = self.differentiated | {level}
-            self._differentiating = Modes(self.level, self.off, self.inference, self.observers, levels)
+            self._differentiating = Modes(self.level, self.off, self.inference, self.observers, levels, self.batched)
         return self._differentiating
 
     def _with(self, off: frozenset[int], inference: bool) -> Modes:
-        return Modes(self.level, off, inference, self.observers, self.differentiated)
+        return Modes(self.level, off, inference, self.observers, self.differentiated, self.batched)
 
 
 _state = contextvars.ContextVar("pullback_modes", default=Modes())  # noqa: B039 - never changed once made
@@ -222,6 +248,7 @@ class ModeSwitch(Block):
 class no_grad(ModeSwitch):
     """Context manager and decorator: inside, operators record nothing at the current level.
 
+    In a function under `vmap` that is the level outside, as if a loop ran the function.
     Results have `requires_grad=False`. Outer levels (a gradient being taken around this code by
     `pullback.func.grad`) go on recording.
 
@@ -243,7 +270,7 @@ class no_grad(ModeSwitch):
         return made if function is None else made(function)
 
     def _changed(self, modes: Modes) -> Modes:
-        return modes._off_here or modes.with_recording(False)
+        return modes._off_here or modes.switched(False)
 
     def _steps(self) -> Steps:
         before = _state.get()
@@ -255,7 +282,7 @@ class no_grad(ModeSwitch):
 
 def _switched(modes: Modes, enabled: bool) -> Modes:
     """The state with recording switched by a user, whom inference mode overrules."""
-    return modes.with_recording(enabled and not modes.inference)
+    return modes.switched(enabled and not modes.inference)
 
 
 class enable_grad(no_grad):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.core.errors import InplaceError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, only_number
 
 _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(complex))
 
@@ -38,7 +38,7 @@ def _autograd_part(self: Tensor) -> str:
 def tensor_format(self: Tensor, spec: str) -> str:
     """format(t, spec): that of the number for one element, the repr otherwise."""
     if self._array.ndim == 0:
-        return format(Tensor.item(self), spec)
+        return format(only_number(self, "format()"), spec)
     if spec:
         raise TypeError(f"unsupported format string for a Tensor of shape {self.shape}; format its elements instead.")
     return repr(self)

@@ -331,15 +331,21 @@ def unflatten(structure: Structure, leaves: list[Any]) -> Tree:
     return kind(items)
 
 
-def leaves_like(tree: Tree, structure: Structure, path: str = "") -> Iterator[tuple[int, Any, str]]:
+def leaves_like(
+    tree: Tree, structure: Structure, path: str = "", prefixes: tuple[type, ...] = ()
+) -> Iterator[tuple[int, Any, str]]:
     """(number, leaf, path) of each leaf of a tree that is built as `structure` says; None may stand for a part of it.
 
-    A list will do for a tuple. Raises a ValueError that begins with the path where it is built differently.
+    An instance of `prefixes` may stand for a part too, for each of its leaves. A list will do for a tuple. Raises a
+    ValueError that begins with the path where it is built differently.
     """
     if tree is None:
         return
     if isinstance(structure, int):
         yield structure, tree, path
+        return
+    if isinstance(tree, prefixes):
+        yield from ((number, tree, path + rest) for number, rest in _paths(structure))
         return
     if structure is None:
         raise ValueError(f"{path} must be None, got {with_article(tree)}.")
@@ -363,7 +369,7 @@ def leaves_like(tree: Tree, structure: Structure, path: str = "") -> Iterator[tu
             raise ValueError(f"{path} must be a {name} of {len(parts)}, got one of {len(children)}.")
         parts = dict(enumerate(parts))
     for key, child in zip(keys, children, strict=True):
-        yield from leaves_like(child, parts[key], f"{path}[{key!r}]")
+        yield from leaves_like(child, parts[key], f"{path}[{key!r}]", prefixes)
 
 
 def _name_of(kind: Any) -> str:

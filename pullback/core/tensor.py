@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.array_type import ARRAY_TYPES, LEVELLED, TENSOR, ArrayType, array_type, innermost, memory_of
-from pullback.core.cuts import WATCHED, note
+from pullback.core.array_type import (
+    ARRAY_TYPES,
+    LEVELLED,
+    TENSOR,
+    ArrayType,
+    array_type,
+    innermost,
+    layout_of,
+    memory_of,
+)
+from pullback.core.cuts import WATCHED, Run, note, note_creation, runs
 from pullback.core.errors import (
     DetachingError,
     DtypeError,
@@ -42,39 +51,62 @@ ndarray = np.ndarray
 class Extra:
     """The rarer fields of a tensor: those of leaves that require grad, of views, of hooked and retained tensors.
 
-    The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
+    What is read and written at every view has slots, which `new_extra` fills; the defaults of the rest belong to the
+    class, whose attributes take ten times as long to read.
     """
 
+    __slots__ = ("__dict__", "base", "inference", "made_by", "many_views", "no_view", "view_version", "views")
+
+    base: Tensor | None  # the tensor whose memory a view shares
+    inference: bool
+    made_by: Any  # of a view: the view.Origin for which it may not be written into while recording
+    no_view: str | None  # of a copy that is a view in PyTorch: the operator that made it
+    view_version: int | None  # of a view: the version at which its grad_fn was made
+    # Of a base that does not require grad, or has views with steps: weak references to its views.
+    views: list[weakref.ref[Tensor]] | None
+    many_views: int  # from so many on it is asked which of them are gone
+
     accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
-    base: Tensor | None = None  # the tensor whose memory a view shares
     detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
     # Of a base that lost its function or its memory, by detach_() or .data: its counter then, and the version.
     parted: tuple[Counter, int] | None = None
     grad: Tensor | None = None
+    grad_sample: Tensor | None = None  # of a leaf: the gradients of each sample, from backward(per_sample=True)
     grad_is_given = False  # whether the user assigned it: backward adds in place then
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
-    inference = False
-    no_view: str | None = None  # of a copy that is a view in PyTorch: the operator that made it
-    made_by: Any = None  # of a view: the view.Origin for which it may not be written into while recording
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
     # Of a view without a place in memory: the view.ViewStep of every operator between its base and it.
     steps: tuple[Any, ...] | None = None
-    view_version: int | None = None  # of a view: the version at which its grad_fn was made
-    # Of a base that does not require grad, or has views with steps: weak references to its views.
-    views: list[weakref.ref[Tensor]] | None = None
     lent: Any = ()  # of an Array: weak references by which `graph.lent` knows who keeps a plain view of its memory
-    many_views = 64  # from so many on it is asked which of them are gone
     forgets = False  # whether that is being done
+    made_in: tuple[Run, ...] = ()  # the runs of transforms inside which a creation function made it
+
+
+def new_extra() -> Extra:
+    """An Extra of a tensor that is nobody's view."""
+    made = Extra()
+    made.base = made.made_by = made.no_view = made.view_version = made.views = None
+    made.inference = False
+    made.many_views = 64
+    return made
 
 
 def extra_of(tensor: Tensor) -> Extra:
     """The Extra of `tensor`, made if there is none yet."""
     extra = tensor._extra
     if extra is None:
-        made = Extra()
+        made = new_extra()
         tensor._extra = extra = tensor._extra or made  # one line, so that threads get the same: see core.version
     return extra
+
+
+def note_made(tensor: Tensor) -> Tensor:
+    """Note inside which transforms a creation function has made `tensor`, which is returned."""
+    if WATCHED:
+        extra_of(tensor).made_in = tuple(runs())
+        note_creation(tensor)
+    return tensor
 
 
 if TYPE_CHECKING:
@@ -162,7 +194,7 @@ class Tensor(_Methods):
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
         """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
-        memory = memory_of(self)
+        memory = layout_of(self)
         return memory is None or bool(memory.flags.c_contiguous)  # what has no memory has no gaps in it
 
     def is_floating_point(self) -> bool:
@@ -267,14 +299,28 @@ class Tensor(_Methods):
         self.grad = None
 
     @property
+    def grad_sample(self) -> Tensor | None:
+        """The gradients of each sample that backward(per_sample=True) left, samples first: a Tensor, or None."""
+        return None if self._extra is None else self._extra.grad_sample
+
+    @grad_sample.setter
+    def grad_sample(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.shape[1:] != self.shape):
+            raise TypeError(
+                f"grad_sample must be None or a Tensor of shape (samples, *{tuple(self.shape)}), got "
+                f"{f'one of shape {tuple(value.shape)}' if isinstance(value, Tensor) else type_name(value)}."
+            )
+        extra_of(self).grad_sample = value
+
+    @property
     def data(self) -> Tensor:
         """The same memory as a tensor outside the graphs of all levels, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
         """
-        if WATCHED:
-            note("data", self, by_user=True)
         out = wrap_like(type(self), _without_derivative(self._array), self._level)
+        if WATCHED:
+            note("data", self, by_user=True, made=out)
         if self._extra is not None and self._extra.no_view is not None:
             extra_of(out).no_view = self._extra.no_view
         return out
@@ -321,16 +367,17 @@ class Tensor(_Methods):
 
     def detach(self) -> Tensor:
         """The same memory outside the graphs of all levels; writes into the one are noticed by those of the other."""
+        out = _alias(self, _without_derivative(self._array))
         if WATCHED:
-            note("detach()", self, by_user=True)
-        return _alias(self, _without_derivative(self._array))
+            note("detach()", self, by_user=True, made=out)
+        return out
 
     def detach_(self) -> Self:
         """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if WATCHED:
-            note("detach_()", self, by_user=True)
+            note("detach_()", self, by_user=True, made=self)
         if self._fn is not None:
             if self._counter is not None and self._counter.n:
                 slots.part_from_views(self)
@@ -365,18 +412,7 @@ class Tensor(_Methods):
             force = _flag("numpy", "force", force)  # type: ignore[unreachable]
         if WATCHED:
             note("numpy()", self, by_user=True)
-        data: RawArray = self
-        while isinstance(data, Tensor):
-            if data._requires_grad and not force and modes.current().records(data._level):
-                raise DetachingError(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead (or "
-                    "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
-                    "functions on it directly."
-                )
-            data = data._array
-            if type(data) is not ndarray and not isinstance(data, Tensor):
-                data = _values_of(data, force)
-        return data if type(data) is ndarray else array_type(data).read(data, "Tensor.numpy()")
+        return _values_in(self, force, "Tensor.numpy()")  # type: ignore[no-any-return]
 
     def item(self) -> Any:
         """The only element as a Python number."""
@@ -385,13 +421,13 @@ class Tensor(_Methods):
         data = self._array
         if data.size != 1:
             raise not_one_element(self)
-        return data.item() if type(data) is ndarray else self.numpy(force=True).item()
+        return data.item() if type(data) is ndarray else _values_in(self, True, "item()").item()
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
         if WATCHED:
             note("tolist()", self, by_user=True)
-        return self.numpy(force=True).tolist()
+        return _values_in(self, True, "tolist()").tolist()
 
     def __copy__(self) -> Tensor:
         if self._level or type(self._array) is not ndarray:
@@ -453,11 +489,18 @@ class TensorType(ArrayType):
         x = innermost(x)
         return array_type(x).read(x, why)
 
+    def touched(self, x: Any) -> Any:
+        found = array_type(x._array).touched(x._array)
+        return found if issubclass(type(found), (ndarray, np.generic)) else wrap(found, x._level)
+
     def copy(self, x: Any) -> Any:
         return x.clone()
 
     def memory(self, x: Any) -> ndarray | None:
         return memory_of(x._array)
+
+    def layout(self, x: Any) -> ndarray | None:
+        return layout_of(x._array)
 
     def is_view(self, result: Any, source: Any) -> bool:
         result = innermost(result)
@@ -475,6 +518,26 @@ class TensorType(ArrayType):
 AROUND_NDARRAY: dict[type, type] = {NestedTensor: Tensor}
 AROUND_OTHERS: dict[type, type] = {Tensor: NestedTensor}
 _become = object.__dict__["__class__"].__set__
+
+
+def _values_in(x: RawArray, force: bool, why: str) -> Any:
+    """The ndarray inside, for what is named `why`."""
+    while isinstance(x, Tensor):
+        if x._requires_grad and not force and modes.current().records(x._level):
+            raise DetachingError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead (or "
+                "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
+                "functions on it directly."
+            )
+        x = x._array
+        if type(x) is not ndarray and not isinstance(x, Tensor):
+            x = _values_of(x, force)
+    return x if type(x) is ndarray else array_type(x).read(x, why)
+
+
+def only_number(x: Tensor, why: str) -> Any:
+    """The only element as a Python number, for what is named `why`."""
+    return Tensor.item(x) if type(x._array) is ndarray or x._array.size != 1 else _values_in(x, True, why).item()
 
 
 def hold(tensor: Tensor, data: RawArray) -> None:
@@ -587,7 +650,7 @@ def _values_of(data: Any, force: bool) -> Any:
 
 def strided(tensor: Tensor, name: str) -> ndarray:
     """The memory in which a tensor lies, for the method of that name."""
-    memory = memory_of(tensor)
+    memory = layout_of(tensor)
     if memory is None:
         raise UnsupportedError(f"{name}(): {with_article(innermost(tensor))} has no place in memory, and no strides.")
     return memory

@@ -1,26 +1,12 @@
-"""The optional packages of the demos, with an error that says how to get them."""
+"""The optional packages of the demos."""
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+from typing import Any
+
+from pullback.core import extras
 
 
-class MissingExtraError(ImportError):
-    """An optional package is not installed; the message has the command that installs it."""
-
-
-def need(module: str) -> ModuleType:
-    """Import an optional module.
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed; the message has the command that installs it.
-    """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as missing:
-        raise MissingExtraError(
-            f"The demos need {module}, and {missing.name} is not installed: pip install 'pullback[demo]'"
-        ) from missing
+def need(module: str) -> Any:
+    """Import an optional module; without it a MissingExtraError has the command that installs it."""
+    return extras.need(module, "The demos", "pullback[demo]")

@@ -1,4 +1,4 @@
-"""The digits demo's classifier: layers, loss and Adam, each a few lines of pullback."""
+"""The digits demo's classifier: its layers and its loss."""
 
 from __future__ import annotations
 
@@ -45,30 +45,3 @@ class Network:
     def loss(self, x: Tensor, labels: Tensor, *parameters: Tensor) -> Tensor:
         """Mean cross-entropy of a batch."""
         return functional.cross_entropy(self.logits(x, *parameters), labels)
-
-
-class Adam:
-    """Adam with decoupled weight decay [1]_.
-
-    References
-    ----------
-    .. [1] Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019.
-    """
-
-    def __init__(self, parameters: list[Tensor], *, decay: float = 0.01) -> None:
-        self.parameters, self.decay, self.steps = parameters, decay, 0
-        self.means = [pb.zeros_like(parameter) for parameter in parameters]
-        self.squares = [pb.zeros_like(parameter) for parameter in parameters]
-
-    def step(self, rate: float, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
-        """Move every parameter against its gradient, in place, and drop the gradient."""
-        self.steps += 1
-        mean_scale, square_scale = 1 / (1 - beta1**self.steps), 1 / (1 - beta2**self.steps)
-        with pb.no_grad():
-            for parameter, mean, square in zip(self.parameters, self.means, self.squares, strict=True):
-                grad = parameter.grad
-                mean += (1 - beta1) * (grad - mean)
-                square += (1 - beta2) * (grad * grad - square)
-                move = (mean * mean_scale) / ((square * square_scale).sqrt() + eps)
-                parameter -= rate * (move + self.decay * parameter)
-                parameter.grad = None

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import pullback as pb
-from pullback import Tensor
+from pullback import Tensor, optim
 from pullback.demo.extras import need
-from pullback.demo.network import Adam, Network
+from pullback.demo.network import Network
 
 SEED = 0
 HELD_OUT = 0.25
 EPOCHS = 30
 BATCH = 64
-RATE = 3e-3  # of Adam at the start; it falls to zero along half a cosine
+RATE = 3e-3  # of AdamW at the start; it falls to zero along half a cosine
 
 
 @dataclass(frozen=True)
@@ -56,18 +56,21 @@ def load() -> tuple[Digits, Digits]:
 
 
 def train(network: Network, train_set: Digits, held_out: Digits, epochs: int = EPOCHS) -> History:
-    """Minimise the cross-entropy by Adam, with a progress bar."""
+    """Minimise the cross-entropy by AdamW, with a progress bar on a terminal."""
     rng = np.random.default_rng(SEED)
-    optimizer = Adam(list(network.parameters.values()))
     history = History()
     steps = math.ceil(len(train_set) / BATCH)
-    with need("tqdm").tqdm(total=epochs * steps, desc="training", unit="step") as progress:
-        for epoch in range(epochs):
+    optimizer = optim.AdamW(network.parameters.values(), lr=RATE)
+    rate = optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * steps)
+    with need("tqdm").tqdm(total=epochs * steps, desc="training", unit="step", disable=None) as progress:
+        for _ in range(epochs):
             order = rng.permutation(len(train_set))
             for step in range(steps):
                 batch = train_set.pick(order[step * BATCH : (step + 1) * BATCH])
+                optimizer.zero_grad()
                 network.loss(batch.images, batch.labels).backward()
-                optimizer.step(RATE * (1 + math.cos(math.pi * (epoch + step / steps) / epochs)) / 2)
+                optimizer.step()
+                rate.step()
                 progress.update()
             record(history, network, train_set, held_out)
             progress.set_postfix(loss=f"{history.train_loss[-1]:.4f}", held_out=f"{history.held_out_accuracy[-1]:.2%}")

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, OperatorTable, kernel_for
+from pullback.core.late import ready
 from pullback.core.tensor import Tensor, wrap
 
 ABOVE = 1 << 30  # a level that no transform reaches
@@ -22,7 +23,7 @@ class MixedTable(OperatorTable):
     """Operators on arrays of any type, as attributes made when first asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        on_tensors, on_arrays = getattr(TENSOR, name), getattr(NUMPY, name)
+        on_tensors, on_arrays = ready(getattr(TENSOR, name)), ready(getattr(NUMPY, name))
         made: Any
         if isinstance(on_tensors, SimpleNamespace):  # the operators of a third party
             made = _Namespace(on_tensors, on_arrays)

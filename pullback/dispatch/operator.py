@@ -6,9 +6,11 @@ for each shape of operators; everything else in `dispatch.pipeline`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from pullback.core.late import LateDict
 from pullback.core.tensor import Tensor
 from pullback.graph.node import MultiNode, Node, edge_to, start_multi, start_node
 from pullback.graph.saving_nodes import standing_in
@@ -26,8 +28,8 @@ CALLED = {
     "hermitian_map": "linalg.matrix_function",
 }
 
-OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
-BY_KERNEL: dict[str, dict[str, Operator]] = {}  # kernel -> the operators that it runs, by name
+OPERATORS: LateDict[Operator] = LateDict()  # by name, for what looks on at operators and tells of them
+BY_KERNEL: LateDict[dict[str, Operator]] = LateDict()  # kernel -> the operators that it runs, by name
 # (kernel, number of arguments) -> what an array type has made of these operators; forgotten when one is declared.
 FOUND: dict[tuple[str, int], Callable[..., Any]] = {}
 
@@ -131,6 +133,13 @@ class Operator:
 def tags_of(kernel: str) -> frozenset[str]:
     """The tags of the operators that a kernel runs: an array type need not keep lists of their names."""
     return frozenset().union(*(op.tags for op in BY_KERNEL.get(kernel, {}).values()))
+
+
+def parameters_of(op: Operator) -> list[str]:
+    """The names of the arguments, as the declaration gives them."""
+    inside = op.signature[op.signature.index("(") + 1 : op.signature.rindex(") ->")]
+    parts = [part.strip() for part in re.split(r",(?![^\[(]*[\])])", inside)]
+    return [part.partition("=")[0].split()[-1] for part in parts if part and part != "*"]
 
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:

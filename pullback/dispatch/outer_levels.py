@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, show_as_plural, wrap_as
 from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -34,11 +36,12 @@ def hold_outer_levels(op: Operator, name: str, target: Tensor, args: Sequence[An
         return
     others = [args[position] for position, _ in op.tensors]
     others += [x for position, _ in op.lists for x in args[position]]
+    # Beside each level an array of it, not the tensor: `_hold` counts who holds a tensor.
     given = [part for x in others if isinstance(x, Tensor) for part in _outer_parts(x, target._level)]
     for key, place in _places(target).items():
-        level = max((found for numbers, found in given if numbers <= key), default=-1)
+        level, like = max((found[1:] for found in given if found[0] <= key), key=itemgetter(0), default=(-1, None))
         if level >= 0 and _is_below(getattr(*place), level):
-            _hold(name, target, key, level)
+            _hold(name, target, key, level, like)
 
 
 def apart_from(target: Tensor, op: Operator, args: Sequence[Any], raws: list[Any]) -> None:
@@ -47,7 +50,7 @@ def apart_from(target: Tensor, op: Operator, args: Sequence[Any], raws: list[Any
         for position, _ in op.tensors:
             x = args[position]
             if x is target or (isinstance(x, Tensor) and x._counter is not None and x._counter is target._counter):
-                raws[position] = raws[position].copy()
+                raws[position] = array_type(raws[position]).copy(raws[position])
 
 
 def _is_below(array: Any, level: int) -> bool:
@@ -55,7 +58,7 @@ def _is_below(array: Any, level: int) -> bool:
     return type(array) is ndarray or (isinstance(array, Tensor) and array._level < level)
 
 
-def _hold(name: str, target: Tensor, key: Key, level: int) -> None:
+def _hold(name: str, target: Tensor, key: Key, level: int, like: Any) -> None:
     """Wrap one array inside `target`, and what its base and views have there, as a constant of an outer level."""
     base = base_of(target)
     owner = target if base is None else base
@@ -71,11 +74,14 @@ def _hold(name: str, target: Tensor, key: Key, level: int) -> None:
             "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not see its "
             "derivative. Use the out-of-place form, or write into a copy (t = t.clone())."
         )
-    first, *views = sharing
-    lower = wrap(getattr(*first), level)
-    for place in views:
-        _put(place, make_view(wrap(getattr(*place), level), lower))
-    _put(first, lower)
+    arrays = [getattr(*place) for place in sharing]
+    if all(type(array) is ndarray for array in arrays):
+        arrays = list(array_type(like).holding(like, arrays))
+    # What is written into is no number, though the array around it may have been made as one.
+    lower = show_as_plural(wrap_as(target, arrays[0], level))
+    for place, array in zip(sharing[1:], arrays[1:], strict=True):
+        _put(place, make_view(show_as_plural(wrap_as(target, array, level)), lower))
+    _put(sharing[0], lower)
 
 
 def _unwrap(dual: Any, attribute: str) -> None:
@@ -101,14 +107,14 @@ def _put(place: Place, array: Tensor) -> None:
         setattr(holder, attribute, array)
 
 
-def _outer_parts(x: Tensor, level: int) -> list[tuple[Key, int]]:
-    """The outer levels at which the arrays inside of `x` are being differentiated, by forward levels."""
+def _outer_parts(x: Tensor, level: int) -> list[tuple[Key, int, Any]]:
+    """The outer levels at which arrays inside of `x` are being differentiated, by forward levels; and these arrays."""
     if x._level != level:
         parts: list[tuple[Key, Any]] = [(frozenset(), x)]
     else:
         parts = [(key, getattr(*place)) for key, place in _places(x).items()]
     raws = [(key, constant_part(part)) for key, part in parts]
-    return [(key, raw._level) for key, raw in raws if isinstance(raw, Tensor)]
+    return [(key, raw._level, raw._array) for key, raw in raws if isinstance(raw, Tensor)]
 
 
 def constant_part(raw: Any) -> Any:
@@ -116,6 +122,14 @@ def constant_part(raw: Any) -> Any:
     while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in REGISTERED:
         raw = raw._array
     return raw
+
+
+def seen_outside(x: Any, level: int) -> Any:
+    """A result as code of that level sees it: outside of all transforms an ndarray or a number for an Array."""
+    inside = constant_part(x) if not level and type(x) in ARRAYS else x
+    if inside is x or isinstance(inside, Tensor):
+        return x
+    return inside[()] if type(x) in SCALAR_FACES else inside
 
 
 def _nobody_else_shares(places: Sequence[Place]) -> bool:

@@ -20,11 +20,22 @@ import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, SCALAR_FACES, show_as_plural
-from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, is_constant, memory_of, table_of
+from pullback.core.array_type import (
+    ARRAY_TYPES,
+    NUMPY,
+    PLAIN,
+    REGISTERED,
+    TENSOR,
+    ArrayType,
+    is_constant,
+    memory_of,
+    table_of,
+)
 from pullback.core.observers import Observer, run_operator
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
 from pullback.dispatch.call_errors import explain
+from pullback.dispatch.nested_calls import call_on_nested
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.outer_levels import apart_from, constant_part, hold_outer_levels
 from pullback.dispatch.steps import (
@@ -68,11 +79,14 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     result = None
     if state.plain:
         for x in args:
-            if (type(x) is list or type(x) is tuple) and x:
-                x = x[0]
             kind = type(x)
-            if kind in NESTED:
-                result = _on_nested(op, args, x, state)
+            if (kind is list or kind is tuple) and x:
+                x = x[0]
+                kind = type(x)
+            if kind in NESTED:  # _on_nested, written out
+                inside, calls = type(x._array), op.calls
+                call = calls[inside] if inside in calls else _call_of(op, inside, len(args))
+                result = None if call is None else call(state, *args)
                 break
             if kind in ARRAYS:
                 call = op.array_calls[kind] if kind in op.array_calls else _array_call_of(op, kind)
@@ -104,7 +118,7 @@ def _in_general(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
 
 
 def _on_nested(op: Operator, args: Sequence[Any], first: Any, state: modes.Modes) -> Any:
-    """All steps at once where the first tensor is around a registered type that has a quick way; None elsewhere."""
+    """All steps at once where the first tensor is around a tensor, or a type that has a quick way; None elsewhere."""
     kind = type(first._array)
     call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
     return None if call is None else call(state, *args)
@@ -119,8 +133,11 @@ def _array_call_of(op: Operator, kind: type) -> Callable[..., Any] | None:
 
 def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
     """What runs the operator in the usual case on Tensors around arrays of this type, if there is such a function."""
-    described = REGISTERED.get(array_type)
-    made = op.calls[array_type] = None if described is None else described.call(op, arity)
+    described = ARRAY_TYPES[array_type]
+    made = described.call(op, arity) if described.rank != PLAIN else None
+    if made is None and type(described).prepare is ArrayType.prepare and described.rank != PLAIN:
+        made = call_on_nested(op, array_type, described)
+    op.calls[array_type] = made
     return made
 
 

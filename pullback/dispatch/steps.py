@@ -196,7 +196,7 @@ def wrapped(op: Operator, result: Any, level: int, arrays: bool = False) -> tupl
 
     With `arrays` they have NumPy's face.
     """
-    make = _array_result if arrays else wrap_result
+    make = array_result if arrays else wrap_result
     if op.multi is None and not op.returns_list:
         out = make(result, level, op.view)
         return out, (out,)
@@ -211,7 +211,7 @@ def wrap_result(raw: Any, level: int, view: bool = False) -> Tensor:
     return wrap(raw, level)
 
 
-def _array_result(raw: Any, level: int, view: bool) -> Tensor:
+def array_result(raw: Any, level: int, view: bool) -> Tensor:
     """The same with NumPy's face: a Scalar where the kernel returned a number, and not a view of an array."""
     return show_as_array(wrap_result(raw, level), not view and is_single(raw))  # type: ignore[no-any-return]
 

@@ -31,6 +31,7 @@ class Rule(NamedTuple):
     pointwise: bool = False
     structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
     masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
+    copying: bool = False  # whether each element of the result is one of the arguments', or a constant: no sums
     placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
 
@@ -85,6 +86,7 @@ def _made(op: Operator, arity: int) -> Rule:
         pointwise="pointwise" in op.tags,
         structural=node.structural,
         masking="masking" in op.tags and "view" not in op.tags,
+        copying="copying" in op.tags or op.view,
         placing="structural" in op.tags and "view" not in op.tags,
         underived=underived.get(op.name, ()),
     )

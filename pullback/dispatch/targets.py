@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.array_type import REGISTERED, STORED, array_type, carries_derivative, memory_of, read, type_of
 from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, extra_of, hold, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import counter_of
 from pullback.dispatch.operator import Operator
@@ -19,6 +19,7 @@ from pullback.dispatch.steps import adapt, survey
 from pullback.graph.inplace_rules import check_inplace
 from pullback.graph.node import edge_to
 from pullback.graph.replay import spread_write
+from pullback.graph.view import base_of, live_views, make_view
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------
@@ -28,11 +29,8 @@ def admit(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, list[Tensor],
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type_name(target)}.")
     level, tensors = survey(op, args, name)
-    if target._level != level:
-        raise InplaceError(
-            f"{name} would write a value that is being differentiated (level {level}) into a tensor of level "
-            f"{target._level}, which cannot hold its derivative. Use the out-of-place form."
-        )
+    if target._level != level and not _rise(target, level, tensors):
+        raise type_of([x._array for x in tensors if x._level == level]).unwritable(name, target, level)
     wanted = any(t._requires_grad and t._level == level for t in tensors)
     wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
@@ -40,6 +38,51 @@ def admit(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, list[Tensor],
     for observer in modes.current().observers:
         observer.mutating(target, op.name)
     return target, level, tensors, records
+
+
+def _rise(target: Tensor, level: int, tensors: Sequence[Tensor]) -> bool:
+    """Let a tensor that was made inside the transform of that level, and its views, be of this level; says whether.
+
+    What a creation function makes is of level 0, wherever it is called, since most of it only is computed with. What
+    was made outside is not changed: it would carry a derivative out of the transform. It comes to be around arrays
+    where the values, among `tensors`, are, so that it has their face.
+    """
+    owner = base_of(target)
+    owner = target if owner is None else owner
+    inside = () if owner._extra is None else owner._extra.made_in
+    if not any(run.level == level for run in cuts.runs() if run in inside):
+        return False
+    views = live_views(owner)
+    plain = all(memory_of(x._array) is x._array and not x._requires_grad for x in (owner, *views))
+    if views and not plain:
+        return False  # what they share would be apart
+    if plain and not any(_has_tensor_face(x) for x in tensors if x._level == level):
+        for x in (owner, *views):
+            x._level = level
+        return True
+    before = _within(owner, level)
+    extra_of(before).made_in = inside
+    for view in views:
+        make_view(_within(view, level), before)
+    return True
+
+
+def _has_tensor_face(x: Any) -> bool:
+    """Whether the innermost array is a Tensor outside of all transforms."""
+    while (inside := array_type(x).values(x)) is not x:
+        if isinstance(x, Tensor) and not x._level:
+            return True
+        x = inside
+    return False
+
+
+def _within(x: Tensor, level: int) -> Tensor:
+    """Lift `x` itself to `level`, around a tensor like what it was, which is returned."""
+    before = _as_it_was(x, copy=False)
+    before._counter = counter_of(x)
+    hold(x, before)
+    x._level, x._fn, x._requires_grad = level, None, False
+    return before
 
 
 def with_room(

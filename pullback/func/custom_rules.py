@@ -150,6 +150,16 @@ class CustomFunction:
         self._rule.jvp = jvp
         return jvp
 
+    def defvmap(self, vmap: Callable[..., Any]) -> Callable[..., Any]:
+        """Name what the function gives for a batch: `vmap(info, in_dims, *args)` returns (output, out_dims).
+
+        `info.batch_size` is the number of samples, `in_dims` has 0 for each array of the arguments that is batched, in
+        front, and None for any other. `out_dims` tells where the results have the samples: a number for all, or a tree.
+        Without it the function runs on one sample after the other. A decorator, too.
+        """
+        self._rule.vmap = vmap
+        return vmap
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(_has_tensors, (*args, *kwargs.values()))):
             return record(self._node, self._rule, args, kwargs, modes.current())

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
+from pullback.arrays.dual.kernels import hoisted
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_face import surfaced
-from pullback.core.array_type import REGISTERED, array_type, is_array, table_of
-from pullback.core.errors import GradientError, explained, refusals, with_article
+from pullback.core.array_face import surfaced, unlabelled
+from pullback.core.array_type import REGISTERED, array_type, table_of
+from pullback.core.errors import GradientError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import NestedTensor, Tensor, ndarray
-from pullback.func.gradient import enter, floating_argument, note_on_lists, outward, split_aux
+from pullback.core.tensor import NestedTensor, Tensor
+from pullback.func.boundary import (
+    check_callable,
+    check_results,
+    enter,
+    floating_argument,
+    note_on_lists,
+    raw_outward,
+    split_aux,
+)
 
 
 @named("func.jvp", "callable function")
@@ -67,16 +76,36 @@ def jvp(
     >>> tangent
     array([1., 3.])
     """
+    return push("jvp", function, primals, tangents, strict=strict, has_aux=has_aux)
+
+
+def push(
+    transform: str,
+    function: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+    names: Sequence[str] | None = None,
+    masks: bool = True,
+    warns: bool = True,
+) -> Any:
+    """`jvp`, for the public function of this name; `names` are those of the arguments in a warning.
+
+    Without `masks` the caller looks for NaNs itself; `warns`: of a result that does not depend on the primals.
+    """
+    check_callable(transform, function)
     state = modes.current()
-    leaves, structure = _paired(primals, tangents, state.level)
-    level, forward = state.level + 1, ForwardLevel()
+    leaves, structure = paired(transform, primals, tangents, state.level)
+    level, forward = state.level + 1, ForwardLevel(masks)
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
-        value, tangent, depends = _take_apart(output, level, forward, strict)
+        value, tangent, depends = _take_apart(transform, output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
     except Exception as error:
         note_on_lists(error, primals)
@@ -88,9 +117,9 @@ def jvp(
         modes.restore(before)
     if cuts.WATCHED:
         cuts.note_derivative(p for _, p, _ in leaves)
-    if not depends and not run.explained:
-        names = [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
-        cuts.warn(run, "func.jvp", function, names)
+    if warns and not depends and not run.explained:
+        names = names or [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
+        cuts.warn(run, f"func.{transform}", function, names)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -99,66 +128,73 @@ def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     if type(given) not in (Tensor, NestedTensor):  # code for NumPy may write into its argument
         primal, tangent = (array_type(x).copy(x) for x in (primal, tangent))
     dual = pack(primal, tangent, forward, False)
-    dual.untouched = zeros_in(tangent)
+    if forward.masks:
+        dual.untouched = zeros_in(tangent)
     return dual
 
 
-def _paired(primals: Any, tangents: Any, level: int) -> tuple[Any, ...]:
+def paired(transform: str, primals: Any, tangents: Any, level: int) -> tuple[Any, ...]:
     """(triples of what was given, primal and tangent, the structure of the primals), checked."""
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
             raise TypeError(
-                f"jvp: {name} must be a tuple of arguments, got {type(given).__name__}; write (x,) for one."
+                f"func.{transform}: {name} must be a tuple of arguments, got {type(given).__name__}; write (x,) for "
+                "one."
             )
     if not primals:
-        raise GradientError("jvp: there are no primals; pass a non-empty tuple of arguments.")
+        raise GradientError(f"func.{transform}: there are no primals; pass a non-empty tuple of arguments.")
     found, structure = flatten(primals)
     directions, other = flatten(tangents)
     found, directions = ([surfaced(x, level) for x in items] for items in (found, directions))
     if structure != other:
         raise GradientError(
-            "jvp: primals and tangents have different structures; every array among the primals needs one direction."
+            f"func.{transform}: primals and tangents have different structures; every array among the primals needs "
+            "one direction."
         )
-    return [(p, *_pair(i, p, t)) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
+    return [(p, *_pair(transform, i, p, t)) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
 
 
-def _pair(i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
+def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
     parts = []
     for name, x in (("primal", primal), ("tangent", tangent)):
-        x = floating_argument(x, f"jvp: {name} {i} is")
+        x = floating_argument(x, f"func.{transform}: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
-                f"jvp: {name} {i} has dtype {x.dtype}, which has no tangents: convert it, for example with "
-                ".astype(float)."
+                f"func.{transform}: {name} {i} has dtype {x.dtype}, which has no tangents: convert it, for example "
+                "with .astype(float)."
             )
         parts.append(x)
     primal, tangent = parts
     if primal.shape != tangent.shape or primal.dtype != tangent.dtype:
         raise GradientError(
-            f"jvp: primal {i} has shape {primal.shape} and dtype {primal.dtype}, its tangent {tangent.shape} and "
-            f"{tangent.dtype}; they must agree."
+            f"func.{transform}: primal {i} has shape {primal.shape} and dtype {primal.dtype}, its tangent "
+            f"{tangent.shape} and {tangent.dtype}; they must agree."
         )
     return primal, tangent
 
 
-def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) -> tuple[Any, ...]:
+def _take_apart(transform: str, output: Any, level: int, forward: ForwardLevel, strict: bool) -> tuple[Any, ...]:
     """(values, tangents, whether one was dual) of what the function returned, one level further out."""
     found, structure = flatten(output)
+    if not found:
+        raise GradientError(
+            f"func.{transform}: the function returned no array to differentiate (it returned {output!r}). Is a "
+            "`return` missing?"
+        )
+    found = [surfaced(unlabelled(x), level) for x in found]
+    check_results(found, structure, f"func.{transform}: ")
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
-        x = surfaced(x, level)
-        if not issubclass(type(x), (ndarray, np.generic, float, complex, int)) and not is_array(x):
-            raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
-        raw = x._array if isinstance(x, Tensor) and x._level == level else x
+        raw = hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x
         dual = type(raw) is DualArray and raw.level.number >= forward.number
         if strict and not dual:
             raise GradientError(
-                f"jvp: with strict=True output {i} must depend on the primals, but it does not. Omit strict for "
-                "a tangent of zeros."
+                f"func.{transform}: with strict=True output {i} must depend on the primals, but it does not. Omit "
+                "strict for a tangent of zeros."
             )
         depends = depends or dual
-        values.append(_array(primal_part(raw, forward) if dual else raw, level))
-        tangents.append(_array(tangent_part(raw, forward), level) if dual else _zeros_like(values[-1]))
+        values.append(raw_outward(x, primal_part(raw, forward) if dual else raw, level))
+        tangents.append(raw_outward(x, tangent_part(raw, forward), level) if dual else _zeros_like(values[-1]))
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
@@ -166,15 +202,10 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
     """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
     found = [surfaced(x, level) for x in found]
-    own = [x._array if isinstance(x, Tensor) and x._level == level else x for x in found]
+    own = [hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]
-    return unflatten(structure, [_array(x, level) if hasattr(x, "shape") else x for x in own])
-
-
-def _array(raw: Any, level: int) -> Any:
-    if issubclass(type(raw), (int, float, complex)):
-        return raw
-    return raw[()] if issubclass(type(raw), ndarray) else outward(raw, level)
+    left = [raw_outward(x, raw, level) if hasattr(raw, "shape") else raw for x, raw in zip(found, own, strict=True)]
+    return unflatten(structure, left)
 
 
 def _zeros_like(value: Any) -> Any:

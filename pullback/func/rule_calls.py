@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.core import cuts, modes
 from pullback.core.array_face import ARRAYS, as_array, plain_until, show_as_array, wrap_array
-from pullback.core.array_type import NUMBERS, carries_derivative, read
+from pullback.core.array_type import NUMBERS, array_type, carries_derivative, read
 from pullback.core.errors import (
     DetachingError,
     GradientError,
@@ -37,6 +37,15 @@ _FIRST = {
 }
 
 
+# (name, run, args, kwargs, rule) -> (what a function gives for a batch,), or None if no argument is batched at the
+# innermost level: see func.rule_vmap, which comes with vmap.
+batched_apply: Callable[..., Any] | None = None
+# (name, run, args, kwargs) -> the same along curves: see func.rule_taylor, which comes with jet.
+taylor_apply: Callable[..., Any] | None = None
+# (linear function, args) -> its results for tangents that are not known yet, or None: see func.linearization.
+tape_apply: Callable[..., Any] | None = None
+
+
 class Rule:
     """A user's function, and what is known of its derivative."""
 
@@ -44,6 +53,10 @@ class Rule:
         self.name = getattr(function, "__name__", type(function).__name__)
         self.function, self.vjp, self.jvp = function, vjp, jvp
         self.forward: Callable[..., Any] | None = None  # of (result, residuals); the vjp takes these then
+        self.vmap: Callable[..., Any] | None = None
+        self.has_looped = False  # over a batch, and said so
+        self.instead = f"Name what it gives for all at once with @{self.name}.defvmap, if that is known"
+        self.seen_linear: Any = None  # the rule, its vjp or its jvp, that has been seen to be linear
         try:
             self.signature: inspect.Signature | None = inspect.signature(function)
         except (TypeError, ValueError):  # of some compiled functions
@@ -91,6 +104,11 @@ class Call:
         """What one of the user's functions gives: plain values of plain arguments, or Tensors that have recorded."""
         leaves, structure = flatten((args, kwargs))
         levels = {x._level for t in leaves for x in levels_of(t)}
+        if levels and batched_apply is not None:
+            again = functools.partial(self._run_one, role, function, why)
+            found = batched_apply(f"the {role} of {self.rule.name}", again, args, kwargs)
+            if found is not None:
+                return found[0]
         if levels:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
         else:
@@ -120,6 +138,12 @@ class Call:
                 refusal = self._refusal(role, why, f"{what} at {file}:{line} makes a plain number of an array.")
                 raise DetachingError(refusal)
         return found
+
+    def _run_one(self, role: str, function: Callable[..., Any], why: str, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """The same for one sample of a batch."""
+        leaves, structure = flatten((args, kwargs))
+        args, kwargs = unflatten(structure, [handed_out(x) for x in leaves])
+        return self.run(role, function, args, kwargs, why)
 
     def _refuse_count(self, role: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> None:
         """Raise if a rule takes another number of arguments."""
@@ -206,7 +230,7 @@ def stripped(x: Any) -> Any:
     state = modes.current()
     while isinstance(x, Tensor):
         inside = x._array
-        if (x._requires_grad and state.records(x._level)) or carries_derivative(inside):
+        if (x._requires_grad and state.records(x._level)) or carries_derivative(inside) or array_type(inside).many:
             return x
         x = inside if type(inside) is ndarray or isinstance(inside, Tensor) else read(inside, "a custom rule")
     return x

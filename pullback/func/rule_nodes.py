@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,19 @@ from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import modes
 from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array, show_as_plural
-from pullback.core.array_type import array_type, memory_of
-from pullback.core.errors import GradientError, GradientTypeError, with_article
+from pullback.core.array_type import array_type, memory_of, numbers_of
+from pullback.core.errors import (
+    DetachingError,
+    GradientError,
+    GradientTypeError,
+    ReadError,
+    UnsupportedError,
+    with_article,
+)
 from pullback.core.factory import from_numpy
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
+from pullback.func import rule_calls
 from pullback.func.rule_calls import Call, Rule, handed_out, levels_of, on_plain_arrays, shape_of, stripped
 from pullback.graph.journal import refuse_writes, refuses_writes
 from pullback.graph.node import edge_to
@@ -27,6 +36,14 @@ _Map = Callable[[list[Any]], Sequence[Any]]
 
 def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], state: modes.Modes) -> Any:
     """A call with Tensors among the arguments: what the function returns, recorded. `state`: the modes of the call."""
+    if rule_calls.batched_apply is not None:
+        found = rule_calls.batched_apply(rule.name, partial(_again, node, rule, state), args, kwargs, rule)
+        if found is not None:
+            return found[0]
+    if rule_calls.taylor_apply is not None:
+        found = rule_calls.taylor_apply(rule.name, partial(_again, node, rule, state), args, kwargs)
+        if found is not None:
+            return found[0]
     call = Call(rule, args, kwargs, state)
     leaves, call.leaves = call.leaves, []  # which are kept as they are saved, no longer
     results = node.apply(call, *leaves)
@@ -34,6 +51,14 @@ def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any],
         pairs = zip(results, call.single, strict=True)
         results = [_shown(y, one) if isinstance(y, Tensor) else y for y, one in pairs]
     return unflatten(call.result, list(results))
+
+
+def _again(node: Any, rule: Rule, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same call for one sample of a batch: with Tensors of the levels further out, or with none."""
+    if any(isinstance(x, Tensor) for x in flatten((args, kwargs))[0]):
+        return record(node, rule, args, kwargs, state)
+    with on_plain_arrays(rule.name):
+        return rule.function(*args, **kwargs)
 
 
 def _shown(y: Tensor, single: bool) -> Any:
@@ -62,6 +87,8 @@ _ALIASED = (
 class Recorded(Function):
     """A call of a custom function with Tensors, in leaves; a subclass for each function gives the node its name."""
 
+    follows_intermediates = False  # of residuals there is a rule: see _pulled
+
     @classmethod
     def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
         return ("jvp", ctx.call.rule.jvp) if ctx.call.rule.vjp is None else ("vjp", ctx.call.rule.vjp)
@@ -70,21 +97,28 @@ class Recorded(Function):
     def forward(ctx: Any, call: Call, *leaves: Any) -> tuple[Any, ...]:
         ctx.call, rule = call, call.rule
         inside = [stripped(x) for x in leaves]
+        if any(isinstance(x, Tensor) and y is x and numbers_of(x) is None for x, y in zip(leaves, inside, strict=True)):
+            raise ReadError(
+                f"{rule.name} needs the numbers of its arguments, and those of tangents in func.linearize are not "
+                "known yet. Use func.jvp, which has them, in its place."
+            )
         ctx.has_residuals = rule.forward is not None
         if any(isinstance(x, Tensor) for x in inside):  # differentiated further out: recorded there, by this same rule
             found = record(ctx._function, rule, unflatten(call.args, inside), call.kwargs, call.state)
             outputs, call.result = flatten(found)
+            lent, lending = ([isinstance(y, Tensor) and refuses_writes(y) for y in ys] for ys in (outputs, inside))
             outputs = [wrap(y, ctx._level) if isinstance(y, Tensor) and y._level < ctx._level else y for y in outputs]
             ctx.has_residuals = False
             residuals: list[Any] = []
-            lent, lending = ([isinstance(y, Tensor) and refuses_writes(y) for y in ys] for ys in (outputs, inside))
         else:
             outputs, residuals, lent, lending = _computed(ctx, call, inside)
+        # A user's Tensor in a transform: what was given as a Tensor gives Tensors.
+        ctx.around = any(y._level == 0 for x in leaves if isinstance(x, Tensor) for y in levels_of(x._array))
         call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
         made: dict[int, Any] = {}
         for i, y in enumerate(outputs):
             again = id(y) in made and issubclass(type(y), ndarray)  # two results share no memory
-            outputs[i] = _as_output(y.copy() if again else y, ctx._level)
+            outputs[i] = _as_output(y.copy() if again else y, ctx)
             made.setdefault(id(y), outputs[i])
         residuals = [made.get(id(x), x) for x in residuals]
         for x, is_one in zip((*outputs, *leaves), (*lent, *lending), strict=True):
@@ -121,12 +155,11 @@ class Recorded(Function):
                 given = [_zeros(x) for x in args]
                 for i, direction in zip(wanted, directions, strict=True):
                     given[i] = direction
-                why = "there is no vjp, so it is made of the jvp"
-                found = _pushed(ctx, given, args, outputs, why)
-                return _linear(call.rule, "jvp", "tangents", found)
+                return _pushed(ctx, given, args, outputs, "there is no vjp, so it is made of the jvp")
 
             found = [None] * len(args)
-            for i, g in zip(wanted, _transposed(push, [args[i] for i in wanted], cotangents), strict=True):
+            pulled = _transposed(call.rule, push, [args[i] for i in wanted], cotangents)
+            for i, g in zip(wanted, pulled, strict=True):
                 found[i] = g
         found = [g if needs else None for g, needs in zip(found, ctx.needs_input_grad[1:], strict=True)]
         return (None, *(None if g is None else _at_level(g, ctx) for g in found))
@@ -144,11 +177,10 @@ class Recorded(Function):
             def pull(cotangents: list[Any]) -> list[Any]:
                 given = iter(cotangents)
                 found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why)
-                _linear(ctx.call.rule, "vjp", "cotangent", found)
-                return [_summed(found[i], args[i]) for i in moving]
+                return [None if found[i] is None else _summed(found[i], args[i]) for i in moving]
 
             points = [y for y in outputs if _is_differentiable(y)]
-            moved = iter(_transposed(pull, points, [directions[i] for i in moving]))
+            moved = iter(_transposed(ctx.call.rule, pull, points, [directions[i] for i in moving]))
             found = [next(moved) if _is_differentiable(y) else None for y in outputs]
         return tuple(None if t is None else _at_level(t, ctx) for t in found)
 
@@ -197,15 +229,32 @@ def _pulled(ctx: Any, cotangents: list[Any], why: str) -> list[Any]:
 
 
 def _pushed(ctx: Any, directions: list[Any], args: list[Any], outputs: list[Any], why: str) -> list[Any]:
-    """The tangents by leaves of the result, from the user's jvp."""
-    call = ctx.call
-    result = unflatten(call.result, [handed_out(y) for y in outputs])
-    given = (call.arguments(directions), result, *call.arguments(args))
-    return call.tangents(call.run("jvp", call.rule.jvp, given, call.kwargs, why), outputs)  # type: ignore[no-any-return]
+    """The tangents by leaves of the result, from the user's jvp.
+
+    One that calls what needs numbers, and gets tangents that func.linearize does not know yet, goes on its tape as a
+    whole: it is linear.
+    """
+    call, n, m = ctx.call, len(directions), len(directions) + len(outputs)
+
+    def push(*leaves: Any) -> list[Any]:
+        ys = leaves[n:m]
+        result = unflatten(call.result, [handed_out(y) for y in ys])
+        given = (call.arguments(list(leaves[:n])), result, *call.arguments(list(leaves[m:])))
+        return call.tangents(call.run("jvp", call.rule.jvp, given, call.kwargs, why), ys)  # type: ignore[no-any-return]
+
+    leaves = (*directions, *outputs, *args)
+    try:
+        return push(*leaves)
+    except (DetachingError, UnsupportedError):
+        found = rule_calls.tape_apply and rule_calls.tape_apply(push, leaves)
+        if not found:
+            raise
+        return found  # type: ignore[no-any-return]
 
 
-def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """The transpose of a linear map, which takes arrays like `points`, applied to cotangents of its results."""
+def _transposed(rule: Rule, linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The transpose of a rule, a linear map of arrays like `points`, applied to cotangents of its results."""
+    _test_linear(rule, linear, points)
     state = before = modes.current()
     depth = max((x._level for p in (*points, *cotangents) if isinstance(p, Tensor) for x in levels_of(p)), default=0)
     while state.level <= depth or state is before:
@@ -216,9 +265,9 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         variables = []
         for p in points:
             variables.append(variable := wrap(_zeros(p), level))
-            variable._requires_grad, variable._extra = True, Extra()
+            variable._requires_grad, variable._extra = True, new_extra()
         roots: list[Any] = []
-        for y, cotangent in zip(linear(variables), cotangents, strict=True):
+        for y, cotangent in zip(_of_zeros(rule, linear(variables)), cotangents, strict=True):
             if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
                 inside: Any = y._array
                 if not isinstance(cotangent, Tensor):  # which flows beside what is inside, and may be saved there
@@ -233,18 +282,54 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         modes.restore(before)
 
 
-def _linear(rule: Rule, role: str, argument: str, found: list[Any]) -> list[Any]:
+def _of_zeros(rule: Rule, found: Sequence[Any]) -> Sequence[Any]:
     """What a rule has made of zeros, made sure that these are zeros: else a transpose would lose a part of it."""
-    other = "vjp" if role == "jvp" else "jvp"
     if all(y is None for y in found):
-        what = "it gives None for everything"
-    elif any(_is_nonzero(y) for y in found):
-        what = f"of zeros it does not give zeros (it must be linear in the {argument})"
-    else:
-        return found
-    raise GradientError(
-        f"{rule.name}: its {role} cannot be transposed, but there is no {other}, which is made of it: {what}. Let it "
-        f"compute with the {argument}, or name the {other} too (@{rule.name}.def{other})."
+        raise _not_linear(rule, "it gives None for everything")
+    if any(_is_nonzero(y) for y in found):
+        raise _not_linear(rule, "of zeros it does not give zeros")
+    return found
+
+
+def _test_linear(rule: Rule, linear: _Map, points: Sequence[Any]) -> None:
+    """Refuse a rule that is not linear, such as a square, whose transpose at zero would be zero: at its first use.
+
+    Of a and b it must give what adds up to what it gives of a + b, as closely as an iterative solver may have it.
+    """
+    if rule.seen_linear is (rule.jvp if rule.vjp is None else rule.vjp):
+        return
+    rng = np.random.default_rng(0)
+    a = [_random(p, rng) for p in points]
+    b = [np.asarray(-x * rng.uniform(0.2, 0.8, x.shape), x.dtype) for x in a]  # of other signs: abs(g) is found too
+    terms = [linear(a), linear(b), linear([x + y for x, y in zip(a, b, strict=True)])]
+    for parts in zip(*terms, strict=True):
+        one, other, both = (None if y is None else numbers_of(y) for y in parts)
+        if one is None or other is None or both is None:
+            continue
+        with np.errstate(all="ignore"):
+            apart, size = np.abs(one + other - both), np.abs(one) + np.abs(other) + np.abs(both)
+        if np.any(apart > _ROUGHLY * np.max(size, initial=0, where=np.isfinite(size))):
+            raise _not_linear(rule, "of a + b it does not give the sum of what it gives of a and of b")
+    rule.seen_linear = rule.jvp if rule.vjp is None else rule.vjp
+
+
+_ROUGHLY = 1e-2
+
+
+def _random(point: Any, rng: np.random.Generator) -> Any:
+    like = np.asarray(_zeros(point))
+    numbers = 100 * rng.standard_normal(like.shape)  # so that what is cut off at 1 is found
+    if like.dtype.kind == "c":
+        numbers = numbers + 100j * rng.standard_normal(like.shape)
+    return np.asarray(numbers, dtype=like.dtype)
+
+
+def _not_linear(rule: Rule, what: str) -> GradientError:
+    role, other, argument = ("jvp", "vjp", "tangents") if rule.vjp is None else ("vjp", "jvp", "cotangent")
+    return GradientError(
+        f"{rule.name}: its {role} cannot be transposed, but there is no {other}, which is made of it: "
+        f"{what}. It must be linear in the {argument}: let it compute with them and with nothing but constants "
+        f"beside, or name the {other} too (@{rule.name}.def{other})."
     )
 
 
@@ -278,10 +363,15 @@ def _result(call: Call, x: Any) -> Any:
 _LEAVES = (Tensor, ndarray, np.generic, int, float, complex, str, bytes)
 
 
-def _as_output(y: Any, level: int) -> Any:
+def _as_output(y: Any, ctx: Any) -> Any:
     """A leaf of the result as a tensor of the graph, if it can be one."""
     is_one = isinstance(y, np.inexact) or (type(y) is ndarray and y.dtype.kind in "biufc")
-    return wrap(from_numpy(np.asarray(y))._array, level) if is_one else y
+    return wrap(_further_out(from_numpy(np.asarray(y))._array, ctx), ctx._level) if is_one else y
+
+
+def _further_out(x: Any, ctx: Any) -> Any:
+    """What a Tensor of the node's level is to be around: a Tensor where those of the arguments are around Tensors."""
+    return wrap(x) if ctx.around else x
 
 
 def _constant(x: Any) -> Any:
@@ -332,7 +422,7 @@ def _is_differentiable(x: Any) -> bool:
 def _at_level(x: Any, ctx: Any) -> Any:
     """A gradient or tangent as a Tensor of the node's level, with the face of the arguments."""
     faced = as_array if ctx.call.arrays else as_tensor
-    x = faced(x) if isinstance(x, Tensor) else np.asarray(x)
+    x = faced(x) if isinstance(x, Tensor) else _further_out(np.asarray(x), ctx)
     return x if isinstance(x, Tensor) and x._level == ctx._level else faced(wrap(x, ctx._level))
 
 

@@ -55,7 +55,7 @@ class CopySlices(Node):
             if self.fn.structural:
                 return self.fn.pull_touched(ops, shown, unpack)
             if not self.fn.pointwise:
-                shown = ops.full(shown.shape, 1.0 if shown.any() else 0.0)
+                shown = ops.expand(shown.any() * 1.0, shown.shape)
             return [shown for _ in self.fn.edges()]
 
         return self._apply(ops, touched, pull)

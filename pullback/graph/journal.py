@@ -15,23 +15,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core.array_type import TENSOR, array_type
+from pullback.core.array_type import TENSOR, array_type, memory_of
 from pullback.core.errors import InplaceError
 from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Shape
 from pullback.core.version import Counter, counter_of
+from pullback.graph.replay import Replay
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.view import base_of
 from pullback.graph.view_geometry import ViewGeometry
 
-_BASIC = FIXED | {slice}
+_BASIC = FIXED - {bool} | {slice}  # of which a view is made
 
 
 class Written(NamedTuple):
-    """One write into an ndarray: what was at `index` before in the part of the memory that began at `address`.
+    """One write into a view: what was at `index` before in the part of the memory that began at `address`.
 
-    No array is held that lies in the memory, for others count who holds it.
+    Of a write into the array that owns the memory (index, before) alone is kept. No array is held that lies in the
+    memory, for others count who holds it.
     """
 
     address: int
@@ -45,16 +47,19 @@ class Written(NamedTuple):
 class Journal:
     """The writes into one memory, from `first`, the version that the first of them moved, without a gap.
 
-    Of an array that is no ndarray itself, as in nested transforms, the whole base as it was before each write.
+    Of an array that is no ndarray itself, as in nested transforms, the whole base as it was before each write. Such a
+    one may have been an ndarray before: `earlier` is the journal of that, and `end` there the memory when it ended.
     """
 
-    __slots__ = ("first", "root", "undone", "writes")
+    __slots__ = ("earlier", "end", "first", "root", "undone", "writes")
 
     def __init__(self, first: int, root: ndarray | None) -> None:
         self.first = first
         self.root = None if root is None else weakref.ref(root)  # the ndarray that owns the memory
         self.writes: list[Any] = []
         self.undone: tuple[ndarray, int] | None = None  # a copy of the memory as it was at some version
+        self.earlier: Journal | None = None
+        self.end: ndarray | None = None
 
     def reaches(self, version: int, root: ndarray | None) -> bool:
         """Whether it knows of every write into this memory until `version`."""
@@ -91,14 +96,29 @@ def note_write(target: Tensor, index: Any = ...) -> None:
         raise InplaceError(journal.why)
     data: Any = target._array
     root = _owner(data) if type(data) is ndarray else None
+    if root is None and not array_type(data).may_be_saved(data, target._level):
+        return
     if not journal or not journal.reaches(counter.n, root):
-        journal = counter.journal = Journal(counter.n, root)
+        journal = counter.journal = _started(journal, counter.n, data, root)
     if root is not None:
-        journal.writes.append(_written(data, index))
+        journal.writes.append(_before(data, index) if data is root else _written(data, index))
     else:
         base = base_of(target)
         whole: Any = (target if base is None else base)._array
         journal.writes.append(array_type(whole).copy(whole))
+
+
+def _started(before: Any, version: int, data: Any, root: ndarray | None) -> Journal:
+    """A journal from this version on; it knows the one before if an ndarray has just come into a tensor or a dual."""
+    journal = Journal(version, root)
+    if before and root is None and (memory := memory_of(data)) is not None and before.reaches(version, _owner(memory)):
+        before.end, before.undone, journal.earlier = _bytes_of(_owner(memory)), None, before
+    return journal
+
+
+def _bytes_of(root: ndarray) -> ndarray:
+    """A copy of the memory, as bytes in a row."""
+    return root.ravel(order="K").view(np.uint8).copy()
 
 
 def _owner(array: Any) -> Any:
@@ -108,13 +128,21 @@ def _owner(array: Any) -> Any:
     return array
 
 
+def _before(data: ndarray, index: Any) -> tuple[Any, Any]:
+    """(index, what is there) for a write into the owner of the memory itself, as most are."""
+    if type(index) is not int:
+        index = snapshot(index)
+    before = data[index]
+    return index, before.copy() if type(before) is ndarray else before
+
+
 def _written(data: ndarray, index: Any) -> Written:
     items = index if type(index) is tuple else (index,)
     if all(type(item) in _BASIC for item in items):
         data = data[index if Ellipsis in items else (*items, ...)]  # a view, of a single element too
         index, before = ..., data.copy()
     else:
-        index, before = snapshot(index), data[index]
+        index, before = snapshot(index), np.array(data[index])  # NumPy's integers give views, too
     return Written(_address(data), data.shape, data.strides, data.dtype, index, before)
 
 
@@ -127,11 +155,20 @@ def contents_at(saved: Any, version: int, counter: Counter) -> Any:
     journal: Any = counter.journal
     raw: Any = saved._array if isinstance(saved, Tensor) and saved._counter is counter else saved
     root = _owner(raw) if type(raw) is ndarray else None
-    if not journal or version < journal.first or not journal.reaches(counter.n, root):
+    if not journal or not journal.reaches(counter.n, root):
+        return None
+    if isinstance(raw, Tensor) and raw._counter is counter and raw._requires_grad:
+        return None  # a tensor of a lower level, lifted: its place in the graph then is not known
+    shown: Any = raw
+    if version < journal.first and journal.earlier is not None and (memory := memory_of(raw)) is not None:
+        journal, root, shown = journal.earlier, _owner(memory), memory
+    if version < journal.first:
         return None
     if root is not None:
         with one_thread:
-            contents = _undone(journal, raw, root, version)
+            contents: Any = _undone(journal, shown, root, version)
+        if contents is not None and isinstance(raw, Tensor):
+            contents = wrap(contents, raw._level)
     else:
         contents = _part_of(journal.writes[version - journal.first], raw)
     return contents if contents is None or raw is saved else wrap(contents, saved._level)
@@ -144,15 +181,17 @@ def _undone(journal: Journal, array: ndarray, root: ndarray, version: int) -> nd
     start = _address(root)
     memory, reached = journal.undone or (None, -1)
     if memory is None or reached < version:
-        memory, reached = root.ravel(order="K").view(np.uint8).copy(), journal.first + len(journal.writes)
+        memory = _bytes_of(root) if journal.end is None else journal.end.copy()
+        reached = journal.first + len(journal.writes)
 
     def place(address: int, shape: Shape, strides: Shape, dtype: DType) -> ndarray:
         return np.ndarray(shape, dtype, buffer=memory, offset=address - start, strides=strides)
 
+    whole = place(start, root.shape, root.strides, root.dtype)
     while reached > version:
         reached -= 1
         *where, index, before = journal.writes[reached - journal.first]
-        place(*where)[index] = before
+        (place(*where) if where else whole)[index] = before
     journal.undone = memory, reached
     return place(_address(array), array.shape, array.strides, array.dtype).copy()
 
@@ -164,4 +203,7 @@ def _part_of(whole: Any, raw: Any) -> Any:
     base = base_of(raw)
     if base is None:
         return whole
-    return ViewGeometry(base, raw).extract(whole, TENSOR)[0]
+    if memory_of(raw) is not None:
+        return ViewGeometry(base, raw).extract(whole, TENSOR)[0]
+    steps = raw._extra.steps  # type: ignore[union-attr]  # a view has an Extra
+    return None if steps is None else Replay(base, raw, steps).again(whole, TENSOR)

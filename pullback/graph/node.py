@@ -17,7 +17,7 @@ from pullback.core import slots
 from pullback.core.array_type import array_type
 from pullback.core.hook_dict import HookDict
 from pullback.core.lock import one_thread
-from pullback.core.sequence import next_leaf_nr, next_sequence_nr
+from pullback.core.sequence import newest_leaf, next_leaf_nr, next_sequence_nr
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import DType, Gradient, Shape
 
@@ -63,7 +63,9 @@ LEAF = NodeExtra()
 MASKING = NodeExtra()
 # Stands in that of a node that keeps its only argument (graph.saving_nodes.SavesSelf): the fast path runs its formula.
 KEEPS_ARGUMENT = NodeExtra()
-_STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT)
+# The same where that is an ndarray of few elements: its formula does without the kernels' fast ways for many.
+KEEPS_FEW = NodeExtra()
+_STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT, KEEPS_FEW)
 
 
 def _show_saved(name: str, node: Node) -> Any:
@@ -256,6 +258,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Tensor) -> None:
         data = variable._array
         begin(self, next_leaf_nr(), data.shape, data.dtype, ())
+        newest_leaf[variable._level] = self._sequence_nr
         self._extra = LEAF
         self.variable = variable
 

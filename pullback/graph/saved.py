@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import AROUND_NDARRAYS, Array
-from pullback.core.array_type import ARRAY_TYPES
+from pullback.core.array_type import ARRAY_TYPES, CONSTANTS
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedArrayModifiedError, SavedTensorModifiedError
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
@@ -119,7 +119,8 @@ def watch_output(out: Tensor) -> Version:
 def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
     if version is None:
-        if type(saved) is not Tensor and not isinstance(saved, Tensor):
+        kind = type(saved)
+        if kind in CONSTANTS or (kind is not Tensor and not isinstance(saved, Tensor)):
             return saved
         if saved._counter is None:
             return saved._array

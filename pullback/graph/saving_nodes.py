@@ -114,5 +114,7 @@ class SavesForEachOther(SavesPair):
             if type(other) is Tensor or type(other) is Array:
                 self.saved_other, counter = other, other._counter
                 self.version_other = counter and counter.save()
+            elif type(other) is float:
+                self.saved_other, self.version_other = other, None
             else:
                 self.saved_other, self.version_other = save_other(other)

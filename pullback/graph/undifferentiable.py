@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pullback.core.errors import Portable
+from pullback.core.errors import Explained, Portable
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.graph.node import MultiNode, Node, Unpack, edge_to, start_multi, start_node
 
 
-class DerivativeNotImplementedError(Portable, NotImplementedError):
+class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
     """Nobody has derived this yet. A NotImplementedError, which is a RuntimeError, as PyTorch's is."""
 
     def __init__(self, operator: str, argument: str = "") -> None:
@@ -89,6 +89,11 @@ def tangent_or_zeros(tangent: Any, primal: Any, ops: Any) -> Any:
 
 def tangents_or_zeros(tangents: Sequence[Any], primals: Sequence[Any], ops: Any) -> list[Any]:
     """The tangents of a list, with zeros for the undefined ones."""
+    for tangent in tangents:
+        if tangent is None:
+            break
+    else:
+        return list(tangents)
     return [tangent_or_zeros(t, p, ops) for t, p in zip(tangents, primals, strict=True)]
 
 

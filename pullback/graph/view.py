@@ -72,7 +72,10 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
     counter = source._counter = out._counter = base._counter or counter_of(base)
     made = out._extra
     if made is None:
-        made = out._extra = Extra()
+        made = out._extra = Extra()  # new_extra written out
+        made.made_by = made.no_view = made.views = None
+        made.inference = False
+        made.many_views = FEW_VIEWS
     made.base = base
     made.view_version = counter.n
     if extra is not None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
+
+from pullback.core.late import LateDict
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class State:
-    """`on`: whether `adopt()` is in force; `packages`: the installed packages that it reaches besides."""
+    """`on`: whether `adopt()` is in force; `packages`: the installed packages that it reaches besides.
 
-    on = False
+    `whole`: whether no exception has cut off the last switching, on or off.
+    """
+
+    on = whole = False
     packages: frozenset[str] = frozenset()
 
 
 NUMPY = frozenset({
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "full", "arange",
-    "fromiter", "vectorize", "r_", "c_",
+    "fromiter", "require", "vectorize", "r_", "c_",
 })  # fmt: skip
 MATH = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "degrees", "dist",
@@ -29,24 +35,50 @@ CMATH = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log10", "phase", "polar", "rect",
     "sin", "sinh", "sqrt", "tan", "tanh",
 })  # fmt: skip
-# SciPy's own Python, which may run on our tensors as it stands: each gradient equals finite differences.
-SCIPY_AS_IT_STANDS = (
-    "scipy.integrate.cumulative_trapezoid", "scipy.integrate.simpson", "scipy.integrate.trapezoid",
-    "scipy.linalg.block_diag", "scipy.optimize.rosen",
-    "scipy.spatial.distance.cityblock", "scipy.spatial.distance.correlation", "scipy.spatial.distance.cosine",
-    "scipy.spatial.distance.euclidean", "scipy.spatial.distance.mahalanobis", "scipy.spatial.distance.minkowski",
-    "scipy.spatial.distance.sqeuclidean",
-    "scipy.special.log_softmax", "scipy.special.logsumexp", "scipy.special.softmax",
-    "scipy.stats.gmean", "scipy.stats.hmean", "scipy.stats.sem", "scipy.stats.variation", "scipy.stats.zscore",
+# NumPy's own Python, which may run on our tensors as it stands, in each basis: each gradient equals finite differences.
+_BASES = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
+    "laguerre": "lag",
+}  # fmt: skip
+POLYNOMIALS = tuple(
+    f"np.polynomial.{module}.{basis}{name}"
+    for module, basis in _BASES.items()
+    for name in ("add", "der", "fit", "int", "mul", "sub", "val", "vander")
+)
+DISTRIBUTION_METHODS = (
+    "cdf", "entropy", "freeze", "interval", "isf", "logcdf", "logpdf", "logpmf", "logsf", "mean", "median", "moment",
+    "nnlf", "pdf", "pmf", "ppf", "sf", "stats", "std", "support", "var",
 )  # fmt: skip
-SCIPY_BY_RULE = (
-    "scipy.linalg.cho_factor", "scipy.linalg.cho_solve", "scipy.linalg.cholesky", "scipy.linalg.circulant",
-    "scipy.linalg.det", "scipy.linalg.expm", "scipy.linalg.inv", "scipy.linalg.norm", "scipy.linalg.solve",
-    "scipy.linalg.solve_triangular", "scipy.linalg.toeplitz",
+DISTRIBUTIONS_OF_VECTORS = tuple(
+    f"{name}_{form}"
+    for name in (
+        "dirichlet", "dirichlet_multinomial", "invwishart", "matrix_normal", "matrix_t", "multinomial",
+        "multivariate_normal", "multivariate_t", "normal_inverse_gamma", "vonmises_fisher", "wishart",
+    )
+    for form in ("gen", "frozen")
 )  # fmt: skip
-DISTRIBUTION_METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
+METHODS_OF_VECTORS = ("__call__", "cov", "entropy", "logpdf", "logpmf", "mean", "mode", "pdf", "pmf", "std", "var")
 
-RULES: dict[str, Callable[..., Any]] = {}  # "scipy.linalg.expm" -> the same function, of tensors
+_AREAS = frozenset({
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
+    "stats",
+})  # fmt: skip
+
+
+def _load_rules(name: str) -> None:
+    """Import the rules of a function's area, which enter themselves."""
+    library, _, rest = name.partition(".")
+    area = rest.partition(".")[0]
+    if library == "scipy" and area in _AREAS:
+        import_module(f"pullback.scipy.rules.{area}")
+
+
+RULES: LateDict[Callable[..., Any]] = LateDict()  # "scipy.linalg.expm" -> the same function, of tensors
+RULES.load = _load_rules
+
+
+# Functions whose rules run on plain arguments too, because what they make meets our tensors later.
+MAKERS = {f"scipy.sparse.linalg.{name}" for name in ("factorized", "spilu", "splu")}
 
 
 def scipy_rule(*names: str) -> Callable[[_F], _F]:
@@ -78,9 +110,14 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
     return enter
 
 
+def runs_as_it_stands(module: str | None) -> bool:
+    """Whether the functions of this module, in Python, are SciPy's, or NumPy's for polynomials: it has views."""
+    return module is not None and (module.partition(".")[0] == "scipy" or module.startswith("numpy.polynomial"))
+
+
 NAMES = frozenset({
     *(f"np.{name}" for name in NUMPY), *(f"math.{name}" for name in MATH), *(f"cmath.{name}" for name in CMATH),
-    *SCIPY_AS_IT_STANDS, *SCIPY_BY_RULE,
+    *POLYNOMIALS,
 })  # fmt: skip
 
 

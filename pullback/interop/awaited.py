@@ -19,7 +19,7 @@ _NUMPY = os.path.dirname(np.__file__) + os.sep  # noqa: PTH120
 FILES: set[str] = set()  # where the classes of dispatchers stand, whose __call__ waits
 
 
-class AwaitedError(DetachingError):
+class AwaitedError(DetachingError, page=None):
     """A tensor would have become plain numbers, in a call whose caller knows what to do instead."""
 
 

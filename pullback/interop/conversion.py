@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from opcode import opmap
 from typing import Any
 
 import numpy as np
 
 from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import array_type, innermost
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
@@ -20,10 +22,11 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.lent import lend
 from pullback.interop.adoption import BY_STORE, State
 from pullback.interop.awaited import refuse_if_awaited
-from pullback.interop.operands import needs_grad
+from pullback.interop.operands import is_hidden, needs_grad
 from pullback.interop.suggest import remedy, would_detach
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
+_STORED = "writing it into a plain ndarray"
 
 
 def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
@@ -38,6 +41,9 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
             raise _would_store(self)
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
+    if is_hidden(self):
+        stored = _is_store(sys._getframe(1))
+        array_type(inside := innermost(self)).read(inside, _STORED if stored else "np.asarray() or the like")
     data = self.numpy()
     if not issubclass(type(data), ndarray):
         raise UnsupportedError(
@@ -56,6 +62,9 @@ def _number(kind: Any) -> Callable[..., Any]:
     def convert(self: Any) -> Any:
         if self._array.size != 1:
             raise _not_one(self, kind)
+        if is_hidden(self):
+            stored = _is_store(sys._getframe(1))
+            array_type(inside := innermost(self)).read(inside, _STORED if stored else f"{kind.__name__}()")
         if needs_grad(self):
             refuse_if_awaited(sys._getframe(1))
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
@@ -91,7 +100,7 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
         raise would_detach(f"make a Python {kind} of a value that is being differentiated")
     call = call_site()
     instead = remedy(call.library, call.name)
-    meant = "" if "t.item()" in instead else " For the bare number write t.item()."
+    meant = "" if ".item()" in instead else " For the bare number write t.detach().item()."
     warnings.warn(
         f"{call.name or kind} takes a Tensor that {_carries(tensor)} out of the graph, as a Python {kind}. {instead}"
         f"{meant}",
@@ -121,7 +130,13 @@ def _carries(tensor: Any) -> str:
     return "has a tangent"
 
 
-def dlpack(self: Any, **options: Any) -> Any:
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The array itself: there is one device, "cpu" (of the array API standard)."""
+    np.empty(0).to_device(device, stream=stream)  # which refuses any other
+    return self
+
+
+def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     """`__dlpack__`: the memory, shared with another library."""
     if needs_grad(self):
         raise DetachingError(
@@ -129,7 +144,9 @@ def dlpack(self: Any, **options: Any) -> Any:
             "write library.from_dlpack(t.detach())."
         )
     data = self.numpy()
-    return (lend(self, data) if type(self) in ARRAYS and self._level else data).__dlpack__(**options)
+    return (lend(self, data) if type(self) in ARRAYS and self._level else data).__dlpack__(
+        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    )
 
 
 def dlpack_device(self: Any) -> Any:
@@ -164,11 +181,12 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     return from_numpy(np.from_dlpack(x) if copy is None else np.from_dlpack(x, copy=copy))
 
 
-METHODS = {
-    "__array__": plain_array,
-    "__float__": _number(float),
-    "__int__": _number(int),
-    "__complex__": _number(complex),
-    "__dlpack__": dlpack,
-    "__dlpack_device__": dlpack_device,
-}
+def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """`Tensor.__array_namespace__`: the functions of the array API standard, for Tensors."""
+    if api_version not in (None, *_STANDARDS):
+        raise ValueError(f"__array_namespace__: version {api_version!r} of the standard; there are {_STANDARDS}.")
+    return import_module("pullback.array_api")
+
+
+_STANDARDS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+to_float, to_int, to_complex = _number(float), _number(int), _number(complex)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from types import TracebackType
 
-from pullback.core.call_site import call_site_of
+from pullback.core.call_site import call_site_of, is_users_file
 from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.misuse import raises_itself
 from pullback.core.tensor import Tensor
@@ -23,10 +23,12 @@ def explain_foreign(error: Exception) -> Exception:
     """The error to raise instead of this one, which came out of a function that is being differentiated."""
     if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None:
         return error
-    if raises_itself(last) and not _is_of_json(last):
+    itself = raises_itself(last)
+    by_user = itself and is_users_file(last.tb_frame.f_code.co_filename)
+    if isinstance(error.__cause__, (DetachingError, UnsupportedError)) and not by_user:
+        return error.__cause__  # which NumPy's ValueError about a[0] = x[0] hides, or csr_matrix's about its argument
+    if itself and not _is_of_json(last):
         return error
-    if isinstance(error.__cause__, (DetachingError, UnsupportedError)):  # NumPy's ValueError about a[0] = x[0]
-        return error.__cause__
     text = str(error)
     if not _NAMES_OURS.search(text) and not ((_READ_ONLY.search(text) or _is_of_json(last)) and _holds_tensor(last)):
         return error

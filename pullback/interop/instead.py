@@ -28,38 +28,9 @@ EXPRESSIONS = {
     "math.lgamma": "scipy.special.gammaln(x)",
     "math.prod": "np.prod(np.stack(x))",
     "math.sumprod": "np.sum(np.multiply(p, q))",
-    "scipy.special.beta": "np.exp(scipy.special.gammaln(a) + scipy.special.gammaln(b) - scipy.special.gammaln(a + b))",
-    "scipy.special.betaincc": "1 - scipy.special.betainc(a, b, x)",
-    "scipy.special.betaln": "scipy.special.gammaln(a) + scipy.special.gammaln(b) - scipy.special.gammaln(a + b)",
-    "scipy.special.binom":
-        "np.exp(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))",
-    "scipy.special.boxcox": "np.expm1(lmbda * np.log(x)) / lmbda",
-    "scipy.special.boxcox1p": "np.expm1(lmbda * np.log1p(x)) / lmbda",
-    "scipy.special.chdtr": "scipy.special.gammainc(v / 2, x / 2)",
-    "scipy.special.chdtrc": "scipy.special.gammaincc(v / 2, x / 2)",
     "scipy.special.comb":
         "np.exp(scipy.special.gammaln(N + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(N - k + 1))",
-    "scipy.special.cosdg": "np.cos(np.radians(x))",
-    "scipy.special.cosm1": "-2 * np.sin(x / 2) ** 2",
-    "scipy.special.exp10": "10.0 ** x",
-    "scipy.special.exprel": "np.expm1(x) / x",
-    "scipy.special.fdtr": "scipy.special.betainc(dfn / 2, dfd / 2, dfn * x / (dfd + dfn * x))",
-    "scipy.special.gdtr": "scipy.special.gammainc(b, a * x)",
-    "scipy.special.huber": "np.where(np.abs(r) <= delta, r ** 2 / 2, delta * (np.abs(r) - delta / 2))",
-    "scipy.special.inv_boxcox": "np.exp(np.log1p(lmbda * y) / lmbda)",
-    "scipy.special.ive": "scipy.special.iv(v, z) * np.exp(-np.abs(z))",
-    "scipy.special.jve": "scipy.special.jv(v, z)",
-    "scipy.special.kl_div": "scipy.special.xlogy(x, x / y) - x + y",
-    "scipy.special.kve": "scipy.special.kv(v, z) * np.exp(z)",
-    "scipy.special.pdtr": "scipy.special.gammaincc(k + 1, m)",
-    "scipy.special.poch": "np.exp(scipy.special.gammaln(z + m) - scipy.special.gammaln(z))",
-    "scipy.special.powm1": "np.expm1(y * np.log(x))",
-    "scipy.special.pseudo_huber": "delta ** 2 * (np.sqrt(1 + (r / delta) ** 2) - 1)",
-    "scipy.special.rel_entr": "scipy.special.xlogy(x, x / y)",
-    "scipy.special.sindg": "np.sin(np.radians(x))",
     "scipy.special.softplus": "np.logaddexp(0, x)",
-    "scipy.special.tandg": "np.tan(np.radians(x))",
-    "scipy.special.yve": "scipy.special.yv(v, z)",
     "scipy.linalg.circulant": "c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]",
     "scipy.linalg.expm": "pullback.linalg.matrix_exp(A)",
     "scipy.linalg.pinvh": "np.linalg.pinv(a, hermitian=True)",
@@ -85,9 +56,9 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 ADVICE = {
-    "float": "t.item() for the bare number; in a model keep the Tensor",
-    "int": "int(t.item()) for the bare number",
-    "complex": "t.item() for the bare number; in a model keep the Tensor",
+    "float": "t.detach().item() for the bare number; in a model keep the Tensor",
+    "int": "int(t.detach().item()) for the bare number",
+    "complex": "t.detach().item() for the bare number; in a model keep the Tensor",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",
     "np.asarray": "np.asarray([...], like=t), which makes a Tensor, or np.stack",
     "np.asanyarray": "np.asanyarray([...], like=t), which makes a Tensor, or np.stack",
@@ -104,9 +75,14 @@ ADVICE = {
     "np.asfortranarray": "np.copy(t, order='F')",
     "np.asmatrix": "t, with @ for the product",
     "np.bmat": "np.block",
+    "np.lib.stride_tricks.as_strided": (
+        "np.lib.stride_tricks.sliding_window_view(t, n), or pullback.as_strided(t, size, stride), whose strides count "
+        "elements, not bytes"
+    ),
     "np.matrix": "t, with @ for the product",
+    "np.ndenumerate": "a loop over np.ndindex(t.shape), with t[index]",
     "np.nditer": "the function for whole arrays, or a loop over t",
-    "np.require": "t, which has what an operator requires",
+    "np.require": "t itself, or np.copy(t, order=...) for another order of its memory",
     "np.random.choice": "t[np.random.randint(len(t), size=size)]",
     "np.random.gamma": "scale * np.random.standard_gamma(shape, size), whose shape stays a plain number",
     "np.random.multivariate_normal": "mean + np.random.standard_normal(len(mean)) @ np.linalg.cholesky(cov).T",
@@ -114,15 +90,12 @@ ADVICE = {
     "np.random.shuffle": "t = t[np.random.permutation(len(t))]",
     "np.vectorize": "the function for whole arrays, or np.stack of its values in a loop",
     "math.gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
-    "scipy.special.gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
-    "scipy.special.loggamma": "scipy.special.gammaln(x), for real x > 0",
-    "scipy.special.rgamma": "np.exp(-scipy.special.gammaln(x)), for x > 0",
     "scipy.special.factorial": "np.exp(scipy.special.gammaln(n + 1))",
-    "scipy.integrate.quad": "x, w = np.polynomial.legendre.leggauss(50) and np.sum(w * f(x)), from -1 to 1",
     "scipy.linalg.cho_factor": "L = np.linalg.cholesky(A)",
     "scipy.linalg.cho_solve": "pullback.cholesky_solve(b, L), where b is a matrix",
     "scipy.linalg.sqrtm": "w, v = np.linalg.eigh(A); (v * np.sqrt(w)) @ v.T, where A is symmetric positive definite",
     "scipy.linalg.logm": "w, v = np.linalg.eigh(A); (v * np.log(w)) @ v.T, where A is symmetric positive definite",
+    "np.polynomial.Polynomial": "np.polyval(coef[::-1], x) for Polynomial(coef)(x)",
     "scipy.interpolate.interp1d": "np.interp(x, xp, fp), which is piecewise linear",
     "scipy.signal.convolve": "np.convolve for vectors, pullback.nn.functional.conv2d for images",
     "scipy.signal.convolve2d": "pullback.nn.functional.conv2d(image[None, None], kernel[::-1, ::-1][None, None])",
@@ -132,16 +105,38 @@ ADVICE = {
     "scipy.stats.pearsonr": "np.corrcoef(x, y)[0, 1]",
 }
 
+# Methods of plain arrays, which are in C, and see that an argument is a Tensor only when they have lost its gradient.
+METHODS = {
+    "choose": "np.choose(a, choices) for a.choose(choices)",
+    "dot": "a @ x, or np.dot(a, x), for a.dot(x)",
+    "fill": "a = np.full_like(a, x, like=x) for a.fill(x)",
+    "put": "into a Tensor: a = np.array(a, like=x), then a.put(i, x)",
+    "searchsorted": "np.searchsorted(a, x) for a.searchsorted(x)",
+}
+
 # For all that is in a module and not above.
 HOMES = {
+    "np.ma": "Masked arrays are plain. Write np.where(mask, 0.0, x), and count the rest by the plain mask.",
+    "np.rec": "Records are plain. Keep an array for each field.",
     "scipy.optimize": (
         "A solver works on plain numbers: give it a function of plain arrays (its gradient is "
-        "pullback.func.grad(f)), and to differentiate the solution give the call a vjp by pullback.custom_vjp "
-        "that solves the equation which the solution fulfils."
+        "pullback.func.grad(f)), and to differentiate the solution make a function of the call by "
+        "pullback.func.custom_root or custom_minimum, which are given the condition that the solution fulfils."
     ),
     "scipy.integrate": (
-        "Write the sum or the steps with NumPy's functions (np.trapezoid has a rule), or give the call a "
-        "derivative of its own by pullback.custom_vjp."
+        "What is differentiated may come in args, or in the closure of the function (no global variable). Otherwise "
+        "solve differential equations by pullback.func.odeint or scipy.integrate.solve_ivp; write a sum with NumPy's "
+        "functions (np.trapezoid has a rule), or give the call a derivative of its own by pullback.custom_vjp."
+    ),
+    "scipy.interpolate": (
+        "A spline is linear in its values: CubicSpline(x, np.eye(len(x)))(at) @ y, with plain x and at, is "
+        "CubicSpline(x, y)(at). For all else give the call a derivative by pullback.custom_vjp: spline(at, 1) is the "
+        "slope."
+    ),
+    "scipy.sparse": (
+        "SciPy's sparse matrices are plain unless they are made of tensors, at once (not by A[i, j] = t), after "
+        "pullback.adopt() at the top of the program: scipy.sparse.coo_array((values, (rows, cols)), shape); or make "
+        "them by pullback.scipy.sparse, or write A.toarray() @ x."
     ),
     "scipy.ndimage": "Filters are convolutions: pullback.nn.functional.conv1d, conv2d and conv3d have rules.",
 }

@@ -14,6 +14,7 @@ import numpy as np
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.dispatch.call_errors import explained_call
+from pullback.ops.late import method as method_of
 
 
 @named("Tensor.copy", "Tensor self, str order='C'")
@@ -34,9 +35,9 @@ def fill(self: Any, value: Any) -> None:
     self.fill_(value)
 
 
-def _extended(name: str, form: Any) -> Callable[..., Any]:
-    """The method `name` of Tensor, which first asks `form` whether this is NumPy's form of the call."""
-    original = getattr(Tensor, name)
+def extended(name: str) -> Callable[..., Any]:
+    """The method `name` of Tensor, which first asks whether this is NumPy's form of the call."""
+    original, form = method_of(name), _FORMS[name]
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,12 +89,9 @@ def _along(name: str) -> Callable[..., Any]:
     return form
 
 
-def attach() -> None:
-    """Give Tensor these methods."""
-    for method in (copy, compress, fill):
-        setattr(Tensor, method.__name__, method)
-    forms: dict[str, Any] = {"transpose": _transpose, "dot": _dot, "take": _along("take"), "repeat": _along("repeat")}
-    forms |= {name: _spread(name) for name in ("var", "std")}
-    forms |= {name: _running(name) for name in ("cumsum", "cumprod")}
-    for name, form in forms.items():
-        setattr(Tensor, name, _extended(name, form))
+_FORMS: dict[str, Callable[..., Any]] = {
+    "transpose": _transpose, "dot": _dot,
+    **{name: _along(name) for name in ("take", "repeat")},
+    **{name: _spread(name) for name in ("var", "std")},
+    **{name: _running(name) for name in ("cumsum", "cumprod")},
+}  # fmt: skip

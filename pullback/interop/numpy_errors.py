@@ -32,12 +32,14 @@ def raise_as_numpy(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
         raise refusal from None
 
 
-def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], warn: bool = False) -> Any:
     """What the function of NumPy gives for copies of the numbers; None where they are not at hand."""
     try:
         args, kwargs = _plain(tuple(args)), _plain(dict(kwargs))
     except _UnknownError:
         return None
+    if warn:
+        return function(*args, **kwargs)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return function(*args, **kwargs)

@@ -14,11 +14,20 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import CONSTANTS, REGISTERED, TENSOR, carries_derivative, memory_of
+from pullback.core.array_type import (
+    CONSTANTS,
+    REGISTERED,
+    TENSOR,
+    array_type,
+    carries_derivative,
+    innermost,
+    layout_of,
+)
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.interop.adoption import RULES
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is
@@ -78,20 +87,50 @@ def values(x: Any, name: str) -> Any:
     return _bottom(x, name, force=False) if isinstance(x, Tensor) else np.asarray(x)
 
 
+def is_hidden(*given: Any) -> bool:
+    """Whether one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
+    return any(isinstance(x, Tensor) and array_type(innermost(x)).may_index for x in given)
+
+
+def index_values(x: Any, name: str) -> Any:
+    """The same of an index or a mask; a Tensor stays one where it has no numbers to show, but operators take it."""
+    return x if is_hidden(x) else values(x, name)
+
+
 def frozen(x: Any, name: str) -> Any:
     """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
     if WATCHED:
-        note_operator(f"np.{name}", x)
+        note_operator(_full(name), x)
     return _bottom(x, name, force=True)
 
 
+def _full(name: str) -> str:
+    """The whole name of a function of NumPy, or of the one in SciPy whose rule has this name."""
+    if name.partition(".")[0] in ("np", "scipy"):
+        return name
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        return next((full for full in RULES if full.rpartition(".")[2] == name), name)
+    return f"np.{name}"
+
+
 def _bottom(x: Any, name: str, force: Any) -> Any:
+    if not force and needs_grad(x):
+        raise DetachingError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
+            f"{_full(name)} takes it for indices, counts or truth values, and would lose its gradient."
+            f"{call_site().where()}Give it the plain values: t.detach().numpy()."
+        )
+    if is_hidden(x):
+        array_type(inside := innermost(x)).read(inside, _full(name))  # which raises, by this name
     data = x.numpy(force=force)
     if not issubclass(type(data), ndarray):
         raise UnsupportedError(
-            f"np.{name} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."
+            f"{_full(name)} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."
         )
     return data
 
@@ -171,25 +210,36 @@ def along(ndim: int, axis: Any, item: Any) -> Any:
 
 
 def in_order_of(x: Any, like: Any) -> Any:
-    """`x`, its elements laid out in memory as those of `like`, of the same shape: NumPy's order K."""
-    memory = memory_of(like)
-    if memory is None or memory.ndim < 2 or memory.flags.c_contiguous or not isinstance(x, Tensor):
+    """A fresh `x`, its elements laid out in memory as those of `like`, of as many dimensions: NumPy's order K."""
+    memory = layout_of(like)
+    if memory is None or memory.ndim < 2 or memory.ndim != x.ndim:
         return x
-    steps = np.empty_like(memory).strides  # as NumPy lays out what it makes
-    return _laid_out(x, sorted(range(x.ndim), key=lambda axis: -steps[axis]))
+    steps = np.empty_like(memory, shape=x.shape).strides  # as NumPy lays out what it makes
+    found = layout_of(x)
+    if found is not None and found.strides == steps:
+        return x
+    return laid_out(x, sorted(range(x.ndim), key=lambda axis: -steps[axis]))
+
+
+def order_of(x: Any) -> str:
+    """NumPy's order A: "F" where the elements of `x` lie in Fortran's order and not in C's, else "C"."""
+    memory = layout_of(x)
+    return "F" if memory is not None and memory.flags.fnc else "C"
 
 
 def in_order(x: Any, order: Any) -> Any:
-    """`x`, its elements laid out in memory in C's order, or in Fortran's, if that is asked for."""
+    """`x`, its elements laid out in memory in C's order, or in Fortran's, if that is asked for; itself if they are."""
     if order == "C" and isinstance(x, Tensor):
         return ops.contiguous(x)
-    if order != "F" or not isinstance(x, Tensor) or x.ndim < 2:
+    if order != "F" or ((memory := layout_of(x)) is not None and memory.flags.f_contiguous):
         return x
-    return _laid_out(x, range(x.ndim)[::-1])
+    return laid_out(x, range(x.ndim)[::-1])
 
 
-def _laid_out(x: Any, axes: Sequence[int]) -> Any:
+def laid_out(x: Any, axes: Sequence[int]) -> Any:
     """A copy of `x` in memory that goes through the axes in this order, the last one fastest."""
+    if not isinstance(x, Tensor):
+        return x
     moved = ops.permute(x, tuple(axes))
     made = ops.contiguous(moved)  # itself if it lies so
     return ops.permute(ops.clone(moved) if made is moved else made, tuple(np.argsort(axes).tolist()))

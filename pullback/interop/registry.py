@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.late import ready
+from pullback.interop.operands import deliver
 from pullback.ops.tables import NUMPY_RULES
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function on Tensors with the same signature
@@ -67,5 +69,15 @@ def find_function(function: Callable[..., Any]) -> Any:
     if found is None:
         name = numpy_name(function)
         if numpy_object(name) is function and name in NUMPY_RULES:
-            found = FUNCTIONS[function] = NUMPY_RULES[name]
+            found = FUNCTIONS[function] = _with_out(name, ready(NUMPY_RULES[name]))
     return found
+
+
+def _with_out(name: str, operator: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator as a rule: what it gives is written into `out`, recorded, where PyTorch's would not record."""
+
+    @functools.wraps(operator)
+    def rule(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return deliver(name, operator(*args, **kwargs), out)
+
+    return rule if name.startswith("fft.") else operator

@@ -21,6 +21,7 @@ from pullback.core.array_face import (
 )
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.operands import in_order, in_order_of, order_of
 from pullback.interop.registry import numpy_object
 
 _NOTHING: Mapping[str, Any] = {}
@@ -43,6 +44,18 @@ _VIEW_IT = (
     "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "permute_dims", "ravel", "reshape",
     "rollaxis", "rot90", "squeeze", "swapaxes", "transpose",
 )  # fmt: skip
+# In which order what they make lies in memory, where operators have another: "K" is that of the first argument, "A"
+# Fortran's if that lies so, else C's.
+_IN_ORDER = {
+    "K": (
+        "fft.fft", "fft.fft2", "fft.fftn", "fft.hfft", "fft.ifft", "fft.ifft2", "fft.ifftn", "fft.ihfft", "fft.irfft",
+        "fft.irfft2", "fft.irfftn", "fft.rfft", "fft.rfft2", "fft.rfftn", "gradient", "nan_to_num", "partition",
+        "piecewise", "round", "sort", "sort_complex", "unwrap",
+    ),
+    "A": ("insert", "pad"),
+    "C": ("choose", "compress", "take", "tensordot"),
+}  # fmt: skip
+_ORDER = {numpy_object(name): order for order, names in _IN_ORDER.items() for name in names}
 _RETURNING, _VIEWING = frozenset(map(numpy_object, _RETURN_IT)), frozenset(map(numpy_object, _VIEW_IT))
 _GIVE_ARRAYS = frozenset(map(numpy_object, _ALWAYS))
 _GIVE_WHAT_THEY_GET = frozenset(map(numpy_object, _LIKE_THE_ARGUMENT))
@@ -60,6 +73,20 @@ def apart_from(argument: Any, result: Any, function: Callable[..., Any]) -> Any:
     if result is not argument or function in _RETURNING or type(result) not in ARRAYS:
         return result
     return TENSOR.alias(result) if function in _VIEWING else TENSOR.clone(result)
+
+
+def in_numpys_order(result: Any, args: Sequence[Any], function: Callable[..., Any]) -> Any:
+    """What a rule made, laid out in memory as NumPy's function lays it out, by which `ravel("K")` and others go."""
+    order = _ORDER.get(function)
+    if order is None:
+        return result
+    if type(result) is tuple or type(result) is list:
+        return type(result)(in_numpys_order(part, args, function) for part in result)
+    if type(result) not in ARRAYS or result._array.ndim < 2 or any(result is x for x in args):
+        return result
+    if order == "K":
+        return in_order_of(result, args[0])
+    return in_order(result, order_of(args[0]) if order == "A" else order)
 
 
 def as_numpy_gives(

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from pullback.core.call_site import PACKAGES, call_site
+from pullback.core.cuts import transform_runs
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
 from pullback.interop.adoption import BY_CALL, State, would_help
-from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, SAME
+from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
+from pullback.ops.late import late_function
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
 _WRAP = "Write it with supported functions, or give it a derivative of its own by pullback.custom_vjp"
@@ -40,11 +42,22 @@ def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
 
 def remedy(library: str, *names: str) -> str:
     """What to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
-    return f"{advice(library, *names)}{BY_CALL if would_help(*names) or _joins_lists(names[0]) else ''}"
+    return f"{advice(library, *names)}{BY_CALL if would_help(*names) else _of_lists(names[0])}"
 
 
-def _joins_lists(name: str) -> bool:
-    return not State.on and name.startswith("np.") and _instead(name).endswith(_JOIN)
+def _of_lists(name: str) -> str:
+    """What `adopt()` would do, if it makes this function join lists: ufuncs by their attribute, in a transform."""
+    if State.on or not name.startswith("np.") or not _instead(name).endswith(_JOIN):
+        return ""
+    if not (_is_ufunc(name) or _is_ufunc(name.rpartition(".")[0])):
+        return BY_CALL
+    if not transform_runs():
+        return ""
+    return BY_CALL.replace("this line works as it is then", f"{name}([...]), written so, works then")
+
+
+def _is_ufunc(name: str) -> bool:
+    return isinstance(numpy_object(name.removeprefix("np.")), np.ufunc)
 
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
@@ -73,13 +86,23 @@ def _instead(name: str) -> Any:
         return f"Write {EXPRESSIONS[name]}."
     if name in ADVICE:
         return f"Write {ADVICE[name]}."
-    if name in _supported():
+    if (method := name.removeprefix("ndarray.")) in METHODS:  # of an array that has no name, its method's alone
+        return f"A method of a plain array does not take Tensors. Write {METHODS[method]}."
+    if name.endswith(" (vectorized)"):
+        return (
+            "np.frompyfunc makes functions of plain arrays. Write np.vectorize(f), which pullback.adopt() makes work."
+        )
+    if name in _supported() or (name.rpartition(".")[0] in _supported() and _is_ufunc(name.rpartition(".")[0])):
         return f"{name} takes Tensors, but not everything that can hold them{_JOIN}"
     found = counterpart(name)
+    if found and type(getattr(sys.modules.get("scipy.special"), name.removeprefix("scipy.special."), None)) is np.ufunc:
+        return f"{name} takes Tensors, but not everything that can hold them{_JOIN}"
     if found:
         return f"Write {found}."
     generator, _, tail = name.partition(".")
-    drawn = EXPRESSIONS.get(f"np.random.{tail}") if generator.isidentifier() and generator not in PACKAGES else None
+    function = f"np.random.{tail}" if generator.isidentifier() and generator not in PACKAGES else ""
+    drawn = EXPRESSIONS.get(function) or ADVICE.get(function, "")
+    drawn = drawn.replace("np.random.randint", f"{generator}.integers")
     return f"Write {drawn.replace('np.random', generator)}." if drawn else ""
 
 
@@ -102,7 +125,7 @@ def _signature(full: str) -> str:
     if package != "pullback":
         return "(...)"
     try:
-        parameters = inspect.signature(PUBLIC[home][name]).parameters.values()
+        parameters = inspect.signature(late_function(home, name)).parameters.values()
     except (KeyError, ValueError, TypeError):
         return "(...)"
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):  # overloads

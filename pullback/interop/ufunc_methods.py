@@ -12,9 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.errors import DetachingError
+from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import along, array, axes_of, cast, deliver, needs_grad, ops, values
+from pullback.interop.operands import (
+    along,
+    array,
+    axes_of,
+    cast,
+    deliver,
+    index_values,
+    is_hidden,
+    needs_grad,
+    ops,
+    tensor_of,
+    values,
+)
 from pullback.interop.registry import FUNCTIONS, load_adapters
 
 
@@ -37,7 +49,11 @@ def reduce(
         given |= {} if where is True else {"where": where}
         return FUNCTIONS[REDUCTIONS[ufunc]](array(a), axis=axis, out=out, keepdims=keepdims, **given)
     name = f"{ufunc.__name__}.reduce"
-    a = array(a) if dtype is None else cast(array(a), dtype, name)
+    a = array(a)
+    if dtype is None and a.dtype.kind in "biu" and out is not None:
+        kept = (out[0] if isinstance(out, tuple) else out).dtype
+        dtype = kept if kept.kind in "fc" else None  # in which NumPy computes then
+    a = a if dtype is None else cast(a, dtype, name)
     axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
     like = ufunc.reduce(np.ones((1,) * a.ndim, a.dtype), axes)  # refuses what NumPy refuses
     if ufunc is np.logaddexp and where is True and unset and axes and a.size:
@@ -46,7 +62,7 @@ def reduce(
     if where is not True and start is None:
         raise ValueError(f"np.{name} has no identity, so to use a where mask initial must be given.")
     rows = _rows(a, axes)
-    masks = None if where is True else _rows(np.broadcast_to(values(where, name), a.shape), axes)
+    masks = None if where is True else _rows(np.broadcast_to(index_values(where, name), a.shape), axes)
     if unset and masks is None and rows.shape[0]:
         result, rows = rows[0], rows[1:]
     elif start is None:
@@ -130,6 +146,9 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
                 "Make a Tensor of the ndarray first: pullback.tensor(a)."
             )
         return ufunc.at(a, index, *(values(x, name) for x in b))
+    if is_hidden(*(index if isinstance(index, tuple) else (index,))):
+        _at_hidden(ufunc, name, a, index, b)
+        return None
     places = np.asarray(np.arange(a.size).reshape(a.shape)[index])
     a = a if a.ndim else np.reshape(a, (1,))  # a view
     parts = [np.ravel(np.broadcast_to(array(x), places.shape)) for x in b]
@@ -146,7 +165,21 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
 
 
 def _index(i: Any, name: str) -> Any:
-    return i if i is None or i is Ellipsis or isinstance(i, (slice, int)) else values(i, name)
+    return i if i is None or i is Ellipsis or isinstance(i, (slice, int)) else index_values(i, name)
+
+
+def _at_hidden(ufunc: np.ufunc, name: str, a: Any, index: Any, b: Any) -> None:
+    """The same where nobody sees which elements are named: by sums, in which the order does not count."""
+    if ufunc not in (np.add, np.subtract):
+        raise UnsupportedError(
+            f"np.{name}: under vmap, with indices that differ between samples, only np.add.at and np.subtract.at have "
+            "a rule; name each element once and write a[index] = ... instead."
+        )
+    places = tensor_of(np.arange(a.size).reshape(a.shape))[index]
+    new = np.ravel(np.broadcast_to(array(b[0]), places.shape))
+    new = cast(-new if ufunc is np.subtract else new, a.dtype, name)
+    sums = ops.index_add(ops.reshape(a, (-1,)), 0, ops.reshape(places, (-1,)), new)
+    a[...] = ops.reshape(sums, a.shape)
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -9,33 +9,48 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, Array, Scalar
+from pullback.core.errors import UnsupportedError
+from pullback.core.late import ready
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop import ufunc_methods
+from pullback.interop.adoption import RULES
 from pullback.interop.numpy_errors import raise_as_numpy
-from pullback.interop.operands import READY, array, cast, deliver, in_order, needs_grad, operand, ops, refuse, values
+from pullback.interop.operands import (
+    READY,
+    array,
+    cast,
+    deliver,
+    in_order,
+    index_values,
+    is_hidden,
+    needs_grad,
+    operand,
+    ops,
+    refuse,
+)
 from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import UFUNCS, load_adapters
 from pullback.interop.results import apart_from, as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported
 from pullback.ops.tables import NUMPY_RULES
 
-# SciPy's names of operators; those absent from the operator table have no rule.
+# SciPy's names of operators; pullback/scipy/rules/special has the others.
 SCIPY = {
-    "_zeta": "special_zeta", "betainc": "special_betainc", "betaincinv": "special_betaincinv", "cbrt": "cbrt",
+    "cbrt": "cbrt",
     "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcinv": "special_erfcinv", "erfcx": "special_erfcx",
-    "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma",
-    "gammaincc": "igammac", "gammainccinv": "special_gammainccinv", "gammaincinv": "special_gammaincinv",
+    "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1",
     "gammaln": "lgamma", "i0": "i0", "i0e": "special_i0e", "i1": "special_i1",
-    "i1e": "special_i1e", "iv": "special_iv", "j0": "special_bessel_j0", "j1": "special_bessel_j1", "jv": "special_jv",
+    "i1e": "special_i1e", "j0": "special_bessel_j0", "j1": "special_bessel_j1",
     "k0": "special_modified_bessel_k0", "k0e": "special_scaled_modified_bessel_k0", "k1": "special_modified_bessel_k1",
-    "k1e": "special_scaled_modified_bessel_k1", "kn": "special_kv", "kv": "special_kv", "log1p": "log1p",
+    "k1e": "special_scaled_modified_bessel_k1", "log1p": "log1p",
     "log_expit": "logsigmoid", "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr",
-    "ndtri": "special_ndtri", "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy",
-    "y0": "special_bessel_y0", "y1": "special_bessel_y1", "yn": "special_yv", "yv": "special_yv",
+    "ndtri": "special_ndtri", "xlog1py": "special_xlog1py", "xlogy": "xlogy",
+    "y0": "special_bessel_y0", "y1": "special_bessel_y1",
 }  # fmt: skip
-# Polynomials, of which SciPy has the degree first, and the operators the argument.
+# Functions of a degree or an order, which SciPy has first; of polynomials the operators have the argument first.
 SCIPY_OF_DEGREE = {
+    "kn": "special_kv", "yn": "special_yv",
     "eval_chebyt": "special_chebyshev_polynomial_t", "eval_chebyu": "special_chebyshev_polynomial_u",
     "eval_hermite": "special_hermite_polynomial_h", "eval_hermitenorm": "special_hermite_polynomial_he",
     "eval_laguerre": "special_laguerre_polynomial_l", "eval_legendre": "special_legendre_polynomial_p",
@@ -133,20 +148,26 @@ def find_ufunc(ufunc: np.ufunc) -> Any:
         elif name in SCIPY and from_scipy(ufunc):
             found = getattr(ops, SCIPY[name], None)
         elif name in SCIPY_OF_DEGREE and from_scipy(ufunc):
-            found = _of_degree(name, getattr(ops, SCIPY_OF_DEGREE[name]))
+            found = _of_degree(name, ready(getattr(ops, SCIPY_OF_DEGREE[name])))
+        elif from_scipy(ufunc):
+            found = RULES.get(f"scipy.special.{name}")
         if found is not None:
-            UFUNCS[ufunc] = found
+            found = UFUNCS[ufunc] = ready(found)
     return found
 
 
 def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
-    """The rule of a polynomial for the degrees where SciPy's function is one."""
+    """The rule of a polynomial for the degrees where SciPy's function is one; of Bessel functions of whole orders."""
 
     def rule(n: Any, x: Any) -> Any:
+        if needs_grad(n):
+            raise UnsupportedError(f"scipy.special.{name} has no derivative in n, which must be whole: detach() it.")
         degree = n.detach().numpy() if isinstance(n, Tensor) else n
-        if not np.all((np.trunc(degree) == degree) & np.greater_equal(degree, 0)):
-            raise ValueError(f"{name}: the degree n must be whole and not negative beside Tensors, but it is {degree}.")
-        return polynomial(x, n)
+        is_bessel = name in ("kn", "yn")
+        if not np.all((np.trunc(degree) == degree) & (is_bessel | np.greater_equal(degree, 0))):
+            kind = "order n must be whole" if is_bessel else "degree n must be whole and not negative"
+            raise ValueError(f"{name}: the {kind} beside Tensors, but it is {degree}.")
+        return polynomial(n, x) if is_bessel else polynomial(x, n)
 
     return rule
 
@@ -221,16 +242,19 @@ def chosen_places(rule: Any, inputs: Any, where: Any, outs: Any, name: str) -> A
 
     NumPy leaves what is elsewhere as its memory was; without `out` it is 0 here.
     """
-    mask = values(where, name).astype(bool, casting="safe")
+    mask = index_values(where, name)
+    mask = cast(mask, bool, name, "safe") if is_hidden(mask) else mask.astype(bool, casting="safe")
     shape = np.broadcast_shapes(mask.shape, *(np.shape(x) for x in inputs), *(o.shape for o in outs if o is not None))
     mask = np.broadcast_to(mask, shape)
-    chosen = [np.broadcast_to(x, shape)[mask] if np.ndim(x) else x for x in inputs]
-    parts = rule(*chosen)
+    hidden = is_hidden(mask)  # then all are computed, and chosen from
+    chosen = [np.broadcast_to(x, shape)[mask] if np.ndim(x) and not hidden else x for x in inputs]
+    with np.errstate(all="ignore" if hidden else None):  # of what is not chosen nobody wants to hear
+        parts = rule(*chosen)
     made = []
     parts = tuple(map(array, parts)) if isinstance(parts, tuple) else array(parts)
     for part, out in zip(parts if isinstance(parts, tuple) else (parts,), outs, strict=True):
         base = np.zeros(shape, part.dtype) if out is None else np.astype(out, part.dtype)
-        made.append(ops.setitem(base, mask, part))
+        made.append(ops.where(mask, part, base) if hidden else ops.setitem(base, mask, part))
     return tuple(made) if isinstance(parts, tuple) else made[0]
 
 

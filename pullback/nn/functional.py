@@ -4,16 +4,13 @@ import sys as _sys
 
 from pullback.core.missing_names import missing_name as _missing_name
 from pullback.ops.late import late_function as _late_function
-from pullback.ops.late import late_names as _late_names
 from pullback.ops.tables import PUBLIC as _PUBLIC
 
-_LATE = _late_names("nn.functional")
-globals().update({name: function for name, function in _PUBLIC["nn.functional"].items() if name not in _LATE})
 __all__ = list(_PUBLIC["nn.functional"])
 
 
 def __getattr__(name):
-    if name in _LATE:
+    if name in _PUBLIC["nn.functional"]:
         function = globals()[name] = _late_function("nn.functional", name)  # found at once from now on
         return function
     raise _missing_name(_sys.modules[__name__], name, _PUBLIC)

@@ -6,16 +6,89 @@ from pullback.core.annotations import ArrayLike, DTypeLike, Flag, Int, IntOrInts
 from pullback.core.operator_methods import AttnOutputAttnOutputWeights
 from pullback.core.tensor import Tensor
 
-def alpha_dropout(input: ArrayLike, p: Real = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor: ...
-def batch_norm(
+def linear(
+    input: ArrayLike, weight: TensorLike, bias: TensorLike | None = None, *, out: Tensor | None = None
+) -> Tensor: ...
+def dropout(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
+def embedding(
     input: ArrayLike,
-    running_mean: TensorLike | None,
-    running_var: TensorLike | None,
+    weight: TensorLike,
+    padding_idx: Int | None = None,
+    max_norm: Real | None = None,
+    norm_type: Real = 2.0,
+    scale_grad_by_freq: Flag = False,
+    sparse: Flag = False,
+) -> Tensor: ...
+def layer_norm(
+    input: ArrayLike,
+    normalized_shape: Ints,
     weight: TensorLike | None = None,
     bias: TensorLike | None = None,
-    training: Flag = False,
-    momentum: Real = 0.1,
     eps: Real = 1e-05,
+) -> Tensor: ...
+def group_norm(
+    input: ArrayLike,
+    num_groups: Int,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    eps: Real = 1e-05,
+) -> Tensor: ...
+def cosine_similarity(x1: ArrayLike, x2: TensorLike, dim: Int = 1, eps: Real = 1e-08, *, axis: Int = ...) -> Tensor: ...
+def one_hot(input: ArrayLike, num_classes: Int = -1) -> Tensor: ...
+def gelu(input: TensorLike, *, approximate: str = "none", out: Tensor | None = None) -> Tensor: ...
+def softplus(input: TensorLike, beta: Number = 1, threshold: Number = 20, *, out: Tensor | None = None) -> Tensor: ...
+def logsigmoid(input: TensorLike, *, out: Tensor | None = None) -> Tensor: ...
+def leaky_relu(input: TensorLike, negative_slope: Real = 0.01, inplace: Flag = False) -> Tensor: ...
+def prelu(input: ArrayLike, weight: TensorLike) -> Tensor: ...
+def elu(input: TensorLike, alpha: Real = 1.0, inplace: Flag = False) -> Tensor: ...
+def selu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def celu(input: TensorLike, alpha: Real = 1.0, inplace: Flag = False) -> Tensor: ...
+def silu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def mish(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def hardtanh(input: TensorLike, min_val: Real = -1.0, max_val: Real = 1.0, inplace: Flag = False) -> Tensor: ...
+def relu6(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def hardsigmoid(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def hardswish(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def softsign(input: TensorLike) -> Tensor: ...
+def tanhshrink(input: TensorLike) -> Tensor: ...
+def softshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
+def hardshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
+def threshold(input: TensorLike, threshold: Number, value: Number, inplace: Flag = False) -> Tensor: ...
+def glu(input: ArrayLike, dim: Int = -1, *, axis: Int = ...) -> Tensor: ...
+def celu_(input: ArrayLike, alpha: Real = 1.0) -> Tensor: ...
+def elu_(input: ArrayLike, alpha: Real = 1.0) -> Tensor: ...
+def hardtanh_(input: ArrayLike, min_val: Real = -1.0, max_val: Real = 1.0) -> Tensor: ...
+def leaky_relu_(input: ArrayLike, negative_slope: Real = 0.01) -> Tensor: ...
+def relu_(input: ArrayLike) -> Tensor: ...
+def rrelu_(
+    input: ArrayLike, lower: Real = 0.125, upper: Real = 0.3333333333333333, training: Flag = False
+) -> Tensor: ...
+def selu_(input: ArrayLike) -> Tensor: ...
+def threshold_(input: ArrayLike, threshold: Number, value: Number) -> Tensor: ...
+@overload
+def softmin(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
+@overload
+def softmin(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
+def mse_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
+def l1_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
+def smooth_l1_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean", beta: Real = 1.0) -> Tensor: ...
+def huber_loss(input: ArrayLike, target: TensorLike, reduction: str = "mean", delta: Real = 1.0) -> Tensor: ...
+def nll_loss(
+    input: ArrayLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    reduction: str = "mean",
+    ignore_index: Int = -100,
+) -> Tensor: ...
+def cross_entropy(
+    input: ArrayLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    ignore_index: Int = -100,
+    reduction: str = "mean",
+    label_smoothing: Real = 0.0,
 ) -> Tensor: ...
 def binary_cross_entropy(
     input: ArrayLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean"
@@ -28,88 +101,17 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: TensorLike | None = None,
 ) -> Tensor: ...
-def celu(input: TensorLike, alpha: Real = 1.0, inplace: Flag = False) -> Tensor: ...
-def celu_(input: ArrayLike, alpha: Real = 1.0) -> Tensor: ...
-def cosine_embedding_loss(
-    input1: ArrayLike, input2: TensorLike, target: TensorLike, *, margin: Real = 0.0, reduction: str = "mean"
-) -> Tensor: ...
-def cosine_similarity(x1: ArrayLike, x2: TensorLike, dim: Int = 1, eps: Real = 1e-08, *, axis: Int = ...) -> Tensor: ...
-def cross_entropy(
+def kl_div(input: ArrayLike, target: TensorLike, *, reduction: str = "mean", log_target: Flag = False) -> Tensor: ...
+def batch_norm(
     input: ArrayLike,
-    target: TensorLike,
-    weight: TensorLike | None = None,
-    *,
-    ignore_index: Int = -100,
-    reduction: str = "mean",
-    label_smoothing: Real = 0.0,
-) -> Tensor: ...
-def ctc_loss(
-    log_probs: ArrayLike,
-    targets: TensorLike,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: Int = 0,
-    reduction: str = "mean",
-    zero_infinity: Flag = False,
-) -> Tensor: ...
-def dropout(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
-def dropout1d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
-def dropout2d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
-def dropout3d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
-def elu(input: TensorLike, alpha: Real = 1.0, inplace: Flag = False) -> Tensor: ...
-def elu_(input: ArrayLike, alpha: Real = 1.0) -> Tensor: ...
-def embedding(
-    input: ArrayLike,
-    weight: TensorLike,
-    padding_idx: Int | None = None,
-    max_norm: Real | None = None,
-    norm_type: Real = 2.0,
-    scale_grad_by_freq: Flag = False,
-    sparse: Flag = False,
-) -> Tensor: ...
-def embedding_bag(
-    input: ArrayLike,
-    weight: TensorLike,
-    offsets: TensorLike | None = None,
-    max_norm: Real | None = None,
-    norm_type: Real = 2.0,
-    scale_grad_by_freq: Flag = False,
-    mode: str = "mean",
-    sparse: Flag = False,
-    per_sample_weights: TensorLike | None = None,
-    include_last_offset: Flag = False,
-    padding_idx: Int | None = None,
-) -> Tensor: ...
-def feature_alpha_dropout(input: ArrayLike, p: Real = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor: ...
-def gaussian_nll_loss(
-    input: ArrayLike,
-    target: TensorLike,
-    var: TensorLike,
-    full: Flag = False,
-    eps: Real = 1e-06,
-    reduction: str = "mean",
-) -> Tensor: ...
-def gelu(input: TensorLike, *, approximate: str = "none", out: Tensor | None = None) -> Tensor: ...
-def glu(input: ArrayLike, dim: Int = -1, *, axis: Int = ...) -> Tensor: ...
-def group_norm(
-    input: ArrayLike,
-    num_groups: Int,
+    running_mean: TensorLike | None,
+    running_var: TensorLike | None,
     weight: TensorLike | None = None,
     bias: TensorLike | None = None,
+    training: Flag = False,
+    momentum: Real = 0.1,
     eps: Real = 1e-05,
 ) -> Tensor: ...
-def gumbel_softmax(
-    logits: ArrayLike, tau: Real = 1.0, hard: Flag = False, eps: Real = 1e-10, dim: Int = -1, *, axis: Int = ...
-) -> Tensor: ...
-def hardshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
-def hardsigmoid(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def hardswish(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def hardtanh(input: TensorLike, min_val: Real = -1.0, max_val: Real = 1.0, inplace: Flag = False) -> Tensor: ...
-def hardtanh_(input: ArrayLike, min_val: Real = -1.0, max_val: Real = 1.0) -> Tensor: ...
-def hinge_embedding_loss(
-    input: ArrayLike, target: TensorLike, *, margin: Real = 1.0, reduction: str = "mean"
-) -> Tensor: ...
-def huber_loss(input: ArrayLike, target: TensorLike, reduction: str = "mean", delta: Real = 1.0) -> Tensor: ...
 def instance_norm(
     input: ArrayLike,
     running_mean: TensorLike | None = None,
@@ -120,45 +122,41 @@ def instance_norm(
     momentum: Real = 0.1,
     eps: Real = 1e-05,
 ) -> Tensor: ...
-def kl_div(input: ArrayLike, target: TensorLike, *, reduction: str = "mean", log_target: Flag = False) -> Tensor: ...
-def l1_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
-def layer_norm(
-    input: ArrayLike,
-    normalized_shape: Ints,
-    weight: TensorLike | None = None,
-    bias: TensorLike | None = None,
-    eps: Real = 1e-05,
-) -> Tensor: ...
-def leaky_relu(input: TensorLike, negative_slope: Real = 0.01, inplace: Flag = False) -> Tensor: ...
-def leaky_relu_(input: ArrayLike, negative_slope: Real = 0.01) -> Tensor: ...
-def linear(
-    input: ArrayLike, weight: TensorLike, bias: TensorLike | None = None, *, out: Tensor | None = None
-) -> Tensor: ...
-def linear_cross_entropy(
-    input: ArrayLike,
-    linear_weight: TensorLike,
-    target: TensorLike,
-    *,
-    linear_bias: TensorLike | None = None,
-    weight: TensorLike | None = None,
-    reduction: str = "mean",
-    ignore_index: Int | None = None,
-    label_smoothing: Real = 0.0,
-    options: Any = None,
+def rms_norm(
+    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None = None, eps: Real | None = None
 ) -> Tensor: ...
 def local_response_norm(
     input: ArrayLike, size: Int, alpha: Real = 0.0001, beta: Real = 0.75, k: Real = 1.0
 ) -> Tensor: ...
-@overload
-def log_softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
-@overload
-def log_softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
-def logsigmoid(input: TensorLike, *, out: Tensor | None = None) -> Tensor: ...
-def margin_ranking_loss(
-    input1: ArrayLike, input2: TensorLike, target: TensorLike, *, margin: Real = 0.0, reduction: str = "mean"
+def normalize(
+    input: ArrayLike, p: Real = 2.0, dim: Int = 1, eps: Real = 1e-12, *, out: Tensor | None = None, axis: Int = ...
 ) -> Tensor: ...
-def mish(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def mse_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
+def dropout1d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
+def dropout2d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
+def dropout3d(input: ArrayLike, p: Real = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor: ...
+def alpha_dropout(input: ArrayLike, p: Real = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor: ...
+def feature_alpha_dropout(input: ArrayLike, p: Real = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor: ...
+def rrelu(
+    input: ArrayLike,
+    lower: Real = 0.125,
+    upper: Real = 0.3333333333333333,
+    training: Flag = False,
+    inplace: Flag = False,
+) -> Tensor: ...
+def gumbel_softmax(
+    logits: ArrayLike, tau: Real = 1.0, hard: Flag = False, eps: Real = 1e-10, dim: Int = -1, *, axis: Int = ...
+) -> Tensor: ...
+def scaled_dot_product_attention(
+    query: ArrayLike,
+    key: TensorLike,
+    value: TensorLike,
+    attn_mask: TensorLike | None = None,
+    dropout_p: Real = 0.0,
+    is_causal: Flag = False,
+    *,
+    scale: Real | None = None,
+    enable_gqa: Flag = False,
+) -> Tensor: ...
 def multi_head_attention_forward(
     query: ArrayLike,
     key: TensorLike,
@@ -186,6 +184,32 @@ def multi_head_attention_forward(
     average_attn_weights: Flag = True,
     is_causal: Flag = False,
 ) -> AttnOutputAttnOutputWeights: ...
+def embedding_bag(
+    input: ArrayLike,
+    weight: TensorLike,
+    offsets: TensorLike | None = None,
+    max_norm: Real | None = None,
+    norm_type: Real = 2.0,
+    scale_grad_by_freq: Flag = False,
+    mode: str = "mean",
+    sparse: Flag = False,
+    per_sample_weights: TensorLike | None = None,
+    include_last_offset: Flag = False,
+    padding_idx: Int | None = None,
+) -> Tensor: ...
+def pairwise_distance(
+    x1: ArrayLike, x2: TensorLike, p: Real = 2.0, eps: Real = 1e-06, keepdim: Flag = False, *, keepdims: Flag = ...
+) -> Tensor: ...
+def hinge_embedding_loss(
+    input: ArrayLike, target: TensorLike, *, margin: Real = 1.0, reduction: str = "mean"
+) -> Tensor: ...
+def cosine_embedding_loss(
+    input1: ArrayLike, input2: TensorLike, target: TensorLike, *, margin: Real = 0.0, reduction: str = "mean"
+) -> Tensor: ...
+def margin_ranking_loss(
+    input1: ArrayLike, input2: TensorLike, target: TensorLike, *, margin: Real = 0.0, reduction: str = "mean"
+) -> Tensor: ...
+def soft_margin_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
 def multi_margin_loss(
     input: ArrayLike,
     target: TensorLike,
@@ -199,79 +223,6 @@ def multilabel_margin_loss(input: ArrayLike, target: TensorLike, *, reduction: s
 def multilabel_soft_margin_loss(
     input: ArrayLike, target: TensorLike, weight: TensorLike | None = None, *, reduction: str = "mean"
 ) -> Tensor: ...
-def nll_loss(
-    input: ArrayLike,
-    target: TensorLike,
-    weight: TensorLike | None = None,
-    *,
-    reduction: str = "mean",
-    ignore_index: Int = -100,
-) -> Tensor: ...
-def normalize(
-    input: ArrayLike, p: Real = 2.0, dim: Int = 1, eps: Real = 1e-12, *, out: Tensor | None = None, axis: Int = ...
-) -> Tensor: ...
-def one_hot(input: ArrayLike, num_classes: Int = -1) -> Tensor: ...
-def pairwise_distance(
-    x1: ArrayLike, x2: TensorLike, p: Real = 2.0, eps: Real = 1e-06, keepdim: Flag = False, *, keepdims: Flag = ...
-) -> Tensor: ...
-def poisson_nll_loss(
-    input: ArrayLike,
-    target: TensorLike,
-    log_input: Flag = True,
-    full: Flag = False,
-    *,
-    eps: Real = 1e-08,
-    reduction: str = "mean",
-) -> Tensor: ...
-def prelu(input: ArrayLike, weight: TensorLike) -> Tensor: ...
-def relu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def relu6(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def relu_(input: ArrayLike) -> Tensor: ...
-def rms_norm(
-    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None = None, eps: Real | None = None
-) -> Tensor: ...
-def rrelu(
-    input: ArrayLike,
-    lower: Real = 0.125,
-    upper: Real = 0.3333333333333333,
-    training: Flag = False,
-    inplace: Flag = False,
-) -> Tensor: ...
-def rrelu_(
-    input: ArrayLike, lower: Real = 0.125, upper: Real = 0.3333333333333333, training: Flag = False
-) -> Tensor: ...
-def scaled_dot_product_attention(
-    query: ArrayLike,
-    key: TensorLike,
-    value: TensorLike,
-    attn_mask: TensorLike | None = None,
-    dropout_p: Real = 0.0,
-    is_causal: Flag = False,
-    *,
-    scale: Real | None = None,
-    enable_gqa: Flag = False,
-) -> Tensor: ...
-def selu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def selu_(input: ArrayLike) -> Tensor: ...
-def sigmoid(input: TensorLike) -> Tensor: ...
-def silu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
-def smooth_l1_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean", beta: Real = 1.0) -> Tensor: ...
-def soft_margin_loss(input: ArrayLike, target: TensorLike, *, reduction: str = "mean") -> Tensor: ...
-@overload
-def softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
-@overload
-def softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
-@overload
-def softmin(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
-@overload
-def softmin(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
-def softplus(input: TensorLike, beta: Number = 1, threshold: Number = 20, *, out: Tensor | None = None) -> Tensor: ...
-def softshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
-def softsign(input: TensorLike) -> Tensor: ...
-def tanh(input: TensorLike) -> Tensor: ...
-def tanhshrink(input: TensorLike) -> Tensor: ...
-def threshold(input: TensorLike, threshold: Number, value: Number, inplace: Flag = False) -> Tensor: ...
-def threshold_(input: ArrayLike, threshold: Number, value: Number) -> Tensor: ...
 def triplet_margin_loss(
     anchor: ArrayLike,
     positive: TensorLike,
@@ -293,67 +244,56 @@ def triplet_margin_with_distance_loss(
     swap: Flag = False,
     reduction: str = "mean",
 ) -> Tensor: ...
+def poisson_nll_loss(
+    input: ArrayLike,
+    target: TensorLike,
+    log_input: Flag = True,
+    full: Flag = False,
+    *,
+    eps: Real = 1e-08,
+    reduction: str = "mean",
+) -> Tensor: ...
+def gaussian_nll_loss(
+    input: ArrayLike,
+    target: TensorLike,
+    var: TensorLike,
+    full: Flag = False,
+    eps: Real = 1e-06,
+    reduction: str = "mean",
+) -> Tensor: ...
+def linear_cross_entropy(
+    input: ArrayLike,
+    linear_weight: TensorLike,
+    target: TensorLike,
+    *,
+    linear_bias: TensorLike | None = None,
+    weight: TensorLike | None = None,
+    reduction: str = "mean",
+    ignore_index: Int | None = None,
+    label_smoothing: Real = 0.0,
+    options: Any = None,
+) -> Tensor: ...
+def ctc_loss(
+    log_probs: ArrayLike,
+    targets: TensorLike,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: Int = 0,
+    reduction: str = "mean",
+    zero_infinity: Flag = False,
+) -> Tensor: ...
+def relu(input: TensorLike, inplace: Flag = False) -> Tensor: ...
+def sigmoid(input: TensorLike) -> Tensor: ...
+def tanh(input: TensorLike) -> Tensor: ...
+@overload
+def softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
+@overload
+def softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
+@overload
+def log_softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None) -> Tensor: ...
+@overload
+def log_softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, axis: Int) -> Tensor: ...
 def pdist(input: ArrayLike, p: Real = 2.0) -> Tensor: ...
-def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor: ...
-def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor: ...
-def adaptive_avg_pool3d(input: ArrayLike, output_size: Any) -> Tensor: ...
-@overload
-def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
-@overload
-def adaptive_max_pool1d(
-    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
-@overload
-def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
-@overload
-def adaptive_max_pool2d(
-    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
-@overload
-def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
-@overload
-def adaptive_max_pool3d(
-    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
-def affine_grid(theta: ArrayLike, size: Ints, align_corners: Flag | None = None) -> Tensor: ...
-def avg_pool1d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    ceil_mode: Flag = False,
-    count_include_pad: Flag = True,
-) -> Tensor: ...
-def avg_pool2d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    ceil_mode: Flag = False,
-    count_include_pad: Flag = True,
-    divisor_override: Int | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor: ...
-def avg_pool3d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    padding: IntOrInts = 0,
-    ceil_mode: Flag = False,
-    count_include_pad: Flag = True,
-    divisor_override: Int | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor: ...
-def bilinear(input1: ArrayLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor: ...
-def channel_shuffle(input: ArrayLike, groups: Int) -> Tensor: ...
 def conv1d(
     input: ArrayLike,
     weight: TensorLike,
@@ -411,6 +351,9 @@ def conv_transpose3d(
     groups: Int = 1,
     dilation: IntOrInts = 1,
 ) -> Tensor: ...
+def unfold(
+    input: ArrayLike, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
+) -> Tensor: ...
 def fold(
     input: ArrayLike,
     output_size: IntOrInts,
@@ -419,98 +362,37 @@ def fold(
     padding: IntOrInts = 0,
     stride: IntOrInts = 1,
 ) -> Tensor: ...
-@overload
-def fractional_max_pool2d(
+def bilinear(input1: ArrayLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor: ...
+def pad(input: ArrayLike, pad: Ints, mode: str = "constant", value: Real | None = None) -> Tensor: ...
+def avg_pool1d(
     input: ArrayLike,
     kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: Literal[False] = False,
-    _random_samples: TensorLike | None = None,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Flag = False,
+    count_include_pad: Flag = True,
 ) -> Tensor: ...
-@overload
-def fractional_max_pool2d(
+def avg_pool2d(
     input: ArrayLike,
     kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Flag = False,
+    count_include_pad: Flag = True,
+    divisor_override: Int | None = None,
     *,
-    return_indices: Literal[True],
-    _random_samples: TensorLike | None = None,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def fractional_max_pool2d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: Flag = False,
-    _random_samples: TensorLike | None = None,
-) -> Any: ...
-@overload
-def fractional_max_pool3d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: Literal[False] = False,
-    _random_samples: TensorLike | None = None,
+    out: Tensor | None = None,
 ) -> Tensor: ...
-@overload
-def fractional_max_pool3d(
+def avg_pool3d(
     input: ArrayLike,
     kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    stride: IntOrInts | None = None,
+    padding: IntOrInts = 0,
+    ceil_mode: Flag = False,
+    count_include_pad: Flag = True,
+    divisor_override: Int | None = None,
     *,
-    return_indices: Literal[True],
-    _random_samples: TensorLike | None = None,
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def fractional_max_pool3d(
-    input: ArrayLike,
-    kernel_size: IntOrInts,
-    output_size: Any = None,
-    output_ratio: Any = None,
-    return_indices: Flag = False,
-    _random_samples: TensorLike | None = None,
-) -> Any: ...
-def grid_sample(
-    input: ArrayLike,
-    grid: TensorLike,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: Flag | None = None,
-) -> Tensor: ...
-def interpolate(
-    input: ArrayLike,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: Flag | None = None,
-    recompute_scale_factor: Flag | None = None,
-    antialias: Flag = False,
-) -> Tensor: ...
-def lp_pool1d(
-    input: ArrayLike,
-    norm_type: Number,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    ceil_mode: Flag = False,
-) -> Tensor: ...
-def lp_pool2d(
-    input: ArrayLike,
-    norm_type: Number,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    ceil_mode: Flag = False,
-) -> Tensor: ...
-def lp_pool3d(
-    input: ArrayLike,
-    norm_type: Number,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    ceil_mode: Flag = False,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 @overload
 def max_pool1d(
@@ -629,9 +511,110 @@ def max_unpool3d(
     padding: IntOrInts = 0,
     output_size: Ints | None = None,
 ) -> Tensor: ...
-def pad(input: ArrayLike, pad: Ints, mode: str = "constant", value: Real | None = None) -> Tensor: ...
-def pixel_shuffle(input: ArrayLike, upscale_factor: Int) -> Tensor: ...
-def pixel_unshuffle(input: ArrayLike, downscale_factor: Int) -> Tensor: ...
+def lp_pool1d(
+    input: ArrayLike,
+    norm_type: Number,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    ceil_mode: Flag = False,
+) -> Tensor: ...
+def lp_pool2d(
+    input: ArrayLike,
+    norm_type: Number,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    ceil_mode: Flag = False,
+) -> Tensor: ...
+def lp_pool3d(
+    input: ArrayLike,
+    norm_type: Number,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    ceil_mode: Flag = False,
+) -> Tensor: ...
+def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor: ...
+def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor: ...
+def adaptive_avg_pool3d(input: ArrayLike, output_size: Any) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(
+    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
+@overload
+def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool2d(
+    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
+@overload
+def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool3d(
+    input: ArrayLike, output_size: Any, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: Flag = False) -> Any: ...
+@overload
+def fractional_max_pool2d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: Literal[False] = False,
+    _random_samples: TensorLike | None = None,
+) -> Tensor: ...
+@overload
+def fractional_max_pool2d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    *,
+    return_indices: Literal[True],
+    _random_samples: TensorLike | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def fractional_max_pool2d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: Flag = False,
+    _random_samples: TensorLike | None = None,
+) -> Any: ...
+@overload
+def fractional_max_pool3d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: Literal[False] = False,
+    _random_samples: TensorLike | None = None,
+) -> Tensor: ...
+@overload
+def fractional_max_pool3d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    *,
+    return_indices: Literal[True],
+    _random_samples: TensorLike | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def fractional_max_pool3d(
+    input: ArrayLike,
+    kernel_size: IntOrInts,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: Flag = False,
+    _random_samples: TensorLike | None = None,
+) -> Any: ...
 def roi_align(
     input: ArrayLike,
     boxes: Any,
@@ -641,8 +624,14 @@ def roi_align(
     aligned: Flag = False,
 ) -> Tensor: ...
 def roi_pool(input: ArrayLike, boxes: Any, output_size: Any, spatial_scale: Real = 1.0) -> Tensor: ...
-def unfold(
-    input: ArrayLike, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
+def interpolate(
+    input: ArrayLike,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Flag | None = None,
+    recompute_scale_factor: Flag | None = None,
+    antialias: Flag = False,
 ) -> Tensor: ...
 def upsample(
     input: ArrayLike,
@@ -651,5 +640,16 @@ def upsample(
     mode: str = "nearest",
     align_corners: Flag | None = None,
 ) -> Tensor: ...
-def upsample_bilinear(input: ArrayLike, size: Any = None, scale_factor: Any = None) -> Tensor: ...
 def upsample_nearest(input: ArrayLike, size: Any = None, scale_factor: Any = None) -> Tensor: ...
+def upsample_bilinear(input: ArrayLike, size: Any = None, scale_factor: Any = None) -> Tensor: ...
+def grid_sample(
+    input: ArrayLike,
+    grid: TensorLike,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: Flag | None = None,
+) -> Tensor: ...
+def affine_grid(theta: ArrayLike, size: Ints, align_corners: Flag | None = None) -> Tensor: ...
+def pixel_shuffle(input: ArrayLike, upscale_factor: Int) -> Tensor: ...
+def pixel_unshuffle(input: ArrayLike, downscale_factor: Int) -> Tensor: ...
+def channel_shuffle(input: ArrayLike, groups: Int) -> Tensor: ...

@@ -1,23 +1,18 @@
-"""Floor 5: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
+"""Floor 5: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
 
 import sys as _sys
 from functools import cache
 
-from pullback.arrays.numpy import KERNELS
 from pullback.arrays.numpy.fast.updates import WRITE_OUT
-from pullback.arrays.numpy.formula_kernels import IN_FORMULAS
 from pullback.core import slots
 from pullback.core.array_type import NUMPY
+from pullback.core.late import calling
 from pullback.core.missing_names import missing_name as _missing_name
 from pullback.ops import late
 from pullback.ops.tables import PUBLIC as _HOMES
 
 NUMPY.write_out = WRITE_OUT
-NUMPY.kernels.update(KERNELS)
-for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "creation"):
-    late.enter_area(_area)
 late.announce()
-NUMPY.register(IN_FORMULAS)
 
 
 @cache
@@ -29,16 +24,8 @@ def _tangents():
 
 
 slots.tangents = _tangents
-
-
-def _formula_failed(error):
-    """`ops.failed_formulas.tell`, imported when the first formula fails."""
-    from pullback.ops.failed_formulas import tell
-
-    tell(error)
-
-
-slots.formula_failed = _formula_failed
+slots.formula_failed = calling("pullback.ops.failed_formulas", "tell")
+slots.array_call = calling("pullback.ops.array_calls", "array_call")
 
 
 def __getattr__(name):

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from pullback.core import slots
 from pullback.core.array_face import Array, Scalar
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
@@ -57,6 +56,3 @@ def made_by(given: dict[str, Callable[..., Any]], op: Operator, kernel: Any = No
     """The operator's call by one of these factories."""
     call: Callable[..., Any] = given[op.factory.__name__](op, kernel or op.kernel_on_ndarrays)
     return runner(call, op.shown)  # type: ignore[no-any-return, no-untyped-call]
-
-
-slots.array_call = array_call

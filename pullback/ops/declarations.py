@@ -10,6 +10,7 @@ import functools
 from numpy import may_share_memory, ndarray
 
 from pullback.core.array_type import NUMPY, TENSOR
+from pullback.core.drawing import drawn
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
@@ -188,12 +189,13 @@ def in_general(op, kernel):
 
 def creating(op, kernel):
     """Makes a tensor of numbers, or of tensors that only lend shape and dtype."""
+    draws = "random" in op.tags and not op.tensors
 
     def run(*args, device, requires_grad, out=None):
         if out is not None:
             return write_out(op, args, out)
         try:
-            result = dispatch(op, args) if op.tensors else kernel(*args)
+            result = dispatch(op, args) if op.tensors else drawn(op, kernel, args) if draws else kernel(*args)
             return created(result, device, requires_grad)
         except Exception as error:  # noqa: BLE001 - as above
             raise explain(op, args, error)  # noqa: B904

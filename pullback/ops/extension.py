@@ -7,6 +7,7 @@ The generated module of a third party calls `enter` at its end. Its functions ar
 import types
 
 from pullback.core.array_type import NUMPY, TENSOR
+from pullback.core.errors import Explained
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
 from pullback.ops.declarations import document
@@ -17,7 +18,7 @@ _NOTHING = types.MappingProxyType({})
 _entered = {}  # namespace -> Extension
 
 
-class NameTakenError(ValueError):
+class NameTakenError(Explained, ValueError):
     """A third party's operator would take a name that means something else already."""
 
 

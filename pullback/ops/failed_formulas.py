@@ -65,7 +65,7 @@ def _told(step):
         key, names = _gradient(step, _entry(op, frame.f_globals)), functools.partial(_in_node, node, frame.f_locals)
     elif frame.f_code.co_name.endswith("_tangent"):
         functions = frame.f_globals.get("TANGENTS", {})
-        name = next((name for name, f in functions.items() if f.__code__ is frame.f_code), None)
+        name = next((name for name, f in functions.items() if getattr(f, "__code__", None) is frame.f_code), None)
         op = OPERATORS.get(name)
         if op is None:
             return None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.array_type import innermost, numbers_of
+from pullback.core.array_type import array_type, innermost, numbers_of
 from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
 from pullback.ops.formulas.indexing.by_index import is_basic_index
@@ -11,7 +11,10 @@ _READY = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
 def plain_index(index):
-    """The index with its Tensors and lists as ndarrays; 0-d integer tensors count as integers."""
+    """The index with its Tensors and lists as ndarrays; 0-d integer tensors count as integers.
+
+    Tensors that have no numbers to show, but may stand in an index, stay: see composite.indexing.by_tensors.
+    """
     if type(index) in _READY:
         return index
     if isinstance(index, tuple):
@@ -25,6 +28,8 @@ def _plain(i):
             raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
         found = numbers_of(i)
         if found is None:
+            if array_type(innermost(i)).may_index:
+                return i
             raise ReadError(
                 f"a tensor around {with_article(innermost(i))} cannot be used as an index: its values are not known "
                 "here. Use pullback.where or take_along_dim instead."

@@ -1,100 +1,122 @@
 """Lazy loading of areas: their code is imported when one of their operators is first used.
 
-Until then a placeholder stands under every name of such an area, in the tables as among Tensor's methods. Called, it
-loads the area, which replaces all the placeholders, and hands the call on.
+Until then something stands in for every operator of an area, in the tables as among Tensor's methods. Called, it loads
+the area, which takes all these places, and hands the call on.
 """
 
-import importlib
-import threading
+from __future__ import annotations
 
-from pullback.arrays.numpy import load_kernels
-from pullback.arrays.numpy.formula_kernels import LATE_IN_FORMULAS
+import threading
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from pullback.arrays.numpy import load_formula_kernels, load_kernels
 from pullback.core.array_type import NUMPY, TENSOR
-from pullback.core.tensor import Tensor
+from pullback.core.collector import collector_paused
+from pullback.core.late import stand_in
+from pullback.dispatch.operator import BY_KERNEL, OPERATORS
 from pullback.ops import tables
 from pullback.ops.documentation import read_pages
 from pullback.ops.generated.late import LATE
 
+
+def _names(texts: dict[str, str]) -> dict[str, Any]:
+    """The names that an area brings, by kind; those of public functions by their home."""
+
+    def of(kind: str) -> list[str]:
+        return texts.get(kind, "").split()
+
+    both = [*of("both"), *(form for name in of("both and in place") for form in (name, f"{name}_"))]
+    homes = {kind.removeprefix("in "): of(kind) for kind in texts if kind.startswith("in ")}
+    return {
+        "operators": of("primitives") + of("composites"),
+        "kernels": of("primitives") + of("kernels"),
+        "methods": both + of("methods"),
+        "numpy": of("numpy"),
+        "public": {"": both + of("functions"), **homes},
+    }
+
+
+AREAS = {area: _names(texts) for area, texts in LATE.items()}
 _loading = threading.RLock()
-_loaded = set()
+_loaded: set[str] = set()
 
 
-def announce():
-    """Enter placeholders for all operators of the late areas."""
-    for area, names in LATE.items():
+def announce() -> None:
+    """Enter what stands in for the operators of all areas."""
+    for area, names in AREAS.items():
+        load = partial(load_area, area)
         for table in (TENSOR, NUMPY):
-            # `nn.functional.relu` is not `relu`, which formulas call and which is there: see tables._enter.
-            awaited = [name for name in names["operators"] if name not in tables.OPERATORS]
-            table.register({name: _placeholder(area, table.__dict__, name) for name in awaited})
-            table.kernels.update({name: _placeholder(area, table.kernels, name) for name in names["kernels"]})
-        tables.METHODS.update({name: LateMethod(area, name) for name in names["methods"]})
-        tables.NUMPY_RULES.update({name: _placeholder(area, tables.NUMPY_RULES, name) for name in names["numpy"]})
+            stand_in(table.__dict__, names["operators"], load)
+            stand_in(table.kernels, names["kernels"], load)
+        stand_in(tables.NUMPY_RULES, names["numpy"], load)
         for home, public in names["public"].items():
-            homes = tables.PUBLIC.setdefault(home, {})
-            homes.update({name: _placeholder(area, homes, name) for name in public})
+            stand_in(tables.PUBLIC.setdefault(home, {}), public, load)
+    tables.OPERATORS.load = OPERATORS.load = partial(_load_what_has, "operators")
+    BY_KERNEL.load = partial(_load_what_has, "kernels")
 
 
-def late_names(home):
-    """The public names of a home that belong to late areas, with their areas."""
-    return {name: area for area, names in LATE.items() for name in names["public"].get(home, ())}
+@cache
+def _areas(kind: str) -> dict[str, str]:
+    """The area of every name of a kind."""
+    return {name: area for area, names in AREAS.items() for name in names[kind]}
 
 
-def late_function(home, name):
+def method_names() -> list[str]:
+    """The names of the methods of Tensor that are operators."""
+    return list(_areas("methods"))
+
+
+def method(name: str) -> Any:
+    """The method of Tensor that is the operator of that name, its area loaded."""
+    load_area(_areas("methods")[name])
+    return tables.METHODS[name]
+
+
+def late_function(home: str, name: str) -> Any:
     """The function of that public name, its area loaded."""
-    load_area(late_names(home)[name])
+    load_area(_public_areas(home)[name])
     return tables.PUBLIC[home][name]
 
 
-def public_functions(home):
+@cache
+def _public_areas(home: str) -> dict[str, str]:
+    return {name: area for area, names in AREAS.items() for name in names["public"].get(home, ())}
+
+
+def public_functions(home: str) -> dict[str, Any]:
     """All functions of a public home by name, their areas loaded."""
-    for area in set(late_names(home).values()):
+    for area in set(_public_areas(home).values()):
         load_area(area)
-    return dict(tables.PUBLIC.get(home, {}))
+    return dict(tables.PUBLIC[home])
 
 
-def enter_area(area):
-    """Enter the operators of an area."""
-    module = importlib.import_module(f"pullback.ops.generated.{area}")
-    tables.enter(module.OPERATORS, module.CHOICES, read_pages(area))
+def _load_what_has(kind: str, name: str) -> None:
+    """Load the area that has something of this kind and name, if one has."""
+    area = _areas(kind).get(name.partition(".")[0])
+    if area is not None:
+        load_area(area)
 
 
-def load_area(area):
-    """Load a late area, once."""
+def load_area(area: str) -> None:
+    """Load an area, once."""
+    if area in _loaded:
+        return
     with _loading:
         if area in _loaded:
             return
-        NUMPY.kernels.update(load_kernels(area))
-        enter_area(area)
-        in_formulas = LATE_IN_FORMULAS.get(area, {})
-        NUMPY.register({name: getattr(importlib.import_module(m), f) for name, (m, f) in in_formulas.items()})
-        for name in LATE[area]["methods"]:
-            if name in vars(Tensor):  # otherwise Tensor is about to get them all
-                setattr(Tensor, name, tables.METHODS[name])
+        with collector_paused():  # all that is made stays
+            kernels, in_formulas = load_kernels(area), load_formula_kernels(area)
+            module = import_module(f"pullback.ops.generated.{area}")
+            pages = read_pages(area)
+            NUMPY.kernels.update(kernels)
+            tables.enter(module.OPERATORS, module.CHOICES, pages, frozenset(AREAS[area]["operators"]))
+            NUMPY.register(in_formulas)
         _loaded.add(area)
 
 
 def load_all() -> None:
-    """Load every late area."""
-    for area in LATE:
+    """Load every area."""
+    for area in AREAS:
         load_area(area)
-
-
-class LateMethod:
-    """Stands for a method of Tensor until it is first asked for, be it only for its documentation."""
-
-    def __init__(self, area, name):
-        self.area, self.name = area, name
-
-    def __get__(self, tensor, cls=None):
-        load_area(self.area)  # which replaces this
-        return getattr(cls if tensor is None else tensor, self.name)
-
-
-def _placeholder(area, names, name):
-    """A function that loads the area and calls what then stands under `name`."""
-
-    def placeholder(*args, **kwargs):
-        load_area(area)
-        return names[name](*args, **kwargs)
-
-    return placeholder

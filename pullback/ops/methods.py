@@ -1,5 +1,7 @@
 """Tensor's methods: the generated ones, Python's operators, indexing, casts and conversions."""
 
+from types import FunctionType
+
 import numpy as np
 
 from pullback.core import inspection
@@ -8,9 +10,11 @@ from pullback.core.array_type import TENSOR
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
 from pullback.core.errors import GradientError
+from pullback.core.late import LateAttribute, from_module
 from pullback.core.named import named
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.dispatch.call_errors import explained
+from pullback.dispatch.pipeline import dispatch
 from pullback.graph.node import Node
 from pullback.graph.tensor_hooks import (
     register_hook,
@@ -19,9 +23,10 @@ from pullback.graph.tensor_hooks import (
     register_prehook,
     retain_grad,
 )
-from pullback.ops.index import is_basic_index, plain_index
-from pullback.ops.reinterpreting import view
-from pullback.ops.tables import METHODS, OPERATORS
+from pullback.ops.declarations import runner
+from pullback.ops.generated import calls
+from pullback.ops.late import method, method_names
+from pullback.ops.tables import OPERATORS
 
 
 def _plain(name):
@@ -29,7 +34,33 @@ def _plain(name):
     return OPERATORS[name][0].function
 
 
-def _swapped(function, name):
+def _binary(name):
+    """The same function, but that it leaves to its class what no array is and comes first in NumPy's order.
+
+    So SciPy's sparse matrices say what `t @ A` is. The common case runs the same code.
+    """
+    op = OPERATORS[name][0].operator
+    if op is None or op.factory is None or op.factory.__module__ != calls.__name__:
+        return _plain(name)
+    factory = FunctionType(op.factory.__code__, {**vars(calls), "dispatch": _in_order})
+    call = runner(factory(op, op.kernel_on_ndarrays), op.shown)
+    call.__doc__ = _plain(name).__doc__
+    return call
+
+
+def _in_order(op, args):
+    if any(hasattr(type(x), "__array_priority__") and not hasattr(type(x), "__array__") for x in args):
+        return NotImplemented
+    return dispatch(op, args)
+
+
+def _in_place(name):
+    return OPERATORS[name][0].inplace
+
+
+def _swapped(operator, name):
+    function = _binary(operator)
+
     def reflected(self, other):
         return function(other, self)
 
@@ -37,7 +68,9 @@ def _swapped(function, name):
     return reflected
 
 
-def _equality(function, name):
+def _equality(operator, name):
+    function = _plain(operator)
+
     def compare(self, other):
         # None and texts are no arrays: Python then finds that they are not equal.
         return NotImplemented if other is None or type(other) is str else function(self, other)
@@ -49,28 +82,27 @@ def _equality(function, name):
 _COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def _operators():
-    """Python's operators as methods."""
+def _attach_operators():
+    """Give Tensor Python's operators, each made when it is first used."""
     binary = {
         "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
         "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
         "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
     }  # fmt: skip
-    methods = {}
     for python, name in binary.items():
-        function = _plain(name)
-        methods[f"__{python}__"] = function
-        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function, f"__r{python}__")
-        in_place = OPERATORS[name][0].inplace
-        if in_place is not None:
-            methods[f"__i{python}__"] = in_place
+        LateAttribute(Tensor, f"__{python}__", _binary, name)
+        if name in _COMMUTATIVE:
+            LateAttribute(Tensor, f"__r{python}__", _binary, name)
+        else:
+            LateAttribute(Tensor, f"__r{python}__", _swapped, name, f"__r{python}__")
+        if name != "matmul":  # a product of matrices cannot be written into one of them
+            LateAttribute(Tensor, f"__i{python}__", _in_place, name)
     for python in ("lt", "le", "gt", "ge"):
-        methods[f"__{python}__"] = _plain(python)
+        LateAttribute(Tensor, f"__{python}__", _plain, python)
     for python in ("eq", "ne"):
-        methods[f"__{python}__"] = _equality(_plain(python), f"__{python}__")
+        LateAttribute(Tensor, f"__{python}__", _equality, python, f"__{python}__")
     for python, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
-        methods[f"__{python}__"] = _plain(name)
-    return methods | {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _round}
+        LateAttribute(Tensor, f"__{python}__", _plain, name)
 
 
 @named("Tensor.__divmod__")
@@ -90,42 +122,6 @@ def _round(self, ndigits=None):
     """round(self): of a number Python's round makes an int, which has no gradient."""
     given = "" if ndigits is None else f", decimals={ndigits}"
     raise TypeError(f"round() takes no Tensor; write pullback.round(x{given}), whose slope is zero.")
-
-
-_setitem = OPERATORS["setitem"][0].inplace
-
-
-slice_view = OPERATORS["slice_view"][0].run
-
-
-_ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
-
-
-def getitem(self, index):
-    """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
-    kind = type(index)
-    if kind is slice or kind is int:
-        return slice_view(self, index)
-    if kind is tuple:
-        for item in index:
-            if type(item) not in _ALWAYS_BASIC:
-                break
-        else:
-            return slice_view(self, index)
-    try:
-        index = plain_index(index)
-        return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
-    except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
-
-
-def setitem(self, index, value):
-    """self[index] = value, recorded like any in-place operation."""
-    try:
-        index = plain_index(index)
-    except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
-    _setitem(self, index, value)
 
 
 def iterate(self):
@@ -149,7 +145,9 @@ def to_bool(self):
             "(shape "
             f"{self.shape}); use .any() or .all()."
         )
-    return bool(Tensor.item(self))
+    if type(self._array) is ndarray:
+        return bool(Tensor.item(self))
+    return bool(only_number(self, "bool() (if, while, and, or, not, max(), sorted())"))
 
 
 def to_index(self):
@@ -159,7 +157,7 @@ def to_index(self):
             "only integer tensors of a single element and no dimension can be converted to an index, not one of shape "
             f"{self.shape} and dtype {self.dtype}; write int(t)."
         )
-    return int(Tensor.item(self))
+    return int(only_number(self, "a place or a count (list[n], range(n))"))
 
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
@@ -309,25 +307,26 @@ def _property(name, doc):
         return getattr(TENSOR, name)(self)  # looked up when asked for
 
     def write(self, value):
-        setitem(get(self), ..., value)  # after z.real += 1 too, which writes a second time what is there
+        get(self)[...] = value  # after z.real += 1 too, which writes a second time what is there
 
     return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
 def attach():
     """Give Tensor its methods."""
-    for name, function in METHODS.items():
+    for name in method_names():
         if name not in Tensor.__dict__:
-            setattr(Tensor, name, function)
-    for name, function in _operators().items():
-        setattr(Tensor, name, function)
+            LateAttribute(Tensor, name, method, name)
+    _attach_operators()
+    for name, function in {"getitem": "__getitem__", "setitem": "__setitem__"}.items():
+        LateAttribute(Tensor, function, from_module, "pullback.ops.subscripts", name)
+    LateAttribute(Tensor, "view", from_module, "pullback.ops.reinterpreting", "view")
     for name, code in _CASTS.items():
         setattr(Tensor, name, _cast(name, code))
     others = {
-        "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
-        "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
-        "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "view": view,
-        "where": where,
+        "__iter__": iterate, "__contains__": contains, "__divmod__": _divmod, "__rdivmod__": _rdivmod,
+        "__round__": _round, "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to,
+        "astype": astype, "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "where": where,
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip

@@ -10,9 +10,9 @@ from pullback.core.arguments import number_type
 from pullback.core.errors import OperatorError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
-from pullback.ops.tables import METHODS
+from pullback.ops.late import method
 
-_reshaped = METHODS["view"]
+_reshaped = method("view")
 
 
 def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.array_type import NUMPY, TENSOR
+from pullback.core.late import LateDict
 from pullback.dispatch.pipeline import dispatch
 from pullback.ops.declarations import own
 from pullback.ops.documentation import describe
@@ -9,7 +10,7 @@ from pullback.ops.documentation import describe
 PUBLIC = {}  # public home ('' for the package) -> name -> function
 METHODS = {}  # name -> function, for Tensor
 NUMPY_RULES = {}  # name of a NumPy function -> function on Tensors
-OPERATORS = {}  # name -> list of ops.declarations.Overload
+OPERATORS = LateDict()  # name -> list of ops.declarations.Overload
 
 
 class PublicForms:
@@ -45,20 +46,26 @@ def grouped(overloads, choices):
     return [(PublicForms(group, choices), group) for group in groups.values()]
 
 
-def enter(overloads, choices, pages):
-    """Enter operators of the package's own, with their documentation."""
+def enter(overloads, choices, pages, owned):
+    """Enter operators of the package's own, with their documentation.
+
+    Those named in `owned` are what formulas and composites call by their names: `relu`, and not
+    `nn.functional.relu`, which another area may have.
+    """
     for forms, group in grouped(overloads, choices):
         describe(forms, group, pages)
-        _enter(forms, group)
+        _enter(forms, group, owned)
     for overload in overloads:
         if overload.operator is not None:
             TENSOR.kernels[overload.operator.kernel] = dispatching(overload.operator)
 
 
-def _enter(forms, overloads):
-    first = forms.name not in OPERATORS
-    OPERATORS.setdefault(forms.name, []).extend(overloads)
-    if forms.home == "" or first:
+def _enter(forms, overloads, owned):
+    # Of another area or home; or, where an interrupt came between, entered before.
+    known = [overload for overload in OPERATORS.setdefault(forms.name, []) if overload not in overloads]
+    first = forms.name in owned and (forms.home == "" or not known)
+    OPERATORS[forms.name] = [*overloads, *known] if first else [*known, *overloads]
+    if first:
         TENSOR.register({forms.name: forms.on_tensors})
         NUMPY.register({forms.name: forms.on_arrays})
     if forms.internal:

@@ -11,7 +11,12 @@ from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
-from pullback.viz.saved import what_is_saved
+from pullback.viz.held import held_by
+
+_WHY_LIMITED = {
+    "graph": "some thousands take minutes to lay out, and nobody can read them",
+    "explore": "the page then takes long to open",
+}
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
     starts = [(tensor, start_node(tensor)) for tensor in tensors]
     nodes = reachable([node for _, node in starts if node is not None], limit)
-    names = _names(params or {})
+    names = names_of(params or {})
     keys = {id(node): f"n{number}" for number, node in enumerate(nodes)}
 
     drawing = Graph()
@@ -128,20 +133,20 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     return drawing
 
 
-def start_node(tensor: Any) -> Any:
+def start_node(tensor: Any, asker: str = "graph") -> Any:
     """The node that the graph of `tensor` begins with."""
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"graph: expected a Tensor or a sequence of Tensors, got {type_name(tensor)}.")
+        raise TypeError(f"{asker}: expected a Tensor or a sequence of Tensors, got {type_name(tensor)}.")
     if tensor.grad_fn is None:
         why = "is a leaf: nothing was computed from it yet" if tensor.requires_grad else "does not require grad"
         raise ValueError(
-            f"graph: the tensor of shape {tuple(tensor.shape)} {why}, so there is no graph to draw. "
+            f"{asker}: the tensor of shape {tuple(tensor.shape)} {why}, so there is no graph to draw. "
             "Pass the result of a computation on tensors that require grad, made outside no_grad()."
         )
     return tensor.grad_fn
 
 
-def reachable(starts: Sequence[Any], limit: int) -> list[Any]:
+def reachable(starts: Sequence[Any], limit: float, asker: str = "graph") -> list[Any]:
     """Every node behind `starts`, in the order of a walk through them."""
     found: dict[int, Any] = {}
     stack = list(reversed(starts))
@@ -152,9 +157,9 @@ def reachable(starts: Sequence[Any], limit: int) -> list[Any]:
         found[id(node)] = node
         if len(found) > limit:
             raise ValueError(
-                f"graph: there are more than limit={limit} nodes. Draw a part of the computation: one step of a loop, "
-                "a few layers, fewer inputs (the operators are the same); or cut it with detach(). A higher limit is "
-                "obeyed, but some thousands take minutes to lay out, and nobody can read them."
+                f"{asker}: there are more than limit={limit} nodes. Draw a part of the computation: one step of a "
+                "loop, a few layers, fewer inputs (the operators are the same); or cut it with detach(). A higher "
+                f"limit is obeyed, but {_WHY_LIMITED[asker]}."
             )
         stack.extend(source for source, _ in edges(node))
     return list(found.values())
@@ -165,12 +170,12 @@ def edges(node: Any) -> Iterator[tuple[Any, int]]:
     return ((source, output_nr) for source, output_nr in node.next_functions if source is not None)
 
 
-def _names(params: Mapping[str, Any]) -> dict[tuple[int, int], str]:
+def names_of(params: Mapping[str, Any], asker: str = "graph") -> dict[tuple[int, int], str]:
     """The names of tensors by (identity of the leaf or of the node that computed it, output number)."""
     names = {}
     for name, tensor in params.items():
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"graph: params[{name!r}] must be a Tensor, got {type_name(tensor)}.")
+            raise TypeError(f"{asker}: params[{name!r}] must be a Tensor, got {type_name(tensor)}.")
         node = tensor.grad_fn
         names[(id(tensor), 0) if node is None else (id(node), tensor.output_nr)] = name
     return names
@@ -188,7 +193,7 @@ def vertex(node: Any, key: str, names: Mapping[tuple[int, int], str], saved: boo
         name = names.get((id(node), number))
         lines.append(describe(output) if name is None else f"{name}: {describe(output)}")
     if saved:
-        lines += [f"saves {line}" for line in what_is_saved(node if inner is None else inner)]
+        lines += [f"saves {held.name}: {held.text}" for held in held_by(node)]
     return Vertex(key, "operator", label, "\n".join(lines))
 
 

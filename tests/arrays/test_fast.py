@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+import pullback.arrays.batched  # noqa: F401 - it calls ways of its own
 from pullback.arrays.numpy.declarations import FAST_WAYS, SAME_BITS, Exactness, FastWay
 from pullback.arrays.numpy.fast.choices import blendable, maskable
 from pullback.ops.late import load_all
@@ -132,6 +133,10 @@ SAMPLES = {
     "filled": lambda draw, n: [(draw(), (n,)), (draw(1), (3, n)), (draw(1, 1), (2, -1))],
     "summed": lambda draw, n: [
         (x, dim, keep) for x in matrices(draw, n, (1, 7, 300)) for dim in (0, 1, None) for keep in (False, True)
+    ],
+    "outer_products": lambda draw, n: [
+        (draw(-(-n // (rows * columns)), rows), draw(-(-n // (rows * columns)), columns))
+        for rows, columns in ((16, 64), (33, 16), (9, 80), (40, 300))
     ],
     "product": lambda draw, n: [
         (draw(n // 7, 7), draw(7, 5)), (draw(n // 7, 7), draw(7)), (draw(2, n // 14, 7), draw(7, 3)),

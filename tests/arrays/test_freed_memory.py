@@ -75,6 +75,21 @@ print(kept_at_the_end())
 
 
 @glibc
+@pytest.mark.parametrize("make", ["np.ones", "lambda shape: pb.ones(*shape)"])
+def test_a_large_vmap_asks_too_though_each_of_its_samples_is_small(make):
+    before, after = of_program(f"""
+made = ({make})((1000, 100))
+mapped = pb.func.vmap(pb.func.grad(lambda x: (x * x).sum()))
+mapped(made[:10])
+print(kept_at_the_end())
+mapped(made)
+print(kept_at_the_end())
+""")
+    assert float(before) < 8
+    assert 32 < float(after) <= 64
+
+
+@glibc
 @pytest.mark.parametrize(("size", "depth"), [(100_000, 200), (1_000_000, 20), (20_000, 800), (4_000_000, 5)])
 def test_no_more_than_64_mib_is_kept(size, depth):
     """Though what is still in use lies above freed memory, where no threshold reaches."""
@@ -108,7 +123,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """,
             PULLBACK_MALLOC=kept,
         )
-    assert int(faults["keep"]) * 10 < int(faults["system"])
+    # The system too keeps it at times, as the heap happens to lie.
+    assert int(faults["keep"]) < max(100, int(faults["system"]) / 10)
 
 
 @glibc

@@ -10,7 +10,7 @@ import pytest
 
 import pullback.arrays.numpy as package
 from pullback.codegen.generate import own_registry
-from pullback.codegen.model import AREAS, LATE_AREAS
+from pullback.codegen.model import AREAS
 
 PRIMITIVES = {(native.area, native.kernel) for native in own_registry().natives if native.kernel is not None}
 
@@ -60,9 +60,6 @@ def test_no_two_areas_have_kernels_of_one_name():
     areas = [importlib.import_module(f"{package.__name__}.{area}") for area in AREAS]
     everything = package.kernels_of(*areas)
     assert everything == {name: kernel for area in AREAS for name, kernel in kernels_of(area).items()}
-    assert {name: everything[name] for name in package.KERNELS} == package.KERNELS
-    late = {name for area in LATE_AREAS for name in kernels_of(area)}
-    assert set(everything) - set(package.KERNELS) == late
 
 
 def test_a_second_definition_is_refused():

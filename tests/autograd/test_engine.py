@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.arrays.numpy import for_few
+from pullback.arrays.numpy.declarations import ufunc_for_few
+from pullback.autograd import dependencies
 from pullback.core.array_type import NUMPY
+from pullback.graph.node import KEEPS_FEW
 from pullback.graph.saved import unpack_raw
 
 
@@ -49,6 +53,88 @@ def test_a_long_chain_needs_no_recursion():
     assert x.grad.tolist() == [1]
     assert pb.autograd.grad(y, x)[0].tolist() == [1]
     del y  # freeing recurses in a naive implementation
+
+
+def sines_and_more(x):
+    """A chain that meets a leaf again, a node with two edges to one node, a branch, views, and several outputs."""
+    y = (x.sin() * 2.0).cos() + x
+    y = y * y
+    a, b = y.chunk(2)
+    return (y.sin()[0] * a.exp() + b.log()).sin().sum() * 3.0
+
+
+@pytest.mark.parametrize("many", [1, 4, 1 << 16])
+def test_counts_read_in_order_are_those_looked_up(monkeypatch, many):
+    monkeypatch.setattr(dependencies, "MANY", many)
+    x = leaf(0.3, 0.4)
+    (grad,) = pb.autograd.grad(sines_and_more(x), x)
+    s = 1e-6
+    for i in range(2):
+        step = pb.tensor([s * (j == i) for j in range(2)])
+        slope = (sines_and_more(x + step) - sines_and_more(x - step)).item() / (2 * s)
+        assert grad[i].item() == pytest.approx(slope, rel=1e-6)
+
+
+def test_reading_in_order_ends_at_the_first_node_that_is_not_the_next():
+    nodes = [leaf(float(i)).sin().grad_fn for i in range(5)]
+    get = dependencies.in_order({node: i for i, node in enumerate(nodes)})
+    assert [get(nodes[i]) for i in (1, 2, 4, 3, 0)] == [1, 2, 4, 3, 0]
+    assert get(None) is None
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+def test_formulas_for_few_elements_and_for_many_agree(size):
+    x = pb.linspace(-20.0, 20.0, size).requires_grad_()
+    y = x.sin()
+    assert (y.grad_fn._extra is KEEPS_FEW) == (size == 3 and ufunc_for_few(NUMPY.sin)[1] > 0)
+    (grad,) = pb.autograd.grad(y.cos().sum(), x)
+    assert np.allclose(grad.numpy(), -np.sin(np.sin(x.tolist())) * np.cos(x.tolist()), rtol=1e-12, atol=1e-14)
+
+
+def test_the_table_for_few_elements_has_every_operator():
+    assert for_few.tanh is NUMPY.tanh
+    assert for_few.kernels is NUMPY.kernels
+    with pytest.raises(AttributeError, match="no_such_operator"):
+        for_few.no_such_operator
+
+
+def test_a_hook_on_a_node_of_few_elements_is_called():
+    x = leaf(1.0)
+    y = x.sin()
+    seen = []
+    y.grad_fn.register_hook(lambda grads, _: seen.append(grads[0].item()))
+    y.cos().backward()
+    assert seen == [x.grad.item()] == [pytest.approx(-math.sin(math.sin(1.0)) * math.cos(1.0))]
+
+
+def takes_another_shape(x):
+    x.data = pb.ones(4, 1)
+    return x
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        lambda x: x,
+        lambda x: x * 2.0,
+        lambda x: x[0],
+        lambda x: x[0, 0],
+        lambda x: x.chunk(3)[1],
+        lambda x: x.T,
+        lambda x: x.exp().unsqueeze_(0),
+        lambda x: x.sum(),
+        takes_another_shape,
+    ],
+)
+@pytest.mark.parametrize(
+    "operator", [pb.sin, pb.log, pb.erf, pb.abs, lambda x: x * 0.5, lambda x: 2.0 - x, lambda x: x / 3]
+)
+def test_a_node_knows_the_shape_and_dtype_of_its_result(argument, operator):
+    given = argument(pb.full((3, 4), 0.5, requires_grad=True))
+    result = operator(given)
+    (metadata,) = result.grad_fn.input_metadata
+    assert metadata.shape == result.shape == given.shape
+    assert metadata.dtype == result.dtype
 
 
 def test_a_long_chain_is_freed_without_a_backward():

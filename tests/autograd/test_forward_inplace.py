@@ -228,14 +228,20 @@ def test_a_view_of_a_plain_tensor_that_requires_grad():
         assert_close(base.detach(), X)  # nothing was written
 
 
-def test_a_write_into_an_outer_levels_constant_is_refused():
-    def function(x):
-        y = pb.zeros(3)
-        y.add_(x)
+def test_a_write_into_what_is_made_inside_is_followed_and_into_an_outer_levels_constant_refused():
+    outside = pb.zeros(3)
+
+    def function(x, into):
+        y = pb.zeros(3) if into is None else into
+        y.add_(x * x)
         return y
 
-    with pytest.raises(RuntimeError, match=r"add_ would write a value that is being differentiated"):
-        pb.func.jvp(function, (X,), (V,))
+    value, tangent = pb.func.jvp(lambda x: function(x, None), (X,), (V,))
+    assert_close(value, X * X)
+    assert_close(tangent, 2 * X * V)
+    with pytest.raises(RuntimeError, match=r"add_ would mutate a captured Tensor: it would write a value"):
+        pb.func.jvp(lambda x: function(x, outside), (X,), (V,))
+    assert_close(outside, pb.zeros(3))
 
 
 def random_program(seed, x, w):

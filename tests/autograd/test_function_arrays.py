@@ -13,7 +13,9 @@ import pullback as pb
 from pullback.autograd import Function, gradcheck
 from pullback.autograd.function import once_differentiable
 from pullback.core.array_face import Array, Scalar
+from pullback.core.errors import SavedArrayModifiedError
 from pullback.core.tensor import NestedTensor
+from pullback.graph.snapshot import MANY
 
 
 class Expm(Function):
@@ -424,6 +426,106 @@ def test_a_rule_that_is_not_the_derivative_of_forward_serves_all_transforms(way)
     assert SECOND[way](lambda x: Rounded.apply(x) ** 3, 2.3) == 12.0
 
 
+class RoundedWithCtx(Function):
+    """The same with the ctx in forward; it keeps its own result in three ways."""
+
+    runs = 0
+
+    @staticmethod
+    def forward(ctx, x, shift=0.0):
+        RoundedWithCtx.runs += 1
+        ctx.result = x.round() + shift
+        ctx.save_for_backward(x, ctx.result)
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad):
+        _, result = ctx.saved_tensors
+        assert ctx.result._array is result._array or np.array_equal(ctx.result.detach(), result.detach())
+        return grad * result / result.detach(), None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        return tangent * 1
+
+
+class StraightThrough(Function):
+    """Neither setup_context nor jvp."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class SineWithCtx(StraightThrough):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0].cos()
+
+
+class Noisy(Function):
+    """x + noise, by a rule of its own: twice the cotangent."""
+
+    @staticmethod
+    def forward(ctx, x, draw):
+        return x + draw()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad, None
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_so_does_the_rule_of_a_forward_that_has_a_ctx(way):
+    # d/dx of the gradient 3 r**2 (r'/r) r: the rule's r' is 1, in each place where r stands
+    f = lambda x: RoundedWithCtx.apply(x, 0.0) ** 3  # noqa: E731
+    assert SECOND[way](f, 2.3) == pytest.approx(12.0 if way in ("grad of jvp", "jvp of jvp") else 12.0 + 6.0)
+    assert SECOND["grad of grad"](lambda x: StraightThrough.apply(x) ** 3, 2.3) == 12.0
+    assert GRAD(GRAD(GRAD(lambda x: StraightThrough.apply(x) ** 3)))(2.3) == 6.0
+
+
+def test_a_forward_with_ctx_runs_once_for_each_transform():
+    RoundedWithCtx.runs = 0
+    GRAD(GRAD(GRAD(lambda x: RoundedWithCtx.apply(x, 0.0))))(2.3)
+    assert RoundedWithCtx.runs == 3
+
+
+def test_forward_mode_around_a_forward_with_ctx_is_right_or_refused():
+    assert JVP(GRAD(SineWithCtx.apply), (0.5,), (1.0,))[1] == pytest.approx(-np.sin(0.5))
+    assert JVP(GRAD(lambda x: SineWithCtx.apply(x * x)), (0.5,), (2.0,))[1] == pytest.approx(
+        2 * (2 * np.cos(0.25) - 4 * 0.25 * np.sin(0.25))
+    )
+    with pytest.raises(NotImplementedError, match=r"StraightThrough .*its backward is not the derivative"):
+        JVP(GRAD(StraightThrough.apply), (2.3,), (1.0,))
+
+
+def test_each_run_of_a_forward_with_ctx_gets_the_same_random_numbers():
+    def f(x):
+        return Noisy.apply(x, lambda: pb.rand(())) ** 3
+
+    for transform, slope in ((GRAD(f), lambda y: 6 * y**2), (GRAD(GRAD(f)), lambda y: 24 * y)):
+        pb.manual_seed(5)
+        found = transform(0.5)
+        after = pb.rand(())
+        pb.manual_seed(5)
+        y = 0.5 + pb.rand(()).item()
+        assert found == pytest.approx(slope(y))
+        assert pb.rand(()) == after
+    own = np.random.default_rng(0)
+    with pytest.raises(RuntimeError, match=r"NoisyBackward: forward.* not returned the same again.*setup_context"):
+        GRAD(GRAD(lambda x: Noisy.apply(x, own.random)))(0.5)
+    assert GRAD(lambda x: Noisy.apply(x, own.random))(0.5) == 2.0
+
+
 def test_third_derivatives_go_by_the_rule():
     assert GRAD(GRAD(GRAD(lambda x: Rounded.apply(x) ** 3)))(2.3) == 6.0
     CubeOfNumPy.runs = 0
@@ -560,6 +662,50 @@ def test_a_workspace_that_is_used_again(saved):
     expected = [k * np.exp(x.detach().numpy() * k) for k in (1.0, 2.0, 0.5)]
     np.testing.assert_allclose(x.grad.numpy(), sum(expected))
     np.testing.assert_allclose(values[0].detach().numpy(), expected[0])
+
+
+class Table(Function):
+    """Multiplies by an ndarray that nobody copies."""
+
+    @staticmethod
+    def forward(ctx, x, table):
+        ctx.save_for_backward(table)
+        return x.detach().numpy() * table
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0], None
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("part", [slice(None), slice(1, None), slice(None, None, 2)])
+@pytest.mark.parametrize("kind", ["ndarray", "memmap"])
+def test_a_saved_ndarray_that_was_written_into_since_gives_the_old_gradient_or_an_error(size, part, kind, tmp_path):
+    table = np.ones(size) if kind == "ndarray" else np.memmap(tmp_path / "table", float, "w+", shape=size)
+    table[:] = 2.0
+    given = table[part]
+    x = pb.tensor(np.ones(given.size), requires_grad=True)
+    y = Table.apply(x, given)
+    y.sum().backward(retain_graph=True)
+    assert np.all(x.grad.numpy() == 2.0)
+    table[-2:] = 7.0
+    x.grad = None
+    if given.size > MANY:
+        with pytest.raises(SavedArrayModifiedError, match="TableBackward saved the ndarray"):
+            y.sum().backward()
+    else:
+        y.sum().backward()
+        assert np.all(x.grad.numpy() == 2.0)
+
+
+def test_a_large_ndarray_that_was_saved_goes_through_hooks_for_saved_tensors():
+    x = pb.tensor(np.ones(100_000), requires_grad=True)
+    table = np.full(100_000, 2.0)
+    with pb.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = Table.apply(x, table)
+    table[5] = 7.0
+    y.sum().backward()
+    assert np.all(x.grad.numpy() == 2.0)
 
 
 def test_a_fresh_result_is_not_copied():

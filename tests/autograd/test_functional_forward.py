@@ -1,5 +1,7 @@
 """autograd.functional in forward mode: columns agree with rows, in every nesting, and can be differentiated again."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import rosen_hess
@@ -16,6 +18,17 @@ def columns(func, inputs, **options):
 
 def curvature(func, inputs, **options):
     return hessian(func, inputs, outer_jacobian_strategy="forward-mode", **options)
+
+
+def all_columns(vectorize, func, inputs, **options):
+    return columns(func, inputs, vectorize=vectorize, **options)
+
+
+def all_curvature(vectorize, func, inputs, **options):
+    return curvature(func, inputs, vectorize=vectorize, **options)
+
+
+BOTH = pytest.mark.parametrize("vectorize", [False, True])
 
 
 def assert_same(one, other):
@@ -57,8 +70,9 @@ def test_columns_are_the_rows_transposed(func, inputs, vectorize):
         (lambda x, m: (x**3).sum(), (X, M)),
     ],
 )
-def test_forward_over_reverse_is_reverse_over_reverse(func, inputs):
-    assert_same(curvature(func, inputs), hessian(func, inputs))
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_forward_over_reverse_is_reverse_over_reverse(func, inputs, vectorize):
+    assert_same(curvature(func, inputs, vectorize=vectorize), hessian(func, inputs))
 
 
 def test_hessian_of_rosenbrock():
@@ -67,7 +81,9 @@ def test_hessian_of_rosenbrock():
     np.testing.assert_allclose(found.numpy(), rosen_hess(point), rtol=1e-12)
 
 
-def test_columns_have_the_outputs_dtype():
+@BOTH
+def test_columns_have_the_outputs_dtype(vectorize):
+    columns = partial(all_columns, vectorize)
     assert columns(lambda x: x.to(pb.float64) * 2, X.astype("float32")).dtype == pb.float64
     with pytest.warns(UserWarning, match="does not depend on input 0"):
         assert columns(lambda x: x > 0, X).tolist() == [[False, False]] * 2
@@ -75,7 +91,9 @@ def test_columns_have_the_outputs_dtype():
     np.testing.assert_array_equal(columns(lambda z: z * z, 1j * X).numpy(), np.diag(2j * X))  # not conjugated
 
 
-def test_create_graph():
+@BOTH
+def test_create_graph(vectorize):
+    columns, curvature = partial(all_columns, vectorize), partial(all_curvature, vectorize)
     x = pb.tensor(X, requires_grad=True)
     assert pb.autograd.grad(columns(lambda x: x**3, x, create_graph=True).sum(), x)[0].tolist() == [6, 12]
     assert pb.autograd.grad(curvature(lambda x: (x**4).sum(), x, create_graph=True).sum(), x)[0].tolist() == [24, 48]
@@ -84,14 +102,18 @@ def test_create_graph():
         assert columns(lambda y: y * x, x, create_graph=True).requires_grad
 
 
-def test_inside_a_gradient_transform():
+@BOTH
+def test_inside_a_gradient_transform(vectorize):
+    columns, curvature = partial(all_columns, vectorize), partial(all_curvature, vectorize)
     found = pb.func.grad(lambda y: columns(lambda x: x**2 * y, X, create_graph=True).sum())(np.ones(2))
     np.testing.assert_allclose(found, 2 * X)
     found = pb.func.grad(lambda y: curvature(lambda x: (x**3).sum(), y, create_graph=True).sum())(X)
     np.testing.assert_allclose(found, [6, 6])
 
 
-def test_forward_over_forward():
+@BOTH
+def test_forward_over_forward(vectorize):
+    columns = partial(all_columns, vectorize)
     found = columns(lambda x: columns(lambda y: y**3, x, create_graph=True), X)
     expected = np.zeros((2, 2, 2))
     expected[0, 0, 0], expected[1, 1, 1] = 6 * X
@@ -104,11 +126,54 @@ def test_one_call_for_each_element_of_the_inputs():
     assert len(calls) == 8
 
 
+def test_vectorized_it_is_one_call():
+    calls = []
+    columns(lambda x, m: calls.append(1) or m @ x, (X, M), vectorize=True)
+    curvature(lambda x: calls.append(1) or (x**3).sum(), X, vectorize=True)
+    assert len(calls) == 2
+
+
+def test_vectorized_captured_tensors_get_gradients():
+    c = pb.tensor(2.0, requires_grad=True)
+    found = curvature(lambda x: (x**3).sum() * c, X, vectorize=True, create_graph=True)
+    assert pb.autograd.grad(found.sum(), c)[0].item() == 18
+    found = columns(lambda x: x**2 * c**2, X, vectorize=True, create_graph=True)
+    assert pb.autograd.grad(found.sum(), c)[0].item() == 24
+
+
+def test_vectorized_inside_vmap_and_itself():
+    found = pb.func.vmap(lambda x: columns(lambda y: y**3 * x, x, vectorize=True))(M)
+    np.testing.assert_allclose(found, [np.diag(3 * row**3) for row in M])
+    found = columns(lambda x: columns(lambda y: y**3 * x, x, vectorize=True).sum(0), X, vectorize=True)
+    np.testing.assert_allclose(found.numpy(), np.diag(9 * X**2))
+
+
+def test_vectorized_a_zero_of_a_unit_vector_meets_no_infinite_slope():
+    found = columns(lambda x: np.sqrt(x), np.array([0.0, 1.0]), vectorize=True)
+    np.testing.assert_array_equal(found.numpy(), [[np.inf, 0], [0, 0.5]])
+
+
+def test_vectorized_random_numbers_are_drawn_once():
+    pb.manual_seed(0)
+    found = columns(lambda x: pb.randn(2) * x, X, vectorize=True)
+    pb.manual_seed(0)
+    np.testing.assert_array_equal(found.numpy(), np.diag(pb.randn(2).numpy()))
+
+
+def test_vectorized_without_a_rule_for_batches_columns_come_one_after_another():
+    def func(x):
+        return x.masked_select(pb.tensor([True, False]))  # its shape depends on values
+
+    np.testing.assert_array_equal(columns(func, X, vectorize=True).numpy(), [[1, 0]])
+
+
 def test_a_function_that_raises_leaves_no_level_behind():
     def fail(x):
         raise KeyError("mine")
 
-    with pytest.raises(KeyError, match="mine"):
-        columns(fail, X)
+    for vectorize in (False, True):
+        with pytest.raises(KeyError, match="mine"):
+            columns(fail, X, vectorize=vectorize)
+    assert not pb.core.modes.current().level
     with pytest.raises(RuntimeError, match="no dual level"):
         pb.autograd.forward_ad.exit_dual_level()

@@ -1,12 +1,17 @@
 """Each usual mistake, made on purpose, is recognised; and the same code without it passes."""
 
+import ast
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pullback as pb
 from pullback.autograd.gradcheck import GradcheckError
+from pullback.autograd.gradcheck import error as error_module
+from pullback.autograd.gradcheck.error import Diagnosis
 from pullback.testing import make_tensor
 
 
@@ -270,3 +275,70 @@ def test_an_error_of_the_differences_is_not_called_a_factor():
     with pytest.raises(GradcheckError) as caught:
         pb.autograd.gradcheck(lambda x: np.sin(1e5 * x), x)
     assert caught.value.diagnosis.kind == "unreliable_differences"
+
+
+def test_a_product_by_elements_where_matrices_are_multiplied():
+    error = diagnosis(function(lambda x: x @ A, lambda x, g: g * A), inputs((3, 3)))
+    assert error.diagnosis.kind == "element_by_element"
+
+
+class TestOneNumberForEach:
+    """Functions element by element: what the gradient is beside the right one."""
+
+    @pytest.mark.parametrize(
+        ("forward", "backward", "kind", "words"),
+        [
+            (pb.sin, lambda x, g: g * x.sin().cos(), "saved_wrong", "the output where it means those of input 0"),
+            (pb.tanh, lambda x, g: g * (1 - x * x), "saved_wrong", "input 0 where it means those of the output"),
+            (pb.sin, lambda x, g: g * x.sin(), "not_derived", "the values of the output"),
+            (pb.sin, lambda x, g: g, "not_derived", "as if the function were the identity"),
+            (pb.sin, lambda x, g: g / x.cos(), "inverted", "divided by the derivative"),
+            (lambda x: (1 + x * x).log(), lambda x, g: g / (1 + x * x), "missing_factor", "1/2 times 1 / input 0"),
+            (lambda x: x + x.sin(), lambda x, g: g * x.cos(), "missing_term", "the right one minus 1"),
+            (
+                lambda x: x * (-x).exp(),
+                lambda x, g: g * (1 + x) * (-x).exp(),
+                "missing_term",
+                "plus 2 times the output",
+            ),
+        ],
+    )
+    def test_named(self, forward, backward, kind, words):
+        error = diagnosis(function(forward, backward), inputs((4,), low=0.4, high=1.4))
+        assert error.diagnosis.kind == kind
+        assert words in error.diagnosis.text
+
+    def test_where_an_input_goes_into_a_part_of_the_output(self):
+        wrong = function(lambda a, b: pb.cat([a[:1], a[1:] * b]), lambda a, b, g: (pb.cat([g[:1], g[1:] * b]), g[1:]))
+        error = diagnosis(wrong, inputs((4,), (3,), low=0.4, high=1.4))
+        assert (error.input_index, error.diagnosis.kind) == (1, "not_derived")
+
+    def test_the_input_is_as_before_where_another_point_is_outside_the_domain(self):
+        def log_of_positive(x):
+            if (x <= 0).any():
+                raise ValueError("outside")
+            return x.log()
+
+        (x,) = inputs((4,), low=0.4, high=0.9)
+        before = x.detach().numpy().copy()
+        with pytest.raises(GradcheckError) as caught:
+            pb.autograd.gradcheck(function(log_of_positive, lambda x, g: g * (x + 3) ** 0.3), (x,))
+        assert caught.value.diagnosis is None
+        np.testing.assert_array_equal(x.detach().numpy(), before)
+
+
+def test_the_guide_describes_every_kind_of_diagnosis():
+    folder = Path(error_module.__file__).parent
+    made = set()
+    for call in (c for file in folder.glob("*.py") for c in ast.walk(ast.parse(file.read_text(encoding="utf-8")))):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Diagnosis":
+            kind = call.args[0]
+            branches = (kind.body, kind.orelse) if isinstance(kind, ast.IfExp) else (kind,)
+            made |= {b.value for b in branches if isinstance(b, ast.Constant)}
+    said = set(re.findall(r"\b[a-z_]+\b", Diagnosis.__doc__.partition("is one of ")[2]))
+    guide = (Path(pb.__file__).parent.parent / "docs/guide/gradcheck.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", guide.partition("## Every diagnosis")[2], re.MULTILINE)
+    described = set(re.findall(r"[a-z_]+", " ".join(rows)))
+    assert len(made) > 25
+    assert made <= said
+    assert described == said

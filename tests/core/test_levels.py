@@ -188,14 +188,25 @@ def test_writing_into_a_constant_view_at_a_nested_level_changes_its_base():
     assert np.isclose(grad(lambda c: grad(lambda x: f(x, c))(c))(2.0), 2.0)
 
 
-def test_a_lower_tensor_cannot_take_a_higher_value_in_place():
+def test_a_tensor_from_outside_cannot_take_a_higher_value_in_place():
+    outside = pb.zeros(2)
+
     def f(x):
-        y = pb.zeros(2)
-        y[0] = x
-        return y.sum()
+        outside[0] = x
+        return outside.sum()
 
     with pytest.raises(RuntimeError, match=r"level 1.*level 0.*out-of-place"):
         grad(f)(2.0)
+    assert not outside.any()
+
+
+def test_a_tensor_that_is_made_inside_takes_it():
+    def f(x):
+        y = pb.zeros(2)
+        y[0] = x * x
+        return y.sum()
+
+    assert grad(f)(2.0) == 4.0
 
 
 def test_a_higher_leaf_cannot_be_written_into():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pullback.__main__ import main
 from pullback.demo import fit as fit_demo
 from pullback.demo import least_squares
 from pullback.demo.plots import with_error
+from pullback.demo.summary import summary
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,18 @@ def test_digits_demo_learns_and_writes_its_pictures(tmp_path, capsys):
     assert "GeluBackward0" in picture
 
 
+def test_a_demo_ends_with_what_it_made_and_where_to_look_next(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="extra demo")
+    assert main(["demo", "fit", "-o", str(tmp_path)]) == 0
+    made, _, following = capsys.readouterr().out.partition("Made:")[2].partition("Where to look next:")
+    assert str(tmp_path / "fit.png") in made
+    assert "graph.svg" not in made
+    root = Path(__file__).parents[2]
+    places = [line.split()[0] for line in following.strip().splitlines()]
+    assert len(places) > 3
+    assert all((root / place).exists() for place in places)
+
+
 @pytest.mark.parametrize(
     ("value", "error", "text"),
     [(1288.13968, 4.198, "1288.1 ± 4.2"), (583.24, 25.8, "583 ± 26"), (0.0497, 0.00593, "0.0497 ± 0.0059")],
@@ -82,3 +97,23 @@ def test_without_its_extra_a_demo_ends_in_one_line_that_says_how_to_get_it(tmp_p
         assert done.returncode == 1
         assert len(done.stderr.splitlines()) == 1
         assert "pip install 'pullback[demo]'" in done.stderr
+
+
+def test_the_summary_lists_what_was_made_now_and_not_what_lay_there(tmp_path):
+    for name in ("fit.png", "training.png", "graph.svg"):
+        (tmp_path / name).write_bytes(b"12345678")
+    assert "fit.png" in summary(tmp_path, ["fit"])
+    assert "training.png" not in summary(tmp_path, ["fit"])
+    assert "graph.svg" in summary(tmp_path, ["digits", "fit"])
+
+
+def test_without_a_command_all_of_them_are_named(capsys):
+    assert main([]) == 2
+    shown = capsys.readouterr().err
+    assert all(command in shown for command in ("demo", "codegen", "check", "explain", "lab"))
+
+
+def test_check_asks_for_a_function_alone(capsys):
+    with pytest.raises(SystemExit):
+        main(["check"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: function\n")

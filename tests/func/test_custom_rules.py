@@ -14,6 +14,7 @@ import scipy.special
 import pullback as pb
 from pullback.autograd import gradcheck, gradgradcheck
 from pullback.core.array_face import Array, Scalar
+from pullback.core.tensor import NestedTensor
 from pullback.func import grad, jvp
 from pullback.utils.checkpoint import checkpoint
 from tests.func.test_nesting import INNER, OUTER, V, X, value
@@ -229,7 +230,19 @@ def test_results_wear_the_face_of_the_arguments():
     assert grad(g)(B).tolist() == [6, 6]
     assert kinds == [Array, Scalar, Scalar, Array, int]
     assert grad(g)(pb.tensor(B)).tolist() == [6, 6]
-    assert kinds == [pb.Tensor] * 4 + [int]
+    assert {*kinds[:4]} == {NestedTensor}
+    assert kinds[4] is int
+
+
+def test_transforms_of_tensors_give_tensors():
+    f = pb.custom_vjp(np.sin, vjp=lambda g, y, x: g * np.cos(x))
+    x, v = pb.tensor(B), pb.ones_like(pb.tensor(B))
+    value, pull = pb.func.vjp(f, x)
+    found = [*pb.func.jvp(f, (x,), (v,)), value, *pull(v), pb.func.jacfwd(f)(x), pb.func.jacrev(f)(x)]
+    found += pb.func.value_and_grad(lambda x: f(x).sum())(x)
+    assert {*map(type, found)} == {pb.Tensor}
+    found = [*pb.func.jvp(f, (B,), (B,)), *pb.func.value_and_grad(lambda x: f(x).sum())(B), pb.func.jacrev(f)(B)]
+    assert not any(isinstance(y, pb.Tensor) for y in found)
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((), np.float64), ((2,), np.float32), ((0, 3), np.float64)])
@@ -831,7 +844,20 @@ def test_a_result_without_arrays_is_refused_where_it_is_differentiated(function,
     used(pb.tensor(POINT))  # where nothing is differentiated, it may return what it likes
 
 
-@pytest.mark.parametrize("rule", [lambda g, y, x: 2 * x, lambda g, y, x: g + 1, lambda g, y, x: None])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda g, y, x: 2 * x,
+        lambda g, y, x: g + 1,
+        lambda g, y, x: None,
+        lambda g, y, x: g**2,  # and more that give 0 for 0
+        lambda g, y, x: np.abs(g) * x,
+        lambda g, y, x: np.sign(g) * x,
+        lambda g, y, x: np.clip(g, -1, 1),
+        lambda g, y, x: np.where(g > 0, g * 2, 0.0),
+        lambda g, y, x: g / np.sqrt(1e-300 + np.sum(g * g)),
+    ],
+)
 def test_what_is_not_linear_is_not_transposed(rule):
     f = pb.custom_vjp(lambda x: x * 2, rule)
     with pytest.raises(RuntimeError, match=r"its vjp cannot be transposed.*@<lambda>\.defjvp"):
@@ -839,6 +865,32 @@ def test_what_is_not_linear_is_not_transposed(rule):
     f = pb.custom_jvp(lambda x: x * 2, lambda t, y, x: rule(t[0], y, x))
     with pytest.raises(RuntimeError, match=r"its jvp cannot be transposed.*@<lambda>\.defvjp"):
         grad(lambda x: f(x).sum())(POINT)
+
+
+def test_a_rule_is_tried_for_being_linear_once():
+    tried = []
+
+    def rule(g, y, x):
+        tried.append(type(g))
+        return g * 2
+
+    f = pb.custom_vjp(lambda x: x * 2, rule)
+    for times in (4, 5, 6):
+        np.testing.assert_array_equal(jvp(f, (POINT,), (POINT,))[1], 2 * POINT)
+        assert len(tried) == times
+    f.defvjp(lambda g, y, x: g * g)
+    with pytest.raises(RuntimeError, match="its vjp cannot be transposed"):
+        jvp(f, (POINT,), (POINT,))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_what_an_iterative_solver_gives_is_linear_enough(dtype):
+    def rule(g, y, x):
+        return g * 2 * (1 + 1e-5 * np.tanh(np.abs(g)))
+
+    f = pb.custom_vjp(lambda x: x * 2, rule)
+    x = np.array([0.5, 1e-12, 3e8], dtype)
+    np.testing.assert_allclose(jvp(f, (x,), (x,))[1], 2 * x, rtol=1e-4)
 
 
 @pytest.mark.filterwarnings("error")
@@ -873,3 +925,18 @@ def test_a_rule_of_another_number_of_arguments_is_explained():
     pair = pb.custom_vjp(power)
     pair.defvjp(lambda x, n: (x**n, x), lambda g: g)
     called(pair, reverse, r"its backward is called with \(residuals, cotangent\), but <lambda>\(g\)")
+
+
+@pytest.mark.parametrize("outer", ["grad", "jvp"])
+def test_the_function_runs_once_however_many_transforms_differentiate_it(outer):
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        return np.sin(x)
+
+    f = pb.custom_vjp(function, lambda cotangent, y, x: cotangent * np.cos(x))
+    g = pb.func.grad(pb.func.grad(f))
+    third = pb.func.grad(g)(1.0) if outer == "grad" else pb.func.jvp(g, (1.0,), (1.0,))[1]
+    assert third == pytest.approx(-np.cos(1.0))
+    assert len(calls) == 1

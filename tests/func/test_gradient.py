@@ -8,8 +8,8 @@ import pytest
 import pullback as pb
 
 
-@pytest.mark.parametrize("argnums", ["b", 1.0, (0, "x")])
-def test_argnums_are_positions(argnums):
+@pytest.mark.parametrize("argnums", [None, 1.0, True, [0], (0, 1.0), (0, (1,))])
+def test_argnums_are_positions_or_names(argnums):
     with pytest.raises(TypeError, match=r"argnums must be an int or a tuple of ints"):
         pb.func.grad(np.sum, argnums=argnums)
 

@@ -158,3 +158,52 @@ def test_whole_numbers_take_no_such_value():
 
     with pytest.raises(RuntimeError, match="__setitem__ would write a value"):
         pb.func.grad(f)(A)
+
+
+V = np.array([0.3, -0.7, 1.1])
+DERIVE = {
+    "grad": lambda f: lambda y: (pb.func.grad(f)(y) * V).sum(),
+    "jvp": lambda f: lambda y: pb.func.jvp(f, (y,), (V,))[1],
+}
+
+
+def no_dimension(x):
+    a = np.array(x[1], like=x)
+    b = a.reshape(1)
+    a[()] = np.tanh(x[0])
+    c = b[None, ::-1].T
+    c *= a[...]
+    return np.sin(c).sum()
+
+
+def fortran(x):
+    a = np.ones_like(x, shape=(2, 3))
+    a[0, 2] = np.sin(x[0])
+    b = np.where(a.T > 0, a.T, 0.1).ravel("K")
+    for i in range(1, 6):
+        b[i] *= b[i - 1] * x[1]
+    return np.sin(b).sum()
+
+
+def chain(x):
+    """The same as `fortran`, without views: b is the rows of a, one after the other (order K)."""
+    total, last = np.sin(1.0), 1.0
+    for i in range(1, 6):
+        last = (np.sin(x[0]) if i == 2 else 1.0) * last * x[1]
+        total = total + np.sin(last)
+    return total
+
+
+@pytest.mark.parametrize("nest", ["grad jvp grad", "grad jvp jvp", "jvp jvp jvp", "jvp grad jvp", "grad grad grad"])
+@pytest.mark.parametrize(
+    ("written", "out_of_place"),
+    [(no_dimension, lambda x: np.sin(np.tanh(x[0]) ** 2)), (fortran, chain)],
+    ids=["no_dimension", "fortran"],
+)
+def test_third_derivatives_through_views_that_are_written_into(written, out_of_place, nest):
+    def derived(f):
+        for name in nest.split():
+            f = DERIVE[name](f)
+        return float(f(A / 2))
+
+    assert derived(written) == pytest.approx(derived(out_of_place), rel=1e-10)

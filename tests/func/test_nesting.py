@@ -145,6 +145,70 @@ def test_three_deep(outer, inner):
     assert done or (outer == "func.grad" and "forward" in inner)
 
 
+def of_a_copy(x, **how):
+    copy = pb.asarray(x).clone().requires_grad_()
+    return along(pb.autograd.grad(f(copy), copy, **how)[0])
+
+
+def of_ones(x):
+    """The derivative, at ones, of a function that x is in too."""
+    ones = pb.ones_like(pb.asarray(x)).requires_grad_()
+    return along(pb.autograd.grad(f(ones * x) * x.sum(), ones)[0])
+
+
+def backward_of_a_copy(x):
+    copy = pb.asarray(x).clone().requires_grad_()
+    copy.retain_grad()
+    f(copy).backward()
+    return along(copy.grad)
+
+
+def twice_of_a_copy(x):
+    copy = pb.asarray(x).clone().requires_grad_()
+    (first,) = pb.autograd.grad(f(copy), copy, create_graph=True)
+    return (pb.autograd.grad(along(first), copy)[0] * W).sum()
+
+
+# Derivatives that a function takes in graphs of its own, or along a direction that moves.
+OWN = {
+    "grad of a copy": of_a_copy,
+    "grad of a copy, recorded": lambda x: of_a_copy(x, create_graph=True),
+    "grad of ones": of_ones,
+    "second grad of a copy": twice_of_a_copy,
+    "forward_ad along x": lambda x: by_forward_ad(f, pb.tensor(X) * 1.1, x * x),
+    "jvp along x": lambda x: pb.func.jvp(f, (X * 1.1,), (x * x,))[1],
+    "vhp of x": lambda x: (F.vhp(f, pb.tensor(X * 1.1), x * x)[1] * W).sum(),
+}
+TRANSFORMS = ["func.grad", "func.value_and_grad", "func.jvp", "forward_ad"]
+
+
+@pytest.mark.parametrize("argument", ["array", "tensor"])
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_a_derivative_that_a_function_takes_of_its_own(transform, own, argument):
+    found = INNER[transform](OWN[own], ARGUMENTS[argument]())
+    expected = differences(lambda x: float(value(OWN[own](x))), X, 1)
+    np.testing.assert_allclose(value(found), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("argument", ["array", "tensor"])
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("middle", [*TRANSFORMS, "vjp", "jvp, recorded", "jacobian"])
+@pytest.mark.parametrize("outer", TRANSFORMS)
+def test_the_same_two_deep(outer, middle, own, argument):
+    found = INNER[outer](lambda x: INNER[middle](OWN[own], x), ARGUMENTS[argument]())
+    step = 1e-3 * V
+    points = (float(value(OWN[own](X + k * step))) for k in (-1, 0, 1))
+    np.testing.assert_allclose(value(found), np.dot((1, -2, 1), list(points)) / 1e-6, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("argument", ["array", "tensor"])
+def test_backward_inside_jvp_gives_a_gradient_that_moves(argument):
+    found, moved = pb.func.jvp(backward_of_a_copy, (ARGUMENTS[argument](),), (V,))
+    np.testing.assert_allclose(value(found), value(INNER["func.grad"](f, X)))
+    np.testing.assert_allclose(value(moved), differences(lambda x: float(value(of_a_copy(x))), X, 1), rtol=1e-6)
+
+
 @pytest.mark.parametrize("transform", ["func.grad", "func.value_and_grad"])
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_backward_inside_a_transform_is_refused(transform, create_graph):

@@ -5,6 +5,7 @@ import collections
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.func import grad, jvp
 
 X = np.array([3.0, 1.0, 2.0])
@@ -63,3 +64,20 @@ def test_a_container_of_itself_is_refused(kind):
         with pytest.raises(TypeError, match=f"a {kind.__name__} contains itself"):
             call()
     assert np.array_equal(grad(lambda xs: np.sum(xs[0] + xs[1]))([X, X])[0], np.ones(3))  # twice the same is none
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: pb.func.jvp(f, (np.ones(2),), (np.ones(2),)),
+        lambda f: pb.func.linearize(f, np.ones(2)),
+        lambda f: pb.func.jet(f, (np.ones(2),), ([np.ones(2)],)),
+        lambda f: pb.func.vjp(f, np.ones(2)),
+        lambda f: pb.func.jacfwd(f)(np.ones(2)),
+        lambda f: pb.func.jacrev(f)(np.ones(2)),
+    ],
+    ids=["jvp", "linearize", "jet", "vjp", "jacfwd", "jacrev"],
+)
+def test_what_is_no_array_is_named_by_its_place(transform):
+    with pytest.raises(TypeError, match=r"^func\.\w+: the function returned a str at \['b'\]\[1\]; return arrays"):
+        transform(lambda x: {"a": x, "b": (x, "text")})

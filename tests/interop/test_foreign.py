@@ -1,12 +1,15 @@
 """Errors of other libraries about our tensors, as a transform shows them, and what errors say about `adopt()`."""
 
+import contextlib
 import math
 import struct
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.linalg
 import scipy.signal
+import scipy.sparse
 import scipy.stats
 
 import pullback as pb
@@ -84,7 +87,7 @@ def test_the_refusal_says_that_adopt_would_do_and_it_does(name):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: scipy.signal.lfilter([1.0], [1.0], x).sum(),
+        lambda x: scipy.signal.remez(5, [0.0, 0.1, 0.2, 0.5], x).sum(),
         lambda x: struct.pack("d", x[0]),
         lambda x: scipy.linalg.lapack.dgesv(np.eye(2), x)[2].sum(),
         lambda x: float(x[0]) * x[0],
@@ -96,14 +99,53 @@ def test_it_does_not_say_so_where_it_would_not_do(call):
         assert "adopt()" not in refusal(call)
 
 
+CLASSES = {
+    "scipy.interpolate.CubicSpline": (lambda x: scipy.interpolate.CubicSpline(x, x)(0.5), "np.eye(len(x)))(at) @ y"),
+    "scipy.sparse.csr_matrix": (lambda x: scipy.sparse.csr_matrix(np.diag(x)).sum(), "A.toarray() @ x"),
+    "np.polynomial.Polynomial": (lambda x: np.polynomial.Polynomial(x)(2.0), "np.polyval(coef[::-1], x)"),
+    "np.ma.array": (lambda x: np.ma.array(x, mask=[True, False]).sum(), "np.where(mask, 0.0, x)"),
+}
+
+
+WITH_RULES = {"scipy.interpolate.CubicSpline", "scipy.sparse.csr_matrix"}  # which work by adopt()
+
+
+@pytest.mark.parametrize(
+    ("name", "adopts"),
+    [(name, adopts) for name in CLASSES for adopts in (False, True) if not adopts or name not in WITH_RULES],
+)
+def test_a_class_is_named_with_its_line_and_its_remedy(name, adopts):
+    call, remedy = CLASSES[name]
+    with pb.adopt() if adopts else contextlib.nullcontext():
+        message = refusal(call)
+    assert name in message
+    assert f"line {call.__code__.co_firstlineno}" in message
+    assert remedy in message
+
+
+def test_the_remedy_for_splines_is_right():
+    places, values, at = np.array([0.0, 1.0, 2.5, 3.0]), np.array([1.0, 3.0, 2.0, 0.0]), np.array([0.3, 1.7])
+    spline = scipy.interpolate.CubicSpline
+    gradient = pb.func.grad(lambda y: np.sum(spline(places, np.eye(4))(at) @ y))(values)
+    assert np.allclose([spline(places, row)(at).sum() for row in np.eye(4)], gradient)
+
+
 def users_own(x):
     raise ValueError("Array sizes that the user does not like")
+
+
+def users_translation(x):
+    try:
+        np.asarray(x)
+    except RuntimeError as error:
+        raise ValueError("no plain numbers") from error
 
 
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
         (users_own, ValueError),
+        (users_translation, ValueError),
         (lambda x: np.array([[1.0, 2.0], [3.0]]).sum(), ValueError),
         (lambda x: len(3), TypeError),
         (lambda x: x["name"], IndexError),

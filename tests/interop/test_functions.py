@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES
@@ -158,6 +159,18 @@ def test_unique_with_everything_returned():
 def test_edges_that_require_grad_are_refused(f):
     with pytest.raises(RuntimeError, match=r"histogram\w*(\(.*\))?: argument 'bins' \(the edges\) requires grad"):
         f(pb.tensor([-1.0, 0.0, 1.0], requires_grad=True))
+
+
+@pytest.mark.parametrize("function", [np.nanquantile, np.nanpercentile])
+def test_quantiles_whose_dimensions_numpy_mixes_up_are_refused(function):
+    a, q = np.arange(60.0).reshape(3, 4, 5) ** 2, np.array([[0.1, 0.2], [0.5, 0.9]])
+    t = pb.tensor(a, requires_grad=True)
+    with pytest.raises(UnsupportedError, match=r"write np\.nan\w+\(a, q\.ravel\(\), axis\)"):
+        function(t, q, (0, 2))
+    remedy = function(t, q.ravel(), (0, 2)).reshape(2, 2, 4).detach().numpy()
+    assert np.allclose(remedy, function(a, q.ravel(), (0, 2)).reshape(2, 2, 4))
+    for axis in (None, 1, (0, 1, 2)):
+        assert np.allclose(function(t, q, axis).detach().numpy(), function(a, q, axis))
 
 
 @pytest.mark.parametrize("density", [False, True])

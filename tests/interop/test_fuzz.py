@@ -377,7 +377,7 @@ def test_a_tensor_in_any_position_gives_a_right_gradient_or_our_error(part, face
     assert wrong(NAMES[part::8], SHORT, face) == {}
 
 
-@pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="takes a quarter of an hour: PULLBACK_LONG=1")
+@pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="takes four minutes: PULLBACK_LONG=1")
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("face", [pb.Tensor, Array])
 def test_a_tensor_in_any_position_of_many_more_calls(part, face):

@@ -149,3 +149,20 @@ def test_random_programs(seed):
     np.testing.assert_allclose(pb.func.grad(slope)(x), expected, rtol=1e-4, atol=1e-4 * scale, err_msg=text)
     forward = pb.func.jvp(pb.func.grad(names["f"]), (x,), (v,))[1]
     np.testing.assert_allclose(forward, expected, rtol=1e-4, atol=1e-4 * scale, err_msg=text)
+
+    def pushed(x):
+        return pb.func.jvp(names["f"], (x,), (v,))[1]
+
+    np.testing.assert_allclose(pb.func.grad(pushed)(x), expected, rtol=1e-4, atol=1e-4 * scale, err_msg=text)
+    forward = pb.func.jvp(pushed, (x,), (v,))[1]
+    np.testing.assert_allclose(forward, np.dot(expected, v), rtol=1e-4, atol=1e-4 * scale, err_msg=text)
+    if seed % 5:
+        return
+    third = pb.func.jvp(pb.func.grad(slope), (x,), (v,))[1]  # of the kinds of third order the others agree with it
+    for inner in (slope, pushed):
+        for found in (
+            pb.func.grad(lambda x: np.sum(pb.func.grad(inner)(x) * v))(x),  # noqa: B023 - called at once
+            pb.func.grad(lambda x: pb.func.jvp(inner, (x,), (v,))[1])(x),  # noqa: B023
+            pb.func.jvp(pb.func.grad(inner), (x,), (v,))[1],
+        ):
+            np.testing.assert_allclose(found, third, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(third).max()), err_msg=text)

@@ -361,3 +361,11 @@ def test_dlpack_refuses_what_requires_grad():
     for call in (np.from_dlpack, pb.interop.from_dlpack, lambda t: t.__dlpack__()):
         with pytest.raises(RuntimeError, match=r"from_dlpack\(t\.detach\(\)\)"):
             call(vector)
+
+
+@pytest.mark.parametrize("coefficients", [[0.0, 1.0, 2.0], [0.0, 0.0]])
+def test_coefficients_that_poly1d_cuts_have_a_gradient(coefficients):
+    with pytest.raises(pb.extend.UnsupportedError, match=r"np\.polyval"):
+        pb.func.grad(lambda c: np.poly1d(c)(2.0))(np.array(coefficients))
+    np.testing.assert_array_equal(pb.func.grad(lambda c: np.poly1d(c)(2.0))(np.array([1.0, 0.0, 2.0])), [4, 2, 1])
+    np.testing.assert_array_equal(pb.func.grad(lambda c: np.trim_zeros(c).sum())(np.array([0.0, 1.0, 0.0])), [0, 1, 0])

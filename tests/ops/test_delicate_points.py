@@ -160,3 +160,18 @@ def test_a_variance_below_eps_moves_alike_in_both_modes_and_at_every_order():
                   lambda e: pb.func.jvp(pb.func.grad(f), (var,), (e,))[1],
                   lambda e: pb.func.grad(lambda w: (pb.func.grad(f)(w) * e).sum())(var)):  # fmt: skip
         assert np.stack([twice(e) for e in np.eye(2)]).ravel().tolist() == pytest.approx([100.0, 0, 0, 3.0])
+
+
+def test_limits_that_are_equal_leave_a_constant():
+    """A parameter that equal bounds hold does not move; the bound does."""
+    for lower, upper in ((2.0, 2.0), (2, 2), (pb.full((3,), 2.0), 2.0), (pb.full((3,), 2.0), pb.full((3,), 2.0))):
+        x = pb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        pb.clamp(x, lower, upper).sum().backward()
+        assert x.grad.tolist() == [0, 0, 0]
+        assert (
+            pb.func.jvp(lambda x, a=lower, b=upper: pb.clamp(x, a, b), (x.detach(),), (pb.ones(3),))[1].tolist()
+            == [0] * 3
+        )
+    p = pb.full((3,), 2.0).requires_grad_()
+    pb.clamp(pb.tensor([1.0, 2.0, 3.0]), p, p).sum().backward()
+    assert p.grad.tolist() == [1, 1, 1]

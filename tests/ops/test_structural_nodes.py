@@ -25,7 +25,7 @@ def nodes_of(results):
 
 def pulled(node, masks):
     """Where the node's gradients are touched, for masks of what is touched of its outputs."""
-    numbers = [_numbers(m, of.shape, of.dtype) for m, of in zip(masks, node.input_metadata, strict=True)]
+    numbers = [_numbers(m, of.shape, of.dtype, None) for m, of in zip(masks, node.input_metadata, strict=True)]
     grads = node.pull_touched(NUMPY, numbers if node.outputs != 1 else numbers[0], unpack_raw)
     return [None if g is None else np.asarray(g) != 0 for g in grads]
 

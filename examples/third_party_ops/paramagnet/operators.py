@@ -114,11 +114,11 @@ CHOICES = {}
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):
-    return ((self_t.conj() * ops.paramagnet.langevin(self_p, order_p + 1)).conj(),)
+    return (self_t * ops.paramagnet.langevin(self_p, order_p + 1).conjugate(),)
 
 
 def inverse_langevin_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / ops.paramagnet.langevin(result, 1)).conj(),)
+    return (self_t / ops.paramagnet.langevin(result, 1).conjugate(),)
 
 
 def brillouin_tangent(self_p, self_t, spin_p, spin_t, result, *, ops):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.core.array_type import array_type, memory_of
+from pullback.core.array_type import REGISTERED, array_type, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import version_of
@@ -168,17 +168,31 @@ class DualArray:
         return DualArray(function(self.primal), tangent, self.level, self.co, self.apart, self._mask())
 
     def _mask(self) -> Any:
-        return None if self.kin is not None and self.kin.is_written() else self.untouched
+        return None if self.kin is not None and self.kin.is_written() else frozen(self.untouched)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         raise TypeError("an array with a tangent belongs to its dual level and cannot be copied out of it.")
+
+
+def frozen(mask: Any) -> Any:
+    """A mask that two arrays will have: who writes into one of them makes another mask."""
+    if type(mask) is ndarray:  # or a number, which nobody writes into
+        mask.flags.writeable = False
+    return mask
 
 
 def plain_part(array: Any) -> Any:
     """The array without any tangents or Tensors around it."""
     while type(array) is DualArray or isinstance(array, Tensor):
         array = array.primal if type(array) is DualArray else memory_of(array)
-    return array
+    return memory_of(array) if type(array) in REGISTERED else array
+
+
+def holds_dual(x: Any) -> bool:
+    """Whether an array is a dual one, or a Tensor around one."""
+    while isinstance(x, Tensor):
+        x = x._array
+    return type(x) is DualArray
 
 
 def duals_in(args: Any) -> Iterator[DualArray]:

@@ -30,8 +30,9 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
+from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, table_of
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch
@@ -159,6 +160,23 @@ def make_dual(primal: Any, tangent: Any, level: ForwardLevel, co: bool = False) 
     return pack(primal, tangent, level, co)
 
 
+def make_dual_at(number: int, primal: Any, tangent: Any, level: ForwardLevel, co: bool = False) -> Any:
+    """`make_dual` of Tensors of the level `number`, or of the raw arrays in these, be they Tensors of lower levels.
+
+    It stands beside dual numbers of such Tensors, as func.jvp makes them, not inside of these.
+    """
+    parts = [x._array if isinstance(x, Tensor) and x._level == number else x for x in (primal, tangent)]
+    if not any(isinstance(x, Tensor) for x in parts):
+        return make_dual(primal, tangent, level, co)
+    made = pack(*parts, level, co)
+    if parts[0] is primal and parts[1] is tangent:
+        return made
+    out = wrap(made, number)
+    if modes.current().records(number) and any(isinstance(x, Tensor) and x._requires_grad for x in (primal, tangent)):
+        record_pack(out, primal, tangent, level, co)
+    return out
+
+
 def primal_of(dual: Any, level: ForwardLevel) -> Any:
     """The primal at `level`, on Tensors or raw arrays."""
     return dispatch(_PRIMAL, (dual, level)) if isinstance(dual, Tensor) else primal_part(dual, level)
@@ -170,12 +188,14 @@ def tangent_of(dual: Any, level: ForwardLevel) -> Any:
 
 
 def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
-    """The dual at `level` of a raw array, or of the one in a Tensor; None if it has none there."""
-    if isinstance(array, Tensor):
-        array = array._array
-    while type(array) is DualArray and array.level.number > level.number:
-        array = array.primal
-    return array if type(array) is DualArray and array.level.number == level.number else None
+    """The dual at `level` of a raw array, or of the one in Tensors, however many; None if it has none there."""
+    while True:
+        if isinstance(array, Tensor):
+            array = array._array
+        elif type(array) is DualArray and array.level.number > level.number:
+            array = array.primal
+        else:
+            return array if type(array) is DualArray and array.level.number == level.number else None
 
 
 def _register() -> None:

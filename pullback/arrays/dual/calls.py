@@ -6,7 +6,8 @@ unusual, which `dispatch.pipeline` then runs: levels closed or mixed, plain tens
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pullback.arrays.dual.array import DualArray
@@ -24,11 +25,11 @@ from pullback.core.array_face import (
 from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
-from pullback.core.tensor import NestedTensor, ndarray, new
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.steps import Prepared, note_cut, tie_views, wrap_result
-from pullback.graph.view import describe_view, make_view, shares_memory
+from pullback.dispatch.steps import note_cut, wrap_result
+from pullback.graph.view import describe_view, make_view, several_views, shares_memory
 
 Call = Callable[..., Any]
 
@@ -44,7 +45,13 @@ def call_on_duals(op: Operator, arity: int) -> Call | None:
             return _of_one(op, kernel)
         if positions == [0, 1] and not op.view:
             return _of_two(op, kernel)
-    return _of_any(op, kernel)
+    in_any = _of_any(op, kernel)
+    lists = [position for position, _ in op.lists]
+    if lists == [0] and not positions and not op.view and op.multi is None and not op.returns_list:
+        return _of_list(op, kernel, in_any)
+    if positions == [0] and not lists:
+        return _of_several(op, kernel, in_any)
+    return in_any
 
 
 def _of_one(op: Operator, kernel: Call) -> Call:
@@ -57,7 +64,7 @@ def _of_one(op: Operator, kernel: Call) -> Call:
         if type(dual) is not DualArray or not dual.level.open or (view and kind is NestedScalar):
             return None
         try:
-            made = kernel(dual, *rest)
+            made = kernel(dual, *rest) if rest else kernel(dual)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, (x, *rest), error)  # noqa: B904
         out = _wrapped(made, x._level, kind is not NestedTensor, view)
@@ -66,10 +73,11 @@ def _of_one(op: Operator, kernel: Call) -> Call:
                 note_cut(op, (x, *rest))
         elif x._requires_grad and state.records(x._level):
             record(out, x, *rest)
-        if view and (shares_memory(made.primal, dual.primal) if type(made) is DualArray else shares_memory(made, dual)):
-            make_view(out, x)
-            if type(dual.primal) is not ndarray:  # whose place in memory says which view it is
-                describe_view(out, x, op, (x, *rest), 0)
+        if view:
+            if type(made) is not DualArray or type(dual.primal) is not ndarray:
+                _tie(op, (x, *rest), (out,), (made,))
+            elif shares_memory(made.primal, dual.primal):
+                make_view(out, x)
         return out
 
     return call
@@ -110,7 +118,7 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
             else:
                 return None
         try:
-            made = kernel(v, w, *rest)
+            made = kernel(v, w, *rest) if rest else kernel(v, w)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, (x, y, *rest), error)  # noqa: B904
         out = _wrapped(made, level, a in ARRAYS or b in ARRAYS)
@@ -124,48 +132,94 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
     return call
 
 
-def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over all arguments
+def _of_several(op: Operator, kernel: Call, in_any: Call) -> Call:
+    """One tensor and any arguments more, several results."""
+    record, multi, view = op.record, op.multi, op.view
+    origin = several_views(op.name) if op.returns_list else None
+
+    def call(state: Modes, x: Any, *rest: Any) -> Any:
+        kind, dual = type(x), getattr(x, "_array", None)
+        if kind not in NESTED or type(dual) is not DualArray or not dual.level.open:
+            return None
+        if view and (kind is NestedScalar or type(dual.primal) is not ndarray):
+            return in_any(state, x, *rest)
+        try:
+            made = kernel(dual, *rest)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explain(op, (x, *rest), error)  # noqa: B904
+        level, arrays = x._level, kind is not NestedTensor
+        outs = []
+        for part in made:
+            own: Any = _FACES.get(type(part))  # `_wrapped` written out
+            if arrays or own is None:
+                outs.append(_wrapped(part, level, arrays, view))
+                continue
+            own = new(own)
+            own._array, own._level, own._requires_grad = part, level, False
+            own._fn = own._counter = own._extra = None
+            outs.append(own)
+        out: Any = tuple(outs) if multi is None else tuple.__new__(multi, outs)  # `_make` written out
+        if WATCHED:
+            note_cut(op, (x, *rest))
+        if record is not None and x._requires_grad and state.records(level):
+            record(out, x, *rest)
+        if view:
+            for own, part in zip(out, made, strict=True):
+                inside = part.primal if type(part) is DualArray else part
+                if inside.base is dual.primal or shares_memory(inside, dual.primal):
+                    extra: Any = make_view(own, x)._extra
+                    if extra.made_by is None:
+                        extra.made_by = origin
+        return out
+
+    return call
+
+
+def _of_list(op: Operator, kernel: Call, in_any: Call) -> Call:
+    """A list of tensors and any arguments more, one result."""
+    record = op.record
+
+    def call(state: Modes, xs: Any, *rest: Any) -> Any:
+        if (type(xs) is not list and type(xs) is not tuple) or not xs:
+            return in_any(state, xs, *rest)
+        raws, level, needs, arrays = [], -1, False, False
+        for x in xs:
+            kind = type(x)
+            if kind not in NESTED or (x._level != level and level >= 0):
+                return in_any(state, xs, *rest)
+            raw, level = x._array, x._level
+            if type(raw) is not DualArray or (raws and raw.level is not raws[0].level):
+                return in_any(state, xs, *rest)
+            raws.append(raw)
+            needs, arrays = needs or x._requires_grad, arrays or kind is not NestedTensor
+        if not raws[0].level.open:
+            return None
+        try:
+            made = kernel(raws, *rest)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explain(op, (xs, *rest), error)  # noqa: B904
+        out = _wrapped(made, level, arrays)
+        if WATCHED and record is None:
+            note_cut(op, (xs, *rest))
+        if needs and record is not None and state.records(level):
+            record(out, xs, *rest)
+        return out
+
+    return call
+
+
+def _of_any(op: Operator, kernel: Call) -> Call:
     """Any tensors, and lists of them, and any results."""
     record, multi, view, single = op.record, op.multi, op.view, op.multi is None and not op.returns_list
     places = [(position, False, name in op.optional) for position, name in op.tensors]
     places += [(position, True, name in op.optional) for position, name in op.lists]
 
-    def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912
-        raws = list(args)
-        top: Any = None
-        level = -1
-        needs, arrays, tensors = False, False, []
-        for position, listed, optional in places:
-            x = args[position]
-            if listed and type(x) is not list and type(x) is not tuple:
-                return None
-            items = []
-            for y in x if listed else (x,):
-                kind = type(y)
-                arrays = arrays or kind in ARRAYS
-                if kind in NESTED:
-                    dual = y._array
-                    if type(dual) is not DualArray:
-                        return None
-                    if top is None:
-                        top = dual.level
-                    if dual.level is not top or (y._level != level and level >= 0):
-                        return None
-                    level = y._level
-                    needs = needs or y._requires_grad
-                    tensors.append(y)
-                    items.append(dual)
-                elif kind in AROUND_NDARRAYS:
-                    if y._requires_grad or (y._level != level and level >= 0):
-                        return None
-                    level = y._level
-                    items.append(y._array)
-                elif kind in SCALARS or (kind is ndarray and y.dtype.kind in NUMERIC) or (y is None and optional):
-                    items.append(y)
-                else:
-                    return None
-            raws[position] = items if listed else items[0]
-        if top is None or not top.open or (view and type(args[0]) is NestedScalar):
+    def call(state: Modes, *args: Any) -> Any:
+        found = _unwrapped(args, places)
+        if found is None or (view and type(args[0]) is NestedScalar):
+            return None
+        raws, top, level, needs, arrays = found
+        if top is None or not top.open:
             return None
         try:
             made = kernel(*raws)
@@ -181,10 +235,76 @@ def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over a
         if needs and record is not None and state.records(level):
             record(out, *args)
         if view:
-            tie_views(op, (out,) if single else out, Prepared(args, level, tensors, raws, list(args)))
+            _tie(op, args, (out,) if single else out, (made,) if single else made)
         return out
 
     return call
+
+
+# (arguments for the kernel, the forward level of the duals, the level of the tensors, whether one requires grad, and
+# whether one has NumPy's face)
+_Unwrapped = tuple[list[Any], Any, int, bool, bool]
+
+
+@lru_cache(maxsize=256)
+def _each(count: int, optional: bool) -> Sequence[tuple[int, bool, bool]]:
+    """The places in a list."""
+    return [(i, False, optional) for i in range(count)]
+
+
+def _unwrapped(args: Sequence[Any], places: Sequence[tuple[int, bool, bool]]) -> _Unwrapped | None:
+    """The arrays in the tensors in these places (are there lists, may there be None); None for what is unusual."""
+    raws = list(args)
+    top: Any = None
+    level, needs, arrays = -1, False, False
+    for position, listed, optional in places:
+        x = args[position]
+        kind = type(x)
+        if kind in NESTED:
+            raw, own = x._array, x._level
+            if type(raw) is not DualArray or (raw.level is not top and top is not None):
+                return None
+            top = raw.level
+            needs = needs or x._requires_grad
+        elif kind in AROUND_NDARRAYS:
+            if x._requires_grad:
+                return None
+            raw, own = x._array, x._level
+        elif listed and (kind is list or kind is tuple):
+            part = _unwrapped(x, _each(len(x), optional))
+            if part is None or (part[1] is not top and top is not None is not part[1]):
+                return None
+            raw, own, kind = part[0], part[2], NestedArray if part[4] else NestedTensor
+            top, needs = part[1] or top, needs or part[3]
+        elif kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC) or (x is None and optional):
+            continue
+        else:
+            return None
+        if own != level and own >= 0:  # that of a list of numbers is -1
+            if level >= 0:
+                return None
+            level = own
+        if kind in ARRAYS:
+            arrays = True
+        raws[position] = raw
+    return raws, top, level, needs, arrays
+
+
+def _tie(op: Operator, args: Sequence[Any], outs: Sequence[Tensor], made: Sequence[Any]) -> None:
+    """Tie the results of a view operator that share memory with its first argument to that."""
+    source: Any = args[0]
+    inside = source._array.primal
+    origin = several_views(op.name) if op.returns_list else None
+    for nr, (out, x) in enumerate(zip(outs, made, strict=True)):
+        if shares_memory(x.primal, inside) if type(x) is DualArray else shares_memory(x, source._array):
+            extra: Any = make_view(out, source)._extra
+            if type(inside) is not ndarray:  # whose place in memory says which view it is
+                describe_view(out, source, op, args, nr)
+            elif origin is not None and extra.made_by is None:
+                extra.made_by = origin
+
+
+_FACES: dict[type, type[Tensor]] = {DualArray: NestedTensor, ndarray: Tensor}
 
 
 def _wrapped(made: Any, level: int, array: bool, view: bool = False) -> Any:

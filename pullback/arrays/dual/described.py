@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pullback.arrays.dual import graphs, lifting
+from pullback.arrays.dual import elements, graphs, lifting
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.calls import call_on_duals
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.operators import assign
-from pullback.core.array_type import TRANSFORMED, ArrayType, memory_of, numbers_of, read, register_array_type
+from pullback.core.array_type import (
+    TRANSFORMED,
+    ArrayType,
+    layout_of,
+    memory_of,
+    numbers_of,
+    read,
+    register_array_type,
+    touched_in,
+)
 from pullback.core.tensor import Tensor, ndarray
 
 
@@ -38,6 +47,10 @@ class DualType(ArrayType):
     def numbers(self, x: DualArray) -> Any:
         return numbers_of(x.primal)
 
+    def touched(self, x: DualArray) -> Any:
+        primal = touched_in(x.primal)
+        return primal if x.tangent is None else touched_in(x.tangent) | primal
+
     def read(self, x: DualArray, why: str) -> Any:
         return read(x.primal, why)
 
@@ -56,11 +69,23 @@ class DualType(ArrayType):
     def memory(self, x: DualArray) -> ndarray | None:
         return memory_of(x.primal)
 
+    def layout(self, x: DualArray) -> ndarray | None:
+        return layout_of(x.primal)
+
     def prepare(self, op: Any, args: Sequence[Any], level: int) -> Sequence[Any]:
         return lifting.prepare(op, args, level)
 
     def call(self, op: Any, arity: int) -> Callable[..., Any] | None:
         return call_on_duals(op, arity)
+
+    def read_element(self, x: Tensor, index: Any) -> Any:
+        return elements.read_element(x, index)
+
+    def may_be_saved(self, x: DualArray, level: int) -> bool:
+        return x.level.is_recorded(level)
+
+    def write_element(self, target: Tensor, index: Any, value: Any) -> bool:
+        return elements.write_element(target, index, value)
 
     def prepare_target(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
         return lifting.prepare_target(name, target, args, level)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.boundary import CROSSINGS, make_dual, tangent_of
+from pullback.arrays.dual.boundary import CROSSINGS, make_dual_at, tangent_of
 from pullback.core.array_face import NESTED
 from pullback.core.tensor import Tensor
 from pullback.graph.node import AccumulateGrad, Node
@@ -26,12 +26,13 @@ def root_gradient(tensor: Tensor, gradient: Any) -> Any:
     Once the level is closed the tensor stands for its primal, of which the gradient is a co-dual.
     """
     array: Any = tensor._array
-    given = gradient._array if isinstance(gradient, Tensor) else gradient
+    level = tensor._level
+    given = gradient._array if isinstance(gradient, Tensor) and gradient._level == level else gradient
     if type(given) is DualArray and given.level.number >= array.level.number:
         return gradient
     if array.level.open:
-        return make_dual(gradient, None, array.level)
-    return make_dual(None, gradient, array.level.lasting, True)
+        return make_dual_at(level, gradient, None, array.level)
+    return make_dual_at(level, None, gradient, array.level.lasting, True)
 
 
 def leaving_gradient(gradient: Any) -> Any:

@@ -16,12 +16,13 @@ from pullback.arrays.dual.array import DualArray, duals_in
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
-from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, still, written
-from pullback.arrays.dual.usual import SUMS, usual
+from pullback.arrays.dual.untouched import SUMS, is_nothing, mask_at, of_many, pushed, still, written
+from pullback.arrays.dual.untouched_samples import pushed_for_samples
+from pullback.arrays.dual.usual import usual
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import OperatorTable, kernel_for, memory_of, table_of
+from pullback.core.array_type import TENSOR, OperatorTable, kernel_for, memory_of, table_of
 from pullback.core.tensor import Tensor
 from pullback.dispatch.mixed import MixedTable
 from pullback.dispatch.operator import BY_KERNEL, FOUND
@@ -74,6 +75,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     """The kernel `name` for calls with at least one dual argument."""
     level = highest(args)
     assert level is not None, "a kernel on duals runs where there is one"
+    args = tuple([hoisted(x, level) for x in args])
     duals = [x for x in duals_in(args) if x.level.number == level.number]
     co, masked = any(x.co for x in duals), any(x.untouched is not None for x in duals)
     if co and name in SUMS and not all(x.co for x in duals):
@@ -95,7 +97,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     before = warning_state()
     try:
         ignore_warnings()
-        if co or not (masked or rule.masking or (rule.placing and _places(rule, result, tangents))):
+        if co or not (masked or (level.masks and (rule.masking or (rule.placing and _places(rule, result, tangents))))):
             found = rule.push(primals, tangents, outputs, ops)  # of cotangents the backward keeps the masks
         else:
             masks = [mask_at(x, level.number) for x in args]
@@ -108,6 +110,41 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     if rule.mutates:
         return _after_write(args[0], result, found[0])
     return all_paired(rule, result, found, masks, duals, given, moving)
+
+
+def hoisted(x: Any, level: ForwardLevel) -> Any:
+    """One argument with the dual number of this level around the Tensors and duals that hold it, not inside of them.
+
+    forward_ad puts it inside the Tensors of the transforms around, where func.jvp of Tensors has these inside.
+    """
+    if type(x) is list or type(x) is tuple:  # of arrays, or an index
+        return [hoisted(y, level) for y in x] if any(isinstance(y, (Tensor, DualArray)) for y in x) else x
+    if not isinstance(x, Tensor) and (type(x) is not DualArray or x.level.number >= level.number):
+        return x
+    parts = _split(x, level)
+    return x if parts is None else DualArray(*parts[:2], level, parts[2])
+
+
+def _split(x: Any, level: ForwardLevel) -> tuple[Any, Any, bool] | None:
+    """(primal, tangent, whether it is a co-dual) of what holds a dual number of this level anywhere inside, or None."""
+    if isinstance(x, Tensor):
+        inside = _split(x._array, level)
+        if inside is None:
+            return None
+        of = TENSOR.kernels
+        return of["_fw_primal"](x, level), of["_fw_tangent"](x, level), inside[2]
+    if type(x) is not DualArray:
+        return None
+    if x.level.number == level.number:
+        return x.primal, x.tangent, x.co
+    p, t = _split(x.primal, level), None if x.tangent is None else _split(x.tangent, level)
+    if p is None and t is None:
+        return None
+    primal, moved, co = (x.primal, None, False) if p is None else p
+    tangent, other, mark = (x.tangent, None, False) if t is None else t
+    if moved is None:
+        moved = table_of((primal,)).zeros_like(primal)
+    return DualArray(primal, tangent, x.level, x.co), DualArray(moved, other, x.level, x.co), co or mark
 
 
 def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
@@ -127,6 +164,8 @@ def _masked_tangents(
     ops: OperatorTable,
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """The tangents and their masks, where there are masks, or may be from here on."""
+    if any(of_many(x) for x in spread_lists([*primals, *tangents, *masks])):
+        return pushed_for_samples(rule, primals, tangents, masks, outputs, ops)
     if rule.pointwise or rule.structural:
         return pushed(rule, primals, tangents, masks, outputs, ops)
     moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
@@ -173,4 +212,4 @@ def _after_write(target: DualArray, result: Any, tangent: Any) -> DualArray:
     return target
 
 
-__all__ = ["DUAL", "DualTable", "dual_kernel", "highest", "like", "overlap", "primal_at", "tangent_at"]
+__all__ = ["DUAL", "DualTable", "dual_kernel", "highest", "hoisted", "like", "overlap", "primal_at", "tangent_at"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+from pullback.core.sequence import next_leaf_nr, recorded_since
+
 _next_number = itertools.count(1).__next__
 
 
@@ -13,14 +15,26 @@ class ForwardLevel:
     A level that was entered later has a higher number, and operators run at the highest number among their arguments.
     Once it is closed, its tangents are gone for whoever computes on; `lasting` is the same level for a backward through
     what was computed before, which still needs them.
+
+    Parameters
+    ----------
+    masks : bool, default True
+        Whether tangents of many samples carry masks of what is untouched (see `untouched`): who looks for NaNs in the
+        result, and computes these again one by one, does without.
     """
 
-    __slots__ = ("_lasting", "number", "open")
+    __slots__ = ("_begun", "_lasting", "masks", "number", "open")
 
-    def __init__(self) -> None:
+    def __init__(self, masks: bool = True) -> None:
         self.number = _next_number()
+        self.masks = masks
         self.open = True
         self._lasting: ForwardLevel | None = None
+        self._begun = next_leaf_nr()
+
+    def is_recorded(self, level: int) -> bool:
+        """Whether Tensors of `level`, or higher ones, have come to be recorded since: nodes may have saved duals."""
+        return recorded_since(self._begun, level)
 
     @property
     def lasting(self) -> ForwardLevel:
@@ -40,7 +54,8 @@ class _LastingLevel(ForwardLevel):
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.open = True
+        self.masks = self.open = True
+        self._begun = -1
 
     @property
     def lasting(self) -> ForwardLevel:

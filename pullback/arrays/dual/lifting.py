@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual.array import DualArray, plain_part
-from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, pack, primal_of, record_pack
+from pullback.arrays.dual.boundary import (
+    OPERATORS,
+    at_level,
+    make_dual,
+    make_dual_at,
+    pack,
+    primal_of,
+    record_pack,
+)
 from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
+from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.array_type import innermost as values_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -48,7 +57,7 @@ def lift_plain(args: Sequence[Any], level: int, top: ForwardLevel) -> list[Any]:
 
     def lifted(x: Any) -> Any:
         plain = isinstance(x, Tensor) and x._requires_grad and x._level == level and at_level(x, top) is None
-        return make_dual(x, None, top) if plain else x
+        return make_dual_at(level, x, None, top) if plain else x
 
     return _each(args, lifted)
 
@@ -114,8 +123,14 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
             "zeros)), or "
             "use the out-of-place form."
         )
-    _give_tangents(name, owner, top)
+    _give_tangents(name, owner, top, _tangent_in(args, top))
     return True
+
+
+def _tangent_in(args: Sequence[Any], level: ForwardLevel) -> Any:
+    """A tangent at this level among the arguments."""
+    duals = (at_level(x, level) for x in _flat(args) if isinstance(x, Tensor))
+    return next((dual.tangent for dual in duals if dual is not None and dual.tangent is not None), None)
 
 
 def _flat(args: Sequence[Any]) -> list[Any]:
@@ -128,12 +143,15 @@ def _may_have_views(tensor: Tensor) -> bool:
     return tensor._counter is not None or (type(memory) is ndarray and memory.base is not None)
 
 
-def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
-    """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all."""
+def _give_tangents(name: str, owner: Tensor, level: ForwardLevel, beside: Any) -> None:
+    """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all.
+
+    `beside` is a tangent that will be written: if it is of a registered type, so are the zeros.
+    """
     before = wrap(owner._array, owner._level)
     before._counter, before._fn, before._requires_grad = owner._counter, edge_to(owner), owner._requires_grad
     memory = plain_part(owner._array)
-    tangents = _Zeros(memory) if type(memory) is ndarray else None
+    tangents = _Zeros(memory, beside) if type(memory) is ndarray else None
     views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
     if tangents is None and views:
         held = with_article(values_of(owner))
@@ -166,14 +184,16 @@ def _made_dual(tensor: Tensor, tangent: Any, level: ForwardLevel) -> Tensor:
 class _Zeros:
     """Zeros in a memory with the layout of another, of which the same parts can be viewed."""
 
-    def __init__(self, memory: ndarray) -> None:
+    def __init__(self, memory: ndarray, beside: Any) -> None:
+        self._beside = beside if type(beside) in REGISTERED else None
         low, high = np.lib.array_utils.byte_bounds(memory)
         self._low, self._bytes = low, np.zeros(max(high - low, 1), np.uint8)
 
-    def under(self, array: ndarray) -> ndarray:
+    def under(self, array: ndarray) -> Any:
         """The part that belongs to `array`."""
         offset = array.__array_interface__["data"][0] - self._low if array.size else 0
-        return np.ndarray(array.shape, array.dtype, self._bytes, offset, array.strides)
+        zeros = np.ndarray(array.shape, array.dtype, self._bytes, offset, array.strides)
+        return zeros if self._beside is None else array_type(self._beside).lift_constant(self._beside, zeros)
 
 
 def become(target: Tensor, other: Tensor) -> None:

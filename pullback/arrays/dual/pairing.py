@@ -13,6 +13,8 @@ from pullback.arrays.dual.untouched import relate
 from pullback.core.array_type import table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.tangent_rules import Rule
+from pullback.graph.strides import overlaps_itself
+from pullback.graph.view import shares_memory
 
 
 def unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
@@ -79,9 +81,10 @@ def paired(
 
 def paired_view(x: DualArray, primal: ndarray, tangent: ndarray, mask: Any) -> DualArray:
     """The same for what a view operator has made of the plain arrays of `x`, of one shape and dtype."""
-    if not overlap(primal, x.primal):
+    if not shares_memory(primal, x.primal):
         return paired(primal, tangent, mask, (x,), (x.primal,), (x.tangent,))  # type: ignore[no-any-return]
-    made = DualArray(primal, tangent, x.level, x.co, x.apart or not overlap(tangent, x.tangent), mask)
+    apart = x.apart or not (shares_memory(tangent, x.tangent) or overlap(tangent, x.tangent))
+    made = DualArray(primal, tangent, x.level, x.co, apart, mask)
     relate(made, x)
     return made
 
@@ -104,24 +107,57 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
     both be written into.
     """
     if tangent.shape != primal.shape:
-        tangent = table_of((tangent, primal)).expand(tangent, primal.shape)
+        tangent = table_of((tangent,)).expand(tangent, primal.shape)
     if tangent.dtype != primal.dtype:
-        tangent = table_of((tangent, primal)).to(tangent, primal.dtype)
+        tangent = table_of((tangent,)).to(tangent, primal.dtype)
     shared = meets(tangent, tangents)
     plain = type(primal) is ndarray and type(tangent) is ndarray
     if meets(primal, primals):
         return tangent, True, not shared
     if plain and tangent.strides != primal.strides:
         return like(tangent, primal), False, False
-    return (table_of((tangent, primal)).clone(tangent) if shared else tangent), False, False
+    if not plain and len(primal.shape) > 1:
+        tangent = _in_layout_of(primal, tangent)
+        shared = meets(tangent, tangents)
+    return (table_of((tangent,)).clone(tangent) if shared or _repeats(tangent) else tangent), False, False
+
+
+def _in_layout_of(primal: Any, tangent: Any) -> Any:
+    """A tangent that is no ndarray, or a copy of it, in the layout of the primal.
+
+    Else a reshape that is a view of the one would be a copy of the other.
+    """
+    memory, found = plain_part(primal), plain_part(tangent)
+    if type(memory) is not ndarray or type(found) is not ndarray or memory.strides == found.strides:
+        return tangent
+    if not memory.ndim == found.ndim == len(primal.shape):  # samples have dimensions of their own there
+        return tangent
+    axes = sorted(range(memory.ndim), key=lambda axis: -memory.strides[axis])
+    ops = table_of((tangent,))
+    made = ops.reshape(ops.permute(tangent, tuple(axes)), (-1,))  # a copy in C's order
+    made = ops.reshape(made, tuple(primal.shape[axis] for axis in axes))
+    return ops.permute(made, tuple(sorted(range(memory.ndim), key=axes.__getitem__)))
+
+
+def _repeats(tangent: Any) -> bool:
+    """Whether elements of a tangent share memory, as a broadcast one's do, so that it could not be written into."""
+    memory = plain_part(tangent)
+    return type(memory) is ndarray and not memory.flags.forc and overlaps_itself(memory)
 
 
 def meets(x: Any, others: Iterable[Any]) -> bool:
     """Whether an array that was just computed may share memory with one of those that it was computed from."""
-    whole = plain_part(x)
-    if type(whole) is ndarray and whole.base is None:  # memory of its own, unless it is itself one of them
-        return any(whole is plain_part(y) for y in others)
-    return any(overlap(whole, plain_part(y)) for y in others)
+    whole = x if type(x) is ndarray else plain_part(x)
+    if type(whole) is not ndarray:
+        return False
+    owner = whole if whole.base is None else whole.base
+    if type(owner) is not ndarray or owner.base is not None:  # memory that another object lends
+        return any(overlap(whole, plain_part(y)) for y in others)
+    for y in others:
+        part = y if type(y) is ndarray else plain_part(y)
+        if type(part) is ndarray and (part is owner or part.base is owner):  # as it is of every view of an array
+            return True
+    return False
 
 
 def overlap(a: Any, b: Any) -> bool:

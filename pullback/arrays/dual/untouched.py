@@ -10,36 +10,63 @@ zero that was computed is another matter: 0 * inf has no value then, and stays N
 - In a pointwise operator each tangent adds 0 where it is untouched, and the result is untouched where all are.
 - The rule of a structural operator, run on NaN for touched and 0 for the rest, tells by its NaNs what is touched.
 - Any other hands on only that nothing at all was touched.
+
+Inside vmap a direction is that of many samples, each with zeros of its own: see `untouched_samples`.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy import count_nonzero, vdot
+from numpy import logical_not, vdot
 
-from pullback.arrays.dual.array import DualArray, Kin
+from pullback.arrays.dual.array import DualArray, Kin, frozen
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import NUMPY, OperatorTable
+from pullback.core.array_type import (
+    NUMPY,
+    REGISTERED,
+    OperatorTable,
+    array_type,
+    carries_derivative,
+    innermost,
+    is_array,
+    table_of,
+)
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Shape
 from pullback.dispatch.tangent_rules import Rule
 
+try:  # what np.count_nonzero calls, in a third of its time
+    from numpy._core.multiarray import count_nonzero
+except ImportError:  # not in this version of NumPy
+    from numpy import count_nonzero
+
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
+SUMS = frozenset({"add", "sub"})
+_MANY = 4096  # elements, from which NumPy compares floats in a fifth of the time in which it makes bools of them
 UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 
 
 # -- where masks begin -------------------------------------------------------------------------------------------------
-def zeros_in(tangent: Any) -> Mask:
-    """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted."""
+def zeros_in(tangent: Any, held: Any = None) -> Mask:
+    """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted.
+
+    `held` is what the dual array has of it, if that is another: the array in a Tensor.
+    """
+    if of_many(tangent):
+        if _is_differentiated(tangent):
+            return None
+        value = constant(tangent if held is None else held)
+        return table_of((value,)).eq(value, 0)
     parts = _parts(tangent)
     if not parts or not all(type(part) is ndarray for part in parts) or not any(map(_has_zeros, parts)):
         return None
-    return reduce(np.logical_and, [part == 0 for part in parts])
+    return np.asarray(reduce(np.logical_and, [part == 0 for part in parts]))  # of a single number it is none
 
 
 def _parts(x: Any) -> list[Any] | None:
@@ -68,8 +95,12 @@ def mask_at(x: Any, number: int) -> Mask:
 
 
 def still(mask: Mask) -> bool:
-    """Whether nothing was touched."""
-    return type(mask) is ndarray and bool(mask.all())
+    """Whether nothing was touched, of some sample at least."""
+    if mask is None or type(mask) is ndarray:
+        return mask is not None and bool(count_nonzero(mask) == mask.size)
+    if not of_many(mask) or not (size := math.prod(mask.shape)):
+        return False
+    return bool(np.any(np.all(numbers_of_all(mask).reshape(-1, size), axis=1)))
 
 
 def pushed(
@@ -82,13 +113,18 @@ def pushed(
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """(tangents of the outputs, their masks), where an input has a mask, or one may begin here."""
     if rule.pointwise:
-        found = _by_element(rule, primals, tangents, masks, outputs, ops)
+        found = by_element(rule, primals, tangents, masks, outputs, ops)
     else:
         found = rule.push(primals, tangents, outputs, ops)
-    known = all(isinstance(values(x), (ndarray, np.generic)) for x in spread_lists(outputs))
+    known = all(x is None or isinstance(values(x), (ndarray, np.generic)) for x in spread_lists([*outputs, *found]))
     if rule.structural and known:
         if not any(x is not None and _has_zeros(values(x)) for x in spread_lists(found)):
             return found, None  # all is touched
+        numbers = values(list(tangents))
+        pairs = zip(*map(spread_lists, (numbers, tangents)), strict=True)
+        at_hand = all(type(x) is ndarray for x, t in pairs if t is not None)
+        if at_hand and _zeros_tell(rule, numbers, masks):
+            return found, _masks_of_zeros(rule, outputs, found)
         return found, _by_rule(rule, primals, tangents, masks, outputs, found)
     if rule.pointwise and known:
         moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
@@ -106,21 +142,79 @@ def plain_mask(
 
     Of the arguments the first have tangents and masks, or None.
     """
-    if found is None or not rule.pointwise:
-        if not rule.structural:
-            return UNKNOWN
-    elif _has_nan(found) and any(mask is not None for mask in masks):
+    if found is None:
+        return None if rule.structural else UNKNOWN
+    moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None] if rule.pointwise else []
+    if moving and (first := moving[0]) is not None and not rule.structural:
+        alike = len(moving) == 1 or all(mask is first for mask in moving)
+        if alike and first.shape == found.shape == output.shape and not count_nonzero(found[first]):
+            return first  # the usual case: all is still where it was
+    if [mask for mask in moving if mask is not None] and _has_nan(found):
         return UNKNOWN
     if rule.structural:
-        if found is None or not _has_zeros(found):
+        if not _has_zeros(found):
             return None
+        if _zeros_tell(rule, tangents, masks):
+            return _shaped(is_zero(found), output.shape)
         rest = [None] * (len(primals) - len(masks))
         (mask,) = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
         return mask
-    moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
+    if not rule.pointwise:
+        return UNKNOWN
     if any(mask is None for mask in moving):
         return None
-    return _kept(reduce(np.logical_and, moving), found, output.shape)
+    return _kept(moving[0] if len(moving) == 1 else reduce(np.logical_and, moving), found, output.shape)
+
+
+def begun(rule: Rule, found: Any, tangents: Sequence[Any], shape: Shape) -> Mask:
+    """That of the one output of an operator where no argument has a mask; UNKNOWN where that has yet to be asked.
+
+    Where a structural operator copies, or takes one array by element, what is untouched is what is 0, as long as no
+    number of the tangents is.
+    """
+    if not rule.structural:
+        return UNKNOWN
+    if found is None or count_nonzero(found) == found.size:
+        return None
+    if not rule.copying and (not rule.pointwise or len([t for t in tangents if t is not None]) > 1):
+        return UNKNOWN
+    for t in tangents:
+        if t is not None and (t.dtype.kind != "f" or count_nonzero(t) != t.size):
+            return UNKNOWN
+    return _shaped(is_zero(found), shape)
+
+
+def begun_by_element(found: Any, tangent: Any, shape: Shape) -> Mask:
+    """The same for a structural operator that takes one array by element, in the usual case."""
+    if type(found) is not ndarray or found.shape != shape:
+        return UNKNOWN
+    if count_nonzero(found) == found.size:
+        return None
+    if tangent.dtype.kind != "f" or count_nonzero(tangent) != tangent.size:
+        return UNKNOWN
+    return is_zero(found)
+
+
+def _zeros_tell(rule: Rule, tangents: Sequence[Any], masks: Sequence[Mask]) -> bool:
+    """Whether an element of a structural operator's tangent is untouched just where it is 0.
+
+    So it is where every number of the given tangents that was touched is another than 0, and none are added up.
+    """
+    if not rule.copying and (not rule.pointwise or len([t for t in tangents if t is not None]) > 1):
+        return False
+    for t, mask in zip(tangents, masks, strict=True):
+        if t is not None and not _has_no_other_zeros(t, mask):
+            return False
+    return True
+
+
+def _has_no_other_zeros(tangent: Any, mask: Mask) -> bool:
+    """Whether all zeros of a tangent, or of those in a list, are untouched. Parts of complex ones are not asked for."""
+    if type(tangent) is list:
+        parts = mask if type(mask) is list else [None] * len(tangent)
+        return all(t is None or _has_no_other_zeros(t, m) for t, m in zip(tangent, parts, strict=True))
+    touched = tangent.size if mask is None else tangent.size - count_nonzero(mask)
+    return bool(tangent.dtype.kind == "f" and tangent.size - _count_zeros(tangent) == touched)
 
 
 def plain_masks(
@@ -136,13 +230,35 @@ def plain_masks(
         mask = plain_mask(rule, primals, tangents, masks, outputs[0], found[0])
         return mask if mask is None or mask is UNKNOWN else [mask]
     if not rule.structural:
-        return UNKNOWN
-    if not any(x is not None and _has_zeros(x) for x in spread_lists(found)):
+        pairs = zip([outputs[i] for i in rule.moving], found, strict=True)
+        each = [plain_mask(rule, primals, tangents, masks, x, t) for x, t in pairs] if rule.pointwise else [UNKNOWN]
+        return UNKNOWN if any(mask is UNKNOWN for mask in each) else each
+    if moves_everywhere([x for x in spread_lists(found) if x is not None]):
         return None
+    if _zeros_tell(rule, tangents, masks):
+        return _masks_of_zeros(rule, outputs, found)
     return _by_rule(rule, primals, tangents, masks, outputs, found)
 
 
-def _by_element(
+def _masks_of_zeros(rule: Rule, outputs: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    """The masks of outputs whose tangents are untouched just where they are 0."""
+    wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
+    parts = found[0] if rule.returns_list else found
+    return [None if t is None else _shaped(is_zero(values(t)), x.shape) for t, x in zip(parts, wanted, strict=True)]
+
+
+def moves_everywhere(found: Sequence[Any]) -> bool:
+    """Whether no tangent that was found has a zero, so that no mask can begin there."""
+    for x in found:
+        if type(x) is list or type(x) is tuple:
+            if not moves_everywhere(x):
+                return False
+        elif x is None or count_nonzero(x) != x.size:
+            return False
+    return True
+
+
+def by_element(
     rule: Rule,
     primals: Sequence[Any],
     tangents: Sequence[Any],
@@ -152,8 +268,10 @@ def _by_element(
 ) -> tuple[Any, ...]:
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
     found = rule.push(primals, tangents, outputs, ops)
+    if rule.operator in SUMS:  # no slope is infinite
+        return found
     masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
-    if not masked or all(x is None or (issubclass(type(x), (ndarray, np.generic)) and not _has_nan(x)) for x in found):
+    if not masked or not any(x is not None and _may_be_nan(x) for x in found):
         return found
     terms = []
     moving = [i for i in rule.inputs if tangents[i] is not None]
@@ -165,6 +283,22 @@ def _by_element(
         rest = [None if j in masked else t for j, t in enumerate(tangents)]
         terms.append(rule.push(primals, rest, outputs, ops))
     return tuple(_sum(parts) for parts in zip(*terms, strict=True))
+
+
+def _may_be_nan(x: Any) -> bool:
+    """Whether a tangent has a NaN, or its derivative may have one, which another transform wants."""
+    if issubclass(type(x), (ndarray, np.generic)):
+        return _has_nan(x)
+    return _is_differentiated(x) or has_nan(numbers_of_all(x))
+
+
+def _is_differentiated(x: Any) -> bool:
+    """Whether an array has a place in a graph, or a derivative of another transform."""
+    while isinstance(x, Tensor):
+        if x._requires_grad:
+            return True
+        x = x._array
+    return carries_derivative(x)
 
 
 def _cleaned(found: Any, mask: Mask, ops: OperatorTable) -> Any:
@@ -219,16 +353,23 @@ def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
     """A mask in the shape of an output, of what is indeed 0: a rule may make numbers of nothing."""
     if found is None or not count_nonzero(mask):
         return None
-    mask = mask & (values(found) == 0)
+    mask = mask & is_zero(values(found))
+    return _shaped(mask, shape)
+
+
+def _shaped(mask: Mask, shape: Shape) -> Mask:
+    """A mask in the shape of an output; None if nothing is untouched."""
     if not count_nonzero(mask):
         return None
-    return mask if type(mask) is ndarray and mask.shape == shape else np.broadcast_to(mask, shape)
+    if type(mask) is not ndarray:  # of a single number
+        mask = np.asarray(mask)
+    return mask if mask.shape == shape else np.broadcast_to(mask, shape)
 
 
 def is_nothing(found: Any) -> bool:
     """Whether there is no number but 0 and NaN in a tangent."""
-    parts = [] if found is None else _all_parts(found)
-    return all(bool(np.all((part == 0) | np.isnan(part))) for part in parts)
+    parts = [] if found is None else [_sample(part) for part in _all_parts(found)]
+    return all(part is not None and bool(np.all((part == 0) | np.isnan(part))) for part in parts)
 
 
 def _all_parts(x: Any) -> list[Any]:
@@ -240,8 +381,38 @@ def _all_parts(x: Any) -> list[Any]:
     return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))
 
 
+def of_many(x: Any) -> bool:
+    """Whether an array stands for those of many samples, inside vmap."""
+    return type(x) is not ndarray and is_array(x) and array_type(innermost(x)).many
+
+
+def constant(x: Any) -> Any:
+    """An array without derivatives, or each in a list."""
+    if type(x) is list or type(x) is tuple:
+        return type(x)(map(constant, x))
+    if isinstance(x, Tensor):
+        return x.detach()
+    return array_type(x).detached(x) if type(x) in REGISTERED else x
+
+
+def numbers_of_all(x: Any) -> Any:
+    """The numbers of all samples; of an array that holds none of its own, the array."""
+    while True:
+        if isinstance(x, Tensor):
+            x = x._array
+        elif type(x) in REGISTERED and len(parts := list(REGISTERED[type(x)].components(x))) == 1:
+            x = getattr(parts[0][1], parts[0][2])
+        else:
+            return x
+
+
+def has_nan(x: Any) -> bool:
+    """Whether there is a NaN among numbers, or they are not at hand."""
+    return not issubclass(type(x), (ndarray, np.generic)) or _has_nan(x)
+
+
 def values(x: Any) -> Any:
-    """The plain array of values in nested Tensors and dual numbers, or each in a list."""
+    """The plain array of values in nested Tensors and dual numbers, or each in a list; None where none is at hand."""
     while True:
         if isinstance(x, Tensor):
             x = x._array
@@ -250,11 +421,24 @@ def values(x: Any) -> Any:
         elif type(x) is list or type(x) is tuple:
             return type(x)(map(values, x))
         else:
-            return x
+            return _sample(x)
+
+
+def _sample(x: Any) -> Any:
+    return x if type(x) not in REGISTERED else REGISTERED[type(x)].sample(x)
 
 
 def _has_zeros(x: Any) -> bool:
-    return bool(count_nonzero(x) != x.size)
+    return bool(_count_zeros(x))
+
+
+def _count_zeros(x: Any) -> int:
+    return int(count_nonzero(is_zero(x)) if x.size > _MANY else x.size - count_nonzero(x))
+
+
+def is_zero(x: Any) -> Any:
+    """x == 0, by the faster way for its size."""
+    return x == 0 if x.size > _MANY else logical_not(x)
 
 
 def _has_nan(x: Any) -> bool:
@@ -274,6 +458,7 @@ def relate(a: DualArray, b: DualArray) -> None:
 def written(target: DualArray, mask: Mask) -> None:
     """Note that `target` has been written into, and what of the new tangent is untouched."""
     if target.kin is None:
-        target.untouched = None if mask is None else np.broadcast_to(mask, target.shape)
+        known = mask is not None and not of_many(mask)
+        target.untouched = np.broadcast_to(frozen(mask), target.shape) if known else None
     else:
         target.untouched, target.kin.was_written = None, True

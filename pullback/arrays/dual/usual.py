@@ -11,10 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.array import DualArray, Kin, holds_dual
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import meets, paired, paired_view
-from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask, plain_masks
+from pullback.arrays.dual.untouched import (
+    SUMS,
+    UNKNOWN,
+    begun,
+    begun_by_element,
+    mask_at,
+    mask_of,
+    moves_everywhere,
+    plain_mask,
+    plain_masks,
+    still,
+)
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.array_face import AROUND_NDARRAYS, NESTED
@@ -25,7 +36,6 @@ from pullback.dispatch.tangent_rules import Rule
 Kernel = Callable[..., Any]
 
 VALUES = CONSTANTS | {type(None)}
-SUMS = frozenset({"add", "sub"})
 ON_TENSORS = CONSTANTS | AROUND_NDARRAYS | NESTED
 PLAIN = frozenset({ndarray, type(None)})  # types of tangents, that which is not there included
 MOVING = PLAIN | AROUND_NDARRAYS | NESTED
@@ -35,14 +45,22 @@ def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
     if rule is None:
         return _of_values(name, in_general)
-    if rule.function is None or rule.mutates or rule.underived:
+    if rule.function is None or rule.mutates:
         return in_general
-    if rule.outputs == 1 and not (rule.lists or rule.returns_list):
+    if rule.outputs == 1 and not (rule.lists or rule.returns_list or rule.underived):
         if rule.inputs == rule.tensors == (0,):
             return _of_one(rule, name, in_general)
         if rule.inputs == rule.tensors == (0, 1):
             return _of_two(rule, name, in_general)
-    return _of_any(rule, name, in_general)
+    in_any = _of_any(rule, name, in_general)
+    if rule.inputs == rule.tensors == (0,) and not rule.underived:
+        if rule.outputs == 1 and not rule.returns_list:
+            return _of_list(rule, name, in_any)
+        if not rule.lists:
+            return _of_several(rule, name, in_any)
+    if rule.tensors == (0, 1, 2) and rule.inputs == (1, 2) and rule.copying and rule.arity == 3:
+        return _of_choice(rule, name, in_any)
+    return in_any
 
 
 def _of_values(name: str, in_general: Kernel) -> Kernel:
@@ -50,70 +68,89 @@ def _of_values(name: str, in_general: Kernel) -> Kernel:
     run = NUMPY.kernels[name]
 
     def kernel(*args: Any) -> Any:
-        values = [x.primal if type(x) is DualArray else x for x in args]
-        for x, value in zip(args, values, strict=True):
-            if type(value) not in VALUES or (type(x) is DualArray and type(value) is not ndarray):
+        values = []
+        for x in args:
+            if type(x) is DualArray:
+                x = x.primal
+                if type(x) is not ndarray:
+                    return in_general(*args)
+            elif type(x) not in VALUES:
                 return in_general(*args)
+            values.append(x)
         return run(*values)
 
     return kernel
 
 
-def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - the cases written out
     """One array and any arguments more."""
     function: Any = rule.function
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, placing, keeping, view = rule.masking, rule.placing, rule.pointwise or rule.structural, rule.view
+    by_element = rule.pointwise and rule.structural
 
-    def kernel(x: Any, *rest: Any) -> Any:  # noqa: PLR0912 - the cases written out
+    def kernel(x: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912 - the cases written out
         if type(x) is not DualArray:
             return in_general(x, *rest)
-        p, t, level, co = x.primal, x.tangent, x.level, x.co
-        masked = masking or x.untouched is not None
-        if type(p) is ndarray and type(t) is ndarray and (keeping or not masked):
+        p, t, masked = x.primal, x.tangent, masking
+        if x.untouched is not None:
+            if not keeping and still(mask_of(x)):
+                return in_general(x, *rest)
+            masked = keeping
+        if type(p) is ndarray and type(t) is ndarray:
             run, ops = on_arrays, NUMPY
-        elif isinstance(p, Tensor) and isinstance(t, Tensor) and not (masked or placing):
-            run, ops = on_tensors, TENSOR
+        elif isinstance(t, Tensor) and not (masked or placing) and (type(p) is ndarray or isinstance(p, Tensor)):
+            run, ops = on_arrays if type(p) is ndarray else on_tensors, TENSOR
         else:
             return in_general(x, *rest)
-        result, mask = run(p, *rest), None
+        result, mask = run(p, *rest) if rest else run(p), None
         before = warning_state()
         try:
             ignore_warnings()
-            (moved,) = function(p, t, *rest, result, ops=ops)
-            if (masked or (placing and result.size > t.size)) and not co:
-                mask = plain_mask(rule, (p, *rest), (t,), (mask_of(x),), result, moved)
+            (moved,) = function(p, t, *rest, result, ops=ops) if rest else function(p, t, result, ops=ops)
+            if (masked or (placing and result.size > t.size)) and not x.co:
+                own = None if x.untouched is None else mask_of(x)
+                if own is not None:
+                    mask = UNKNOWN
+                elif by_element:
+                    mask = begun_by_element(moved, t, result.shape)
+                else:
+                    mask = begun(rule, moved, (t,), result.shape)
+                if mask is UNKNOWN:
+                    mask = plain_mask(rule, (p, *rest), (t,), (own,), result, moved)
         except Exception as error:
             slots.formula_failed(error)
             raise
         finally:
             restore(before)
         if mask is UNKNOWN:
-            return in_general(x, *rest)
-        if issubclass(type(result), np.generic) and type(moved) is type(result):  # NumPy's scalars, as of a sum
-            result, moved = np.asarray(result), np.asarray(moved)
-        if type(result) is type(moved) is ndarray:
-            if result.base is None and result is not p:
-                if moved is not t and (made := _fresh(result, moved, (t,), level, co, mask)) is not None:
-                    return made
-            elif view and result.shape == moved.shape and result.dtype is p.dtype:
+            if moved is None or not rule.pointwise:
+                return in_general(x, *rest)
+            mask = mask_of(x)  # what is untouched is 0 whatever the slope
+            moved = np.where(mask, moved.dtype.type(0), moved)
+        if type(result) is ndarray and result.base is not None and (view or meets(result, (p,))):
+            if view and type(moved) is ndarray and result.shape == moved.shape and result.dtype is p.dtype:
                 return paired_view(x, result, moved, mask)
+        elif result is not p:
+            if moved is t and type(t) is ndarray:
+                moved = t.copy("K")
+            if (made := _fresh(result, moved, (t,), x.level, x.co, mask)) is not None:
+                return made
         return paired(result, moved, mask, (x,), (p,), (t,))
 
     return kernel
 
 
-def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - the cases written out
+def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901, PLR0915 - the cases written out
     """Two arrays, of which one may be a constant, and any arguments more."""
     function: Any = rule.function
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, keeping, sums = rule.masking or rule.placing, rule.pointwise or rule.structural, name in SUMS
 
-    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912
+    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912
         a, b = type(x), type(y)
         if a is DualArray:
-            p, t, level, co = x.primal, x.tangent, x.level, x.co
-            masked = masking or x.untouched is not None
+            p, t, level, co, masked = x.primal, x.tangent, x.level, x.co, x.untouched is not None
             if b is DualArray:
                 if y.level is not level or (co is not y.co and sums):
                     return in_general(x, y, *rest)
@@ -122,26 +159,36 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
                 q, u = y, None
         elif b is DualArray:
             p, t, q, u, level, co = x, None, y.primal, y.tangent, y.level, y.co
-            masked = masking or y.untouched is not None
+            masked = y.untouched is not None
         else:
             return in_general(x, y, *rest)
+        if masked and not keeping:
+            if still(mask_of(x)) or still(mask_of(y)):
+                return in_general(x, y, *rest)
+            masked = False
+        masked = masked or masking
         a, b = type(p), type(q)
-        if (masked and not keeping) or t is u is None:
+        if t is u is None:
             return in_general(x, y, *rest)
         if a in CONSTANTS and b in CONSTANTS and type(t) in PLAIN and type(u) in PLAIN:
             run, ops = on_arrays, NUMPY
         elif a in ON_TENSORS and b in ON_TENSORS and type(t) in MOVING and type(u) in MOVING and not masked:
+            if (t is None and holds_dual(p)) or (u is None and holds_dual(q)):
+                return in_general(x, y, *rest)
             run = on_tensors if isinstance(p, Tensor) or isinstance(q, Tensor) else on_arrays
             ops = TENSOR
         else:
             return in_general(x, y, *rest)
-        result, mask = run(p, q, *rest), None
+        result, mask = run(p, q, *rest) if rest else run(p, q), None
         before = warning_state()
         try:
             ignore_warnings()
-            (moved,) = function(p, t, q, u, *rest, result, ops=ops)
+            (moved,) = function(p, t, q, u, *rest, result, ops=ops) if rest else function(p, t, q, u, result, ops=ops)
             if masked and not co:
-                mask = plain_mask(rule, (p, q, *rest), (t, u), (mask_of(x), mask_of(y)), result, moved)
+                each = mask_of(x), mask_of(y)
+                mask = begun(rule, moved, (t, u), result.shape) if each[0] is each[1] is None else UNKNOWN
+                if mask is UNKNOWN:
+                    mask = plain_mask(rule, (p, q, *rest), (t, u), each, result, moved)
         except Exception as error:
             slots.formula_failed(error)
             raise
@@ -149,8 +196,8 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
             restore(before)
         if mask is UNKNOWN:
             return in_general(x, y, *rest)
-        if type(result) is type(moved) is ndarray and result.base is None and result is not p and result is not q:
-            if moved is t or moved is u:
+        if result is not p and result is not q:
+            if type(moved) is ndarray and (moved is t or moved is u):
                 moved = moved.copy("K")  # of a sum with a constant
             if (made := _fresh(result, moved, (t, u), level, co, mask)) is not None:
                 return made
@@ -160,55 +207,161 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
     return kernel
 
 
-def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901, PLR0915 - one pass over all arguments
-    """Any plain arrays, and lists of them, among any arguments, and any results."""
-    run, places = NUMPY.kernels[name], [(i, i in rule.inputs) for i in rule.tensors]
-    view = rule.view
-    masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
-    listing, single = rule.returns_list, rule.outputs == 1 and not rule.returns_list
+def _of_several(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """One plain array and any arguments more: several results, or a list of them."""
+    function: Any = rule.function
+    run, listing, view, moving = NUMPY.kernels[name], rule.returns_list, rule.view, rule.moving
+    begins, keeping = rule.masking or rule.placing, rule.pointwise or rule.structural
 
-    def kernel(*args: Any) -> Any:  # noqa: C901, PLR0912
-        primals, tangents = list(args), [None] * len(args)
-        duals, given, moving = [], [], []
-        level, co, masked, lacking, listed = None, False, masking, False, False
-        for i, moves in places:
-            x = args[i]
-            several = type(x) is list
-            ps, ts = [], []
-            for y in x if several else (x,):
-                if type(y) is DualArray:
-                    p, t = y.primal, y.tangent
-                    if level is None:
-                        level, co = y.level, y.co
-                    if type(p) is not ndarray or type(t) not in PLAIN or y.level is not level or y.co is not co:
-                        return in_general(*args)
-                    masked = masked or y.untouched is not None
-                    duals.append(y)
-                elif y is None or type(y) in CONSTANTS:
-                    p, t = y, None
-                else:
-                    return in_general(*args)
-                ps.append(p)
-                ts.append(t)
-                if t is None:
-                    lacking = lacking or moves
-                elif moves:
-                    moving.append(t)
-            primals[i], tangents[i] = (ps, ts) if several else (p, t)
-            given += ps
-            listed = listed or several
-        if not moving or (masked and (listed or not keeping)):
-            return in_general(*args)
-        result, masks = run(*primals), None
-        outputs = [result] if single or listing else result
+    def kernel(x: Any, *rest: Any) -> Any:
+        if type(x) is not DualArray:
+            return in_general(x, *rest)
+        p, t, own = x.primal, x.tangent, None if x.untouched is None else mask_of(x)
+        if type(p) is not ndarray or type(t) is not ndarray or (own is not None and not keeping):
+            return in_general(x, *rest)
+        results, masks = run(p, *rest), None
+        outputs, given = [results] if listing else results, (t,)
         before = warning_state()
         try:
             ignore_warnings()
-            found = rule.push(primals, tangents, outputs, NUMPY)
-            if not co:
-                wanted = masked or (placing and (lacking or (single and result.size > sum([t.size for t in moving]))))
-                if wanted:
-                    masks = plain_masks(rule, primals, tangents, [mask_of(x) for x in args], outputs, found)
+            found = function(p, t, *rest, *outputs, ops=NUMPY)
+            if (own is not None or (begins and not moves_everywhere(found))) and not x.co:
+                nothing = [None] * len(rest)
+                masks = plain_masks(rule, (p, *rest), (t, *nothing), (own, *nothing), outputs, found)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
+        finally:
+            restore(before)
+        if masks is UNKNOWN:
+            return in_general(x, *rest)
+        if listing:
+            return in_a_list(x, results, found[0], masks)
+        made = list(results)
+        for nr, i in enumerate(moving):
+            primal, tangent = made[i], found[nr]
+            mask, part = None if masks is None else masks[nr], None
+            if type(primal) is ndarray and primal.base is None and primal is not p and tangent is not t:
+                part = _fresh(primal, tangent, given, x.level, x.co, mask)
+            made[i] = _result(primal, tangent, mask, (x,), (p,), given, view) if part is None else part
+        return made
+
+    def in_a_list(x: DualArray, primals: Any, tangents: Any, masks: Any) -> list[Any]:
+        if view and not x.apart and (made := _view_parts(x, primals, tangents, masks)) is not None:
+            return made
+        masks, p, t = [None] * len(primals) if masks is None else masks, x.primal, x.tangent
+        return [_result(*part, (x,), (p,), (t,), view) for part in zip(primals, tangents, masks, strict=True)]
+
+    return kernel
+
+
+def _of_list(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """A list of plain arrays, all of which move, and any arguments more."""
+    function: Any = rule.function
+    run, masking, placing, view = NUMPY.kernels[name], rule.masking, rule.placing, rule.view
+
+    def kernel(xs: Any, *rest: Any) -> Any:
+        if type(xs) is not list or not xs or masking or type(xs[0]) is not DualArray:
+            return in_general(xs, *rest)
+        primals, tangents, level, co = [], [], xs[0].level, xs[0].co
+        for x in xs:
+            if type(x) is not DualArray or x.untouched is not None or x.level is not level or x.co is not co:
+                return in_general(xs, *rest)
+            p, t = x.primal, x.tangent
+            if type(p) is not ndarray or type(t) is not ndarray:
+                return in_general(xs, *rest)
+            primals.append(p)
+            tangents.append(t)
+        result = run(primals, *rest)
+        if placing and result.size > sum([t.size for t in tangents]):
+            return in_general(xs, *rest)
+        before = warning_state()
+        try:
+            ignore_warnings()
+            (moved,) = function(primals, tangents, *rest, result, ops=NUMPY)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
+        finally:
+            restore(before)
+        return _result(result, moved, None, xs, primals, tangents, view)
+
+    return kernel
+
+
+def _of_choice(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """A plain array that says which of two others each element is from, of which one may be a constant: `where`."""
+    function: Any = rule.function
+    run = NUMPY.kernels[name]
+
+    def kernel(chosen: Any, x: Any, y: Any) -> Any:
+        p, t, q, u, first = x, None, y, None, None
+        if type(x) is DualArray:
+            p, t, first = x.primal, x.tangent, x
+            if x.untouched is not None or type(p) is not ndarray or type(t) is not ndarray:
+                return in_general(chosen, x, y)
+        if type(y) is DualArray:
+            q, u = y.primal, y.tangent
+            if y.untouched is not None or type(q) is not ndarray or type(u) is not ndarray:
+                return in_general(chosen, x, y)
+            if first is None:
+                first = y
+            elif first.level is not y.level or first.co is not y.co:
+                return in_general(chosen, x, y)
+        if first is None or type(chosen) is not ndarray or type(p) not in CONSTANTS or type(q) not in CONSTANTS:
+            return in_general(chosen, x, y)
+        result = run(chosen, p, q)
+        before = warning_state()
+        try:
+            ignore_warnings()
+            (moved,) = function(chosen, p, t, q, u, result, ops=NUMPY)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
+        finally:
+            restore(before)
+        mask = None if first.co else begun(rule, moved, (t, u), result.shape)
+        if mask is UNKNOWN or (made := _fresh(result, moved, (t, u), first.level, first.co, mask)) is None:
+            return in_general(chosen, x, y)
+        return made
+
+    return kernel
+
+
+def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """Any plain arrays, and lists of them, among any arguments, and any results."""
+    function: Any = rule.function
+    run, view, listing, several = NUMPY.kernels[name], rule.view, rule.returns_list, rule.outputs > 1
+    kinds = [_MOVES if i in rule.inputs else _ARRAY if i in rule.tensors else _OTHER for i in range(rule.arity)]
+    masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
+    underived = [i for i, _ in rule.underived]
+    take = _taken if rule.lists else _taken_flat
+
+    def kernel(*args: Any) -> Any:
+        taken = take(kinds, args)
+        if taken is None or not taken[4] or (underived and any(_tangent(args[i]) is not None for i in underived)):
+            return in_general(*args)
+        primals, values, duals, given, moving, masked, lacking = taken
+        if masked and not keeping:
+            if any(still(mask_of(x)) for x in duals):
+                return in_general(*args)
+            masked = False
+        result, masks = run(*primals), None
+        outputs = result if several else [result]
+        before = warning_state()
+        try:
+            ignore_warnings()
+            found = function(*values, *outputs, ops=NUMPY)
+            begins = masking or (
+                placing and (lacking or listing or several or result.size > sum([t.size for t in moving]))
+            )
+            if begins and not masked and not duals[0].co and not (listing or several):
+                mask = begun(rule, found[0], moving, result.shape)
+                begins = mask is UNKNOWN
+                masks = None if begins or mask is None else [mask]
+            if (masked or (begins and not moves_everywhere(found))) and not duals[0].co:
+                each = [mask_at(x, duals[0].level.number) for x in args]
+                masks = plain_masks(rule, primals, [_tangent(x) for x in args], each, outputs, found)
         except Exception as error:
             slots.formula_failed(error)
             raise
@@ -216,14 +369,111 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901,
             restore(before)
         if masks is UNKNOWN:
             return in_general(*args)
-        made = list(result) if listing or not single else [result]
-        parts = found[0] if listing else found
+        if not (listing or several):
+            return _result(result, found[0], None if masks is None else masks[0], duals, given, moving, view)
+        made, parts = list(result), found[0] if listing else found
         for nr, i in enumerate(range(len(made)) if listing else rule.moving):
-            mask = None if masks is None else masks[nr]
-            made[i] = _result(made[i], parts[nr], mask, duals, given, moving, view)
-        return made[0] if single else made if listing else tuple(made)
+            made[i] = _result(made[i], parts[nr], None if masks is None else masks[nr], duals, given, moving, view)
+        return made if listing else tuple(made)
 
     return kernel
+
+
+_OTHER, _ARRAY, _MOVES = range(3)  # kinds of arguments: no array; one without derivative; one with
+
+# (primals, these with tangents as the rule takes them, the dual arrays, the primals one by one, those in lists too, the
+# tangents that are there, whether a dual has a mask, whether a tangent is not there)
+_Taken = tuple[list[Any], list[Any], list[DualArray], list[Any], list[ndarray], bool, bool]
+
+
+def _taken(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:  # noqa: C901, PLR0912 - lists written out
+    """Plain arrays, and dual ones of one level around plain ones, taken apart; None for what is unusual."""
+    primals: list[Any] = []
+    values: list[Any] = []
+    duals: list[DualArray] = []
+    given = primals
+    moving: list[ndarray] = []
+    masked = lacking = False
+    level: Any = None
+    co = False
+    for x, kind in zip(args, kinds, strict=True):
+        p: Any = x
+        t: Any = None
+        if type(x) is DualArray:
+            p, t = x.primal, x.tangent
+            if level is None:
+                level, co = x.level, x.co
+            if type(p) is not ndarray or type(t) not in PLAIN or x.level is not level or x.co is not co:
+                return None
+            duals.append(x)
+            masked = masked or x.untouched is not None
+        elif type(x) is list and kind != _OTHER:
+            p, t = [], []
+            for y in x:
+                q, u = y, None
+                if type(y) is DualArray:
+                    q, u = y.primal, y.tangent
+                    if level is None:
+                        level, co = y.level, y.co
+                    if type(q) is not ndarray or type(u) not in PLAIN or y.level is not level or y.co is not co:
+                        return None
+                    duals.append(y)
+                    masked = masked or y.untouched is not None
+                elif y is not None and type(y) not in CONSTANTS:
+                    return None
+                p.append(q)
+                t.append(u)
+            given = [*given, *p]
+        elif kind != _OTHER and x is not None and type(x) not in CONSTANTS:
+            return None
+        primals.append(p)
+        if given is not primals:
+            given.append(p)
+        values.append(p)
+        if kind == _MOVES:
+            values.append(t)
+            if type(t) is ndarray:
+                moving.append(t)
+            elif t is None:
+                lacking = True
+            else:
+                there = [u for u in t if u is not None]
+                moving += there
+                lacking = lacking or len(there) < len(t)
+    return primals, values, duals, given, moving, masked, lacking
+
+
+def _taken_flat(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:
+    """The same where no argument is a list."""
+    primals, values, duals, moving = [], [], [], []
+    masked = lacking = False
+    for x, kind in zip(args, kinds, strict=True):
+        if type(x) is DualArray:
+            p, t = x.primal, x.tangent
+            if type(p) is not ndarray or type(t) not in PLAIN:
+                return None
+            if duals and (x.level is not duals[0].level or x.co is not duals[0].co):
+                return None
+            duals.append(x)
+            masked = masked or x.untouched is not None
+        elif kind == _OTHER or x is None or type(x) in CONSTANTS:
+            p, t = x, None
+        else:
+            return None
+        primals.append(p)
+        values.append(p)
+        if kind == _MOVES:
+            values.append(t)
+            if t is None:
+                lacking = True
+            else:
+                moving.append(t)
+    return primals, values, duals, primals, moving, masked, lacking
+
+
+def _tangent(x: Any) -> Any:
+    """That of one argument, or of each in a list; None where there is none."""
+    return x.tangent if type(x) is DualArray else [_tangent(y) for y in x] if type(x) is list else None
 
 
 def _result(
@@ -231,26 +481,59 @@ def _result(
 ) -> Any:
     """One of the results with its tangent."""
     first, made = duals[0], None
-    if type(primal) is type(tangent) is ndarray:
-        if primal.base is None:
-            if not any(primal is x for x in given):
-                own = tangent.copy("K") if any(tangent is x for x in moving) else tangent
-                made = _fresh(primal, own, moving, first.level, first.co, mask)
-        elif view and len(duals) == 1 and primal.shape == tangent.shape and primal.dtype is first.primal.dtype:
-            made = paired_view(first, primal, tangent, mask)
+    if type(primal) is not ndarray or primal.base is None or not (view or meets(primal, given)):
+        for x in given:
+            if primal is x:
+                break
+        else:
+            for t in moving:
+                if tangent is t:
+                    tangent = t.copy("K")
+            made = _fresh(primal, tangent, moving, first.level, first.co, mask)
+    elif view and len(duals) == 1 and type(tangent) is ndarray and primal.shape == tangent.shape:
+        made = paired_view(first, primal, tangent, mask)
     return paired(primal, tangent, mask, duals, given, moving) if made is None else made
 
 
+def _view_parts(x: DualArray, primals: Any, tangents: Any, masks: Any) -> list[DualArray] | None:
+    """Views of a plain dual array whose parts share memory: `paired_view` of the usual case, None in any other."""
+    p, t, level, co = x.primal, x.tangent, x.level, x.co
+    owner, moved_owner, kin = p.base, t.base, x.kin or Kin()
+    made = []
+    for nr, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
+        base, moved = primal.base, getattr(tangent, "base", None)
+        if base is None or moved is None or not (base is p or base is owner):
+            return None
+        if not (moved is t or moved is moved_owner):
+            return None
+        if tangent.shape != primal.shape or tangent.dtype is not primal.dtype:
+            return None
+        part = new(DualArray)
+        part.primal, part.tangent, part.level, part.co, part.kin = primal, tangent, level, co, kin
+        part.untouched = None if masks is None else masks[nr]
+        part.apart, part.given = False, None
+        made.append(part)
+    x.kin = kin
+    return made
+
+
 def _fresh(
-    primal: ndarray, tangent: ndarray, given: Sequence[Any], level: ForwardLevel, co: bool, mask: Any
+    primal: Any, tangent: Any, given: Sequence[Any], level: ForwardLevel, co: bool, mask: Any
 ) -> DualArray | None:
-    """A primal in memory of its own with its tangent; None if that is in the memory of a given one, or does not fit."""
+    """A primal in memory of its own, or a number, with its tangent; None if that does not fit or lies in `given`."""
+    if type(primal) is not ndarray or type(tangent) is not ndarray:
+        if issubclass(type(primal), np.generic):  # as of a sum
+            primal = np.asarray(primal)
+        if issubclass(type(tangent), np.generic):
+            tangent = np.asarray(tangent)
+        if type(primal) is not ndarray or type(tangent) is not ndarray:
+            return None
     dtype = primal.dtype
     if (
-        (tangent.base is not None and meets(tangent, given))
-        or tangent.dtype is not dtype
+        tangent.dtype is not dtype
         or tangent.strides != primal.strides
         or tangent.shape != primal.shape
+        or (tangent.base is not None and meets(tangent, given))
         or dtype.kind not in "fc"
     ):
         return None

@@ -1,13 +1,12 @@
 """Kernels on ndarrays: plain functions under the names that native_functions.yaml gives, one folder an area.
 
 An area imports its kernels by name. What several areas need stands beside the folders; `fast` has the special ways that
-are taken for speed. The areas of `KERNELS` come with the package, the others when one of their operators is used.
+are taken for speed. An area is imported when one of its operators is used.
 """
 
 import importlib as _importlib
 from types import ModuleType as _Module
 
-from pullback.arrays.numpy import creation, indexing, joining, linalg, pointwise, reductions, shape
 from pullback.arrays.numpy.declarations import loops
 
 
@@ -25,9 +24,20 @@ def kernels_of(*areas):
     return found
 
 
-KERNELS = kernels_of(creation, indexing, joining, linalg, pointwise, reductions, shape)
-
-
 def load_kernels(area):
-    """The kernels of an area that is loaded late, by name."""
+    """The kernels of an area by name, imported."""
     return kernels_of(_importlib.import_module(f"{__name__}.{area}"))
+
+
+_FASTER_IN_FORMULAS = frozenset({"indexing", "linalg", "nn", "reductions", "shape"})
+
+
+def load_formula_kernels(area):
+    """What takes the places of some operators of an area where formulas call them, by name.
+
+    They are faster than kernels and composites, where less generality is needed. On Tensors, under create_graph, the
+    operators of the same names run, which are differentiable.
+    """
+    if area not in _FASTER_IN_FORMULAS:
+        return {}
+    return _importlib.import_module(f"{__name__}.{area}.in_formulas").IN_FORMULAS

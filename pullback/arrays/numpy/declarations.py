@@ -7,6 +7,8 @@ against its plain one, tests/arrays/test_loops.py knows every loop.
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # What a loop in a kernel may go over: not the elements of an array.
@@ -70,3 +72,15 @@ def fast(*, plain: Callable[..., Any], pays_from: int, exact: Exactness, writes:
         return way
 
     return declare
+
+
+def ufunc_for_few(kernel: Callable[..., Any]) -> tuple[np.ufunc | None, int]:
+    """The ufunc that `kernel` is, or is a fast way to, and the number of elements from which on it is not to be called.
+
+    Asking for the size costs less than a function that asks for it.
+    """
+    ways = (w for w in FAST_WAYS if w.way is kernel and w.pays_from and isinstance(w.plain, np.ufunc))
+    fast_way = next(ways, None)
+    if fast_way is not None:
+        return fast_way.plain, fast_way.pays_from  # type: ignore[return-value]  # a ufunc: asked above
+    return (kernel if isinstance(kernel, np.ufunc) else None), 0

@@ -56,7 +56,7 @@ def keep_freed_memory(bytes: SupportsIndex) -> None:
     """Let this process keep up to so many bytes of freed memory, ready for the next arrays.
 
     It is a setting of the whole process. Until it is called, the first large backward (1 MiB of gradients and more)
-    asks for 64 MiB, unless the environment has `PULLBACK_MALLOC=system`; afterwards the call alone counts.
+    or `vmap` asks for 64 MiB, unless the environment has `PULLBACK_MALLOC=system`; afterwards the call alone counts.
 
     Parameters
     ----------

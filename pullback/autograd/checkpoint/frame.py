@@ -20,6 +20,8 @@ from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
 from pullback.core import modes
 from pullback.core.array_type import array_type
+from pullback.core.drawing import drawing
+from pullback.core.errors import Explained
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
 from pullback.core.pytree import tree_leaves, tree_map
@@ -36,7 +38,7 @@ TIP = (
 )
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(Explained, RuntimeError):
     """The recomputation of a checkpointed function did not save what the function itself had saved."""
 
 
@@ -60,7 +62,7 @@ class Holder:
     __slots__ = ("__weakref__", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: Tensor | None = None
+        self.tensor: tuple[Tensor, Version] | None = None
 
 
 class Frame:
@@ -84,7 +86,7 @@ class Frame:
         self.early_stop = early_stop
         self.again = again  # entered around the recomputation
         self.explain = explain  # makes the most of an error
-        self.state = modes.current()
+        self.state, self.drawing = modes.current(), drawing.get()
         self.inputs: list[_Input] = []
         self.arguments = tree_map(self._keep, (args, kwargs))
         self.randomness = generator_states(tree_leaves((args, kwargs))) if preserve_rng_state else []
@@ -111,9 +113,9 @@ class Frame:
 
     def open(self, holder: Holder) -> Tensor:
         """The tensor that a holder stands for."""
-        tensor, holder.tensor = holder.tensor, None
-        if tensor is not None:
-            return tensor
+        filled, holder.tensor = holder.tensor, None
+        if filled is not None:
+            return _as_filled(filled, self)
         try:
             return self._recompute(holder)
         except CheckpointError as error:
@@ -128,7 +130,11 @@ class Frame:
         hooks = _Fill(self, wanted)
         before = modes.set_modes(_with_hooks(self.state, hooks))
         try:
-            with as_it_was(self.randomness) if self.randomness else nullcontext(), self.again:
+            with (
+                nullcontext() if self.drawing is None else self.drawing.again(),
+                as_it_was(self.randomness) if self.randomness else nullcontext(),
+                self.again,
+            ):
                 self.function(*args, **kwargs)
         except StopRecomputation as stop:
             if stop.args[0] is not hooks:
@@ -166,7 +172,7 @@ class _Input:
 
     def __init__(self, tensor: Tensor, state: Modes) -> None:
         hooks = innermost_hooks(state)
-        if hooks is None:
+        if hooks is None or not hooks.takes(tensor._level):
             self.held, self.version = tensor, version_when_saved(tensor)
             return
         before = modes.set_modes(state.with_recording(False, tensor._level))
@@ -180,6 +186,17 @@ class _Input:
         if type(self.version) is Packed:
             return _still_dual(self.version.tensor(self.held, frame, None))
         return _still_dual(checked(self.held, self.version, frame))
+
+
+def inputs_behind(unpack: Callable[[Any], Tensor]) -> list[tuple[Any, Version]]:
+    """What a checkpoint keeps of its arguments, found by the hook that unpacks for its nodes; of other hooks nothing.
+
+    For those who look at what a graph holds: nothing is unpacked.
+    """
+    owner = getattr(unpack, "__self__", None)
+    if not isinstance(owner, _Hold):
+        return []
+    return [(x.held, x.version) for x in tree_leaves(owner.frame.arguments) if isinstance(x, _Input)]
 
 
 def _still_dual(tensor: Tensor) -> Tensor:
@@ -202,7 +219,19 @@ def _still_dual(tensor: Tensor) -> Tensor:
     return out
 
 
-class _Hold(saved_tensors_hooks):
+class _OfFrame(saved_tensors_hooks):
+    """The hooks of a frame, which leave alone what transforms inside the function save at levels of their own.
+
+    Those graphs end with the function, and are gone through in the midst of it: nothing is to be had back for them.
+    """
+
+    frame: Frame
+
+    def takes(self, level: int) -> bool:
+        return level <= self.frame.state.level
+
+
+class _Hold(_OfFrame):
     """In force while the function runs."""
 
     def __init__(self, frame: Frame) -> None:
@@ -221,12 +250,12 @@ class _Hold(saved_tensors_hooks):
         return self.frame.open(holder)
 
 
-class _Fill(saved_tensors_hooks):
+class _Fill(_OfFrame):
     """In force while the function runs again. Its nodes keep their tensors: the function may run a backward itself."""
 
     def __init__(self, frame: Frame, wanted: Holder) -> None:
         self.frame, self.wanted = frame, wanted
-        self.result: Tensor | None = None
+        self.result: tuple[Tensor, Version] | None = None
         self.count = 0
         self.stopped = False
         self.different: list[str] = []
@@ -244,9 +273,9 @@ class _Fill(saved_tensors_hooks):
                 before, now = _in_words(frame.metadata[nr]), _in_words(_metadata(tensor))
                 self.different.append(f"tensor at position {nr}: saved {before}, recomputed {now}")
             if holder is self.wanted:  # handed on directly: another thread may open holders meanwhile
-                self.result = tensor
+                self.result = tensor, version_when_saved(tensor)
             else:
-                holder.tensor = tensor
+                holder.tensor = tensor, version_when_saved(tensor)
         if frame.early_stop and self.count == len(frame.holders):
             self.stopped = True
             raise StopRecomputation(self)
@@ -272,7 +301,7 @@ class _Fill(saved_tensors_hooks):
             self.frame._empty()
             raise
         assert self.result is not None
-        return self.result
+        return _as_filled(self.result, self.frame)
 
     def _check(self) -> None:
         frame = self.frame
@@ -287,6 +316,11 @@ class _Fill(saved_tensors_hooks):
                 f"{frame.name()}: Recomputed values for the following tensors have different metadata than during the "
                 f"forward pass:\n" + "\n".join(self.different) + f"\n{TIP}"
             )
+
+
+def _as_filled(filled: tuple[Tensor, Version], frame: Any) -> Tensor:
+    """What the recomputation saved, as it was then: the function may have overwritten it since."""
+    return checked(*filled, frame)  # type: ignore[no-any-return]
 
 
 def _without_graph(tensor: Tensor) -> Tensor:

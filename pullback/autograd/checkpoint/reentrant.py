@@ -19,6 +19,8 @@ from pullback.core.tensor import Tensor, detached_here
 class CheckpointFunction(Function):
     """A function of tensors that saves its inputs alone."""
 
+    follows_intermediates = False
+
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         """Run the function; Function.apply has switched recording off."""

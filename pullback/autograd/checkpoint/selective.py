@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pullback.autograd.checkpoint.frame import PartOfCheckpoint
 from pullback.autograd.checkpoint.randomness import States, generator_states, restore
-from pullback.core.array_type import TENSOR, is_array
+from pullback.core.array_type import is_array
 from pullback.core.errors import GradientError, with_article
 from pullback.core.modes import Modes
 from pullback.core.tensor import Tensor
@@ -106,8 +106,7 @@ def create_selective_checkpoint_contexts(
 def _primitive(op: Any) -> str:
     """The name of an operator given by name or as its function."""
     name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
-    known = {*OPERATORS, *TENSOR.kernels}  # the second has those whose code is not loaded yet
-    if name not in known and not any(k.partition(".")[0] == name for k in known):
+    if name not in OPERATORS and not any(k.partition(".")[0] == name for k in OPERATORS):
         raise ValueError(
             f"{op!r} is no primitive operator, so its result cannot be kept. A composite one is seen as the operators "
             "that it calls: name these (a policy function that prints its `op` shows them)."

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.api import gradients_of
+from pullback.autograd.api import gradients_of, gradients_of_rows
 from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.array_type import TENSOR
@@ -181,6 +181,16 @@ class Point:
         found: tuple[Tensor | None, ...]
         found = gradients_of(connected, tuple(inputs), given, retain_graph, create_graph, allow_unused=True)
         self._look_for_withheld(connected, inputs, found)
+        return found
+
+    def gradients_of_rows(self, output: Tensor, batch: Tensor) -> Gradients:
+        """The gradients of an output for each row of a batch of cotangents; None where there is no connection."""
+        inputs = self.inputs.tensors
+        if not self.requires_grad(output):
+            return (None,) * len(inputs)
+        found: Gradients
+        found = gradients_of_rows((output,), inputs, [batch], True, self.create_graph, allow_unused=True)
+        self._look_for_withheld((output,), inputs, found)
         return found
 
     def _look_for_withheld(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], found: Gradients) -> None:

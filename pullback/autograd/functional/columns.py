@@ -1,4 +1,4 @@
-"""Jacobian and Hessian in forward mode: column by column, one call of the function with a tangent for each."""
+"""Jacobian and Hessian in forward mode: columns, one call of the function with a tangent for each, or one with all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.batched import Batch, BatchedArray
+from pullback.arrays.batched.boundary import leave
+from pullback.autograd.batched_pass import opened
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.functional.arguments import Bundle, Point
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, wrap
 
 
 def assembled(point: Point, compute: Callable[[tuple[Tensor, ...]], Bundle]) -> Any:
@@ -34,6 +37,40 @@ def assembled(point: Point, compute: Callable[[tuple[Tensor, ...]], Bundle]) -> 
         ]
         rows.append(point.inputs.like_this(point.finished(blocks)))
     return outputs.like_this(rows)
+
+
+def assembled_at_once(point: Point, compute: Callable[[tuple[Tensor, ...]], Bundle]) -> Any:
+    """The same by one call of `compute`, on tangents for all columns, which are batched."""
+    tensors = point.inputs.tensors
+    sizes = [x.numel() for x in tensors]
+    # The function is called once, at one place, so what it draws is the same for all columns.
+    with opened(sum(sizes), f"{point.name}(vectorize=True)", "same") as (batch, level), dual_level():
+        inputs, start = [], 0
+        for x, size in zip(tensors, sizes, strict=True):
+            unit = np.eye(batch.size, size, -start, x.dtype).reshape((batch.size, *x.shape))
+            inputs.append(make_dual(x, wrap(BatchedArray(unit, batch), level)))
+            start += size
+        outputs = compute(tuple(inputs))
+        parts = [unpack_dual(output) for output in outputs.tensors]
+        found = [None if part.tangent is None else _left(part.tangent, batch, level) for part in parts]
+        forms = [(tuple(part.primal.shape), part.primal.dtype) for part in parts]
+    point.depends = any(columns is not None for columns in found)
+    rows = []
+    for columns, (shape, dtype) in zip(found, forms, strict=True):
+        if columns is None:
+            columns = from_numpy(np.zeros((*shape, batch.size), dtype))
+        blocks, start = [], 0
+        for x, size in zip(tensors, sizes, strict=True):
+            blocks.append(TENSOR.reshape(columns[..., start : start + size], (*shape, *x.shape)))
+            start += size
+        rows.append(point.inputs.like_this(point.finished(blocks)))
+    return outputs.like_this(rows)
+
+
+def _left(tangents: Tensor, batch: Batch, level: int) -> Tensor:
+    """Batched tangents as one Tensor of the level around, columns last."""
+    columns = leave(tangents, -1, batch, level)
+    return columns if isinstance(columns, Tensor) else wrap(columns, 0)
 
 
 def _column(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from pullback.autograd.functional.arguments import Arrays, Bundle, Function, Point
 from pullback.autograd.functional.strict import check_gradient, check_outputs, independent, say_independent
 from pullback.core.array_type import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, ReadError, UnsupportedError
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
@@ -43,9 +44,11 @@ def jacobian(
     strict : bool, default False
         Raise where an output does not depend on an input, instead of giving zeros.
     vectorize : bool, default False
-        In PyTorch, whether all rows are computed at once. Here they are computed one after another either way, until
-        there is vmap: True costs and saves nothing. As in PyTorch it cannot be combined with `strict`, and allows
-        complex outputs.
+        Compute all rows of an output at once, by one backward of batched values: much faster, with more memory.
+        Where hooks or custom Functions are on the way they are computed one after another all the same; see
+        `is_grads_batched` in `pullback.autograd.grad`. In forward mode all columns are computed at once, by one call
+        of `func` with batched tangents; one after another where an operator has no rule for batches. It cannot be
+        combined with `strict`, and allows complex outputs.
     strategy : 'reverse-mode' or 'forward-mode', default 'reverse-mode'
         Whether rows are computed, by a backward for each element of the outputs, or columns, by a call of `func` with
         tangents for each element of the inputs: choose the fewer. Forward mode cannot be combined with `strict`.
@@ -83,14 +86,14 @@ def jacobian(
     point = Point("jacobian", inputs, create_graph=create_graph, strict=strict)
     with point.recording():
         if strategy == "forward-mode":
-            found = _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+            found = _by_columns(point, lambda inputs: _some(point.evaluate(func, inputs)), vectorize)
             if not point.depends and any(x.numel() for x in point.inputs.tensors):
                 say_independent(point)
             return found
         outputs = _some(point.evaluate(func))
         check_outputs(point, outputs.tensors)
         names = [f"output {i}" for i in range(len(outputs.tensors))]
-        return _assembled(point, outputs, names, conjugate=vectorize)
+        return _assembled(point, outputs, names, vectorize=vectorize)
 
 
 @named("autograd.functional.hessian", "callable func")
@@ -134,12 +137,15 @@ def hessian(
     point = Point("hessian", inputs, create_graph=create_graph, strict=strict)
     with point.recording():
         if outer_jacobian_strategy == "forward-mode":
-            return _columns().assembled(
-                point, lambda inputs: _gradient(point, func, inputs, recorded=point.create_graph)
+            return _by_columns(
+                point,
+                lambda inputs: _gradient(point, func, inputs, recorded=point.create_graph),
+                vectorize,
+                lambda inputs: _gradient_further_in(point, func, inputs),
             )
         gradient = _gradient(point, func, point.inputs.tensors, recorded=True)
         names = [f"the gradient with respect to input {i}" for i in range(len(gradient.tensors))]
-        return _assembled(point, gradient, names, conjugate=vectorize)
+        return _assembled(point, gradient, names, vectorize=vectorize)
 
 
 def _some(outputs: Bundle) -> Bundle:
@@ -160,27 +166,64 @@ def _gradient(point: Point, func: Function, inputs: Sequence[Tensor], *, recorde
     return Bundle(gradient, point.inputs.is_tuple)
 
 
-def _columns() -> Any:
-    """The module for forward mode: imported when asked for, as arrays with tangents are."""
-    return importlib.import_module("pullback.autograd.functional.columns")
+def _gradient_further_in(point: Point, func: Function, inputs: tuple[Tensor, ...]) -> Bundle:
+    """The same at a level of its own, for inputs of a level that has not recorded them."""
+    inner = Point(point.name, inputs, create_graph=False, strict=False)
+    with inner.recording():
+        found = _gradient(inner, func, inner.inputs.tensors, recorded=False)
+        return Bundle(tuple(inner.finished(found.tensors)), point.inputs.is_tuple)
 
 
-def _assembled(point: Point, outputs: Bundle, names: Sequence[str], *, conjugate: bool) -> Any:
+def _by_columns(
+    point: Point,
+    compute: Callable[[tuple[Tensor, ...]], Bundle],
+    vectorize: bool,
+    for_all: Callable[[tuple[Tensor, ...]], Bundle] | None = None,
+) -> Any:
+    """The Jacobian of `compute` in forward mode; `for_all` computes the same of inputs with batched tangents."""
+    # Imported when asked for, as arrays with tangents are.
+    columns = importlib.import_module("pullback.autograd.functional.columns")
+    if vectorize and any(x.numel() for x in point.inputs.tensors):
+        with contextlib.suppress(UnsupportedError, ReadError):  # without a rule for batches: one after another
+            return columns.assembled_at_once(point, for_all or compute)
+    return columns.assembled(point, compute)
+
+
+def _assembled(point: Point, outputs: Bundle, names: Sequence[str], *, vectorize: bool) -> Any:
     """The Jacobian in the nesting of outputs and inputs."""
     blocks = []
     for output, name in zip(outputs.tensors, names, strict=True):
-        if output.is_complex() and not conjugate:
+        if output.is_complex() and not vectorize:
             raise GradientError(
                 f"{name} of the function given to {point.name}() is complex ({output.dtype}), and only real numbers "
                 "have a gradient. Return pullback.view_as_real(output), or pass vectorize=True for the conjugate "
                 "derivative."
             )
-        blocks.append(point.inputs.like_this(point.finished(_block_row(point, output, name))))
+        blocks.append(point.inputs.like_this(point.finished(_block_row(point, output, name, at_once=vectorize))))
     return outputs.like_this(blocks)
 
 
-def _block_row(point: Point, output: Tensor, name: str) -> list[Tensor]:
+def _block_row(point: Point, output: Tensor, name: str, *, at_once: bool) -> list[Tensor]:
     """The Jacobian of one output by every input."""
+    rows = _rows_at_once(point, output) if at_once and output.numel() else _row_by_row(point, output, name)
+    for i, found in enumerate(rows):
+        if found is None:
+            point.say_withheld(i)
+    shapes = [(*output.shape, *x.shape) for x in point.inputs.tensors]
+    return [
+        _zeros(x, shape) if found is None else TENSOR.reshape(found, shape)
+        for found, shape, x in zip(rows, shapes, point.inputs.tensors, strict=True)
+    ]
+
+
+def _rows_at_once(point: Point, output: Tensor) -> Sequence[Tensor | None]:
+    """The gradients of all elements of an output, stacked; None for an input to which none leads."""
+    count = output.numel()
+    return point.gradients_of_rows(output, from_numpy(np.eye(count, dtype=output.dtype).reshape(count, *output.shape)))
+
+
+def _row_by_row(point: Point, output: Tensor, name: str) -> Sequence[Tensor | None]:
+    """The same, one after the other; None too where the output has no elements."""
     rows: list[list[Tensor]] = [[] for _ in point.inputs.tensors]
     undefined = [True for _ in rows]
     for j in range(output.numel()):
@@ -190,14 +233,7 @@ def _block_row(point: Point, output: Tensor, name: str) -> list[Tensor]:
                 _check_row(point, g, name, i)
             rows[i].append(TENSOR.zeros_like(x) if g is None else g)
             undefined[i] = undefined[i] and g is None
-    for i in range(len(rows)):
-        if undefined[i]:
-            point.say_withheld(i)
-    shapes = [(*output.shape, *x.shape) for x in point.inputs.tensors]
-    return [
-        TENSOR.reshape(TENSOR.stack(found), shape) if found else _empty(x, shape)
-        for found, shape, x in zip(rows, shapes, point.inputs.tensors, strict=True)
-    ]
+    return [None if nothing else TENSOR.stack(found) for found, nothing in zip(rows, undefined, strict=True)]
 
 
 def _gradient_of_element(point: Point, output: Tensor, j: int) -> tuple[Tensor | None, ...]:
@@ -216,8 +252,8 @@ def _check_row(point: Point, row: Tensor | None, name: str, i: int) -> None:
         raise independent(point, f"the derivative of {name} with respect to input {i}", None)
 
 
-def _empty(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The block of an output without elements."""
+def _zeros(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The block of an output that does not depend on `x`, or has no elements."""
     return from_numpy(np.zeros(shape, x.dtype))
 
 

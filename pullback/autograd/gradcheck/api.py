@@ -57,7 +57,10 @@ def gradcheck(
         differences. The inputs are handed over as duals, so that parameters read elsewhere do not move.
     check_backward_ad : bool
         Whether to check backward; one of the two must be.
-    check_batched_grad, check_batched_forward_grad, masked : bool
+    check_batched_grad, check_batched_forward_grad : bool
+        Whether to check that backward (forward mode) gives for a batch of cotangents (tangents), at once as under
+        `func.vmap`, what it gives for each. They go with check_backward_ad and check_forward_ad.
+    masked : bool
         Not available; True is refused.
     fast_mode : bool
         Compare u^T J v for random u and v rather than J: 2 calls for each input and 2 backwards for each output, where
@@ -93,16 +96,14 @@ def gradcheck(
     >>> pb.autograd.gradcheck(lambda x: (x * x).sum(), x)
     True
     """
-    _refuse_options(
-        check_batched_grad=check_batched_grad,
-        check_batched_forward_grad=check_batched_forward_grad,
-        masked=masked,
-    )
+    _refuse_masked(masked)
     _check_switches(
         "gradcheck",
         raise_exception=raise_exception,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
         check_forward_ad=check_forward_ad,
         check_backward_ad=check_backward_ad,
         fast_mode=fast_mode,
@@ -112,9 +113,19 @@ def gradcheck(
         raise ValueError(
             "gradcheck: check_backward_ad=False and check_forward_ad=False leave nothing to check; set one of them."
         )
+    for name, wanted, needed, asked in (
+        ("check_batched_grad", check_batched_grad, "check_backward_ad", check_backward_ad),
+        ("check_batched_forward_grad", check_batched_forward_grad, "check_forward_ad", check_forward_ad),
+    ):
+        if wanted and not asked:
+            raise ValueError(
+                f"gradcheck: Setting {name}=True requires {needed} to be True: it compares that mode with itself. Set "
+                f"{needed}=True, or leave {name} out."
+            )
     steps = (eps, atol, rtol, nondet_tol)
     checks = (check_backward_ad, check_forward_ad, fast_mode, check_undefined_grad, check_grad_dtypes)
-    return _checks().check(func, inputs, steps, checks, raise_exception)  # type: ignore[no-any-return]
+    batched = (check_batched_grad, check_batched_forward_grad)
+    return _checks().check(func, inputs, steps, (*checks, *batched), raise_exception)  # type: ignore[no-any-return]
 
 
 @named("autograd.gradgradcheck", "callable func")
@@ -151,7 +162,9 @@ def gradgradcheck(
     check_rev_over_rev, check_fwd_over_rev, check_rev_over_fwd : bool
         How to differentiate again: the backward by backward, the backward by forward mode, forward mode by backward
         (which PyTorch's gradgradcheck does not offer). One of them must be True.
-    check_batched_grad, masked : bool
+    check_batched_grad : bool
+        As for gradcheck, of the gradients' backward.
+    masked : bool
         Not available; True is refused.
     eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
         As for gradcheck.
@@ -175,13 +188,14 @@ def gradgradcheck(
     >>> pb.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
-    _refuse_options(check_batched_grad=check_batched_grad, masked=masked)
+    _refuse_masked(masked)
     _check_switches(
         "gradgradcheck",
         gen_non_contig_grad_outputs=gen_non_contig_grad_outputs,
         raise_exception=raise_exception,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
         check_fwd_over_rev=check_fwd_over_rev,
         check_rev_over_rev=check_rev_over_rev,
         check_rev_over_fwd=check_rev_over_fwd,
@@ -194,9 +208,10 @@ def gradgradcheck(
         )
     steps = (eps, atol, rtol, nondet_tol)
     checks = (check_rev_over_rev, check_fwd_over_rev, fast_mode, check_undefined_grad, check_grad_dtypes)
+    batched = (check_batched_grad and check_rev_over_rev, False)
     strided, forward = gen_non_contig_grad_outputs, check_rev_over_fwd
     again = _checks().check_again
-    return again(func, inputs, grad_outputs, strided, steps, checks, forward, raise_exception)  # type: ignore[no-any-return]
+    return again(func, inputs, grad_outputs, strided, steps, (*checks, *batched), forward, raise_exception)  # type: ignore[no-any-return]
 
 
 def _checks() -> Any:
@@ -224,14 +239,10 @@ def _check_sizes(function: str, **sizes: Any) -> None:
             raise ValueError(f"{function}: {name} must be {what}, got {value!r}.")
 
 
-def _refuse_options(**options: bool | None) -> None:
+def _refuse_masked(masked: bool | None) -> None:
     """Raise for an option that would check what pullback does not have."""
-    rows = "the gradients of a batch are computed row by row, which leaves nothing to compare the rows with"
-    reasons = {
-        "check_batched_grad": rows,
-        "check_batched_forward_grad": rows,
-        "masked": "it is about sparse layouts, and every tensor is dense",
-    }
-    for name, value in options.items():
-        if value:
-            raise NotImplementedError(f"gradcheck: {name}=True is not available: {reasons[name]}. Leave it out.")
+    if masked:
+        raise NotImplementedError(
+            "gradcheck: masked=True is not available: it is about sparse layouts, and every tensor is dense. Leave it "
+            "out."
+        )

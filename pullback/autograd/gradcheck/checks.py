@@ -31,6 +31,8 @@ class Checks(NamedTuple):
     fast: bool
     undefined: bool
     dtypes: bool
+    batched: bool
+    batched_forward: bool
 
 
 def check(
@@ -74,7 +76,11 @@ def check_again(
     chosen = Checks(*checks)
     agree = _checked(problem, raise_exception, chosen)
     if agree and forward:
-        agree = _checked(_tangent_problem(first, arguments), raise_exception, chosen._replace(back=True, forward=False))
+        agree = _checked(
+            _tangent_problem(first, arguments),
+            raise_exception,
+            chosen._replace(back=True, forward=False, batched=False),
+        )
     return agree
 
 
@@ -93,6 +99,11 @@ def _forward() -> Any:
     return import_module("pullback.autograd.gradcheck.forward")
 
 
+def _batched() -> Any:
+    """The checks of batched values, loaded when they are asked for, as these are."""
+    return import_module("pullback.autograd.gradcheck.batched")
+
+
 def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
     """Run the checks; a failure raises, or is False."""
     try:
@@ -104,6 +115,8 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
             )
         if checks.forward:
             _forward().check_forward(problem, outputs, checks.fast, checks.back)
+            if checks.batched_forward:
+                _batched().check_batched_tangents(problem, outputs)
         if not checks.back:
             return True
         if not checks.fast or not projections_agree(problem, outputs):
@@ -114,6 +127,8 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
             check_dtypes(problem, outputs)
         check_zero_cotangent(problem, outputs)
         check_linear(backward_of(problem, outputs), False, problem.nondet_tol)
+        if checks.batched:
+            _batched().check_batched_cotangents(problem, outputs)
         if checks.undefined:
             check_undefined(problem)
     except GradcheckError:

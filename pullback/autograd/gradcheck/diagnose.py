@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from pullback.autograd.gradcheck.analytical import analytical_jacobians
 from pullback.autograd.gradcheck.compare import Block, close
 from pullback.autograd.gradcheck.error import Diagnosis
+from pullback.autograd.gradcheck.factors import common_factor, name_factor
 from pullback.autograd.gradcheck.numerical import numerical_jacobians, one_sided
 from pullback.autograd.gradcheck.patterns import PATTERNS
 from pullback.autograd.gradcheck.problem import Problem
@@ -56,7 +58,12 @@ def _diagnosed(
         where = f" for {problem.name_input(number)}"
         named = _patterns(problem, mine)
         if not named and not swapped:
-            found = _another_inputs(problem, blocks, mine) or _factor_of_values(problem, mine)
+            guesses = [_element_by_element, _at_other_values, _factor_of_values]
+            if len(problem.wrt) > 1:  # whose values are factors of each other's gradients
+                guesses.reverse()
+            found = _another_inputs(problem, blocks, mine)
+            for guess in guesses:
+                found = found or guess(problem, mine)
             named = [found] if found else []
         findings += [(d, where) for d in named]
     return findings
@@ -255,30 +262,168 @@ def _another_inputs(problem: Problem, blocks: list[Block], mine: list[Block]) ->
     return None
 
 
-def _factor_of_values(problem: Problem, mine: list[Block]) -> Diagnosis | None:
-    """Element by element the gradient is the right one times the values of inputs, or divided by these."""
+def _element_by_element(problem: Problem, mine: list[Block]) -> Diagnosis | None:
+    """Each number of the input gets its gradient from one number of the output, and goes into several."""
     (b, *others) = mine
-    n, a = np.diagonal(b.numerical), np.diagonal(b.analytical)
-    diagonal = b.numerical.shape[0] == b.numerical.shape[1] and (b.numerical == np.diag(n)).all()
-    if others or not diagonal or b.is_complex or n.size < 2 or not (n != 0).all() or not np.diag(a).any():
+    if others or b.is_complex or b.in_shape != b.out_shape or len(b.analytical) < 2:
+        return None
+    between = ~np.eye(len(b.analytical), dtype=bool)
+    if b.analytical[between].any() or np.count_nonzero(b.numerical[between]) < len(b.analytical):
+        return None
+    return Diagnosis(
+        "element_by_element",
+        "the gradient works element by element, but each number of the input goes into several of the output.",
+        "Sum over all outputs that it goes into: for matrices that is a product by @, where * has no sum.",
+    )
+
+
+def _factor_of_values(problem: Problem, mine: list[Block]) -> Diagnosis | None:
+    """Element by element, what the gradient is beside the right one: upside down, or off by a factor or a term.
+
+    Factors and terms are numbers with a name, values of inputs or the output, and products of these.
+    """
+    (b, *others) = mine
+    if others or b.is_complex or b.numerical.ndim != 2 or b.numerical.shape[0] < 2:
+        return None
+    rows, columns = np.nonzero(b.numerical)
+    if not np.array_equal(rows, np.arange(len(b.numerical))):
+        return None  # not each element of the input goes into one of the output
+    n, a = b.numerical[rows, columns], b.analytical[rows, columns]
+    if not a.any() or np.count_nonzero(b.analytical) > np.count_nonzero(a):
         return None
     same = [
         (problem.name_input(i), x) for i, x in zip(problem.wrt, problem.arrays, strict=True) if x.shape == b.in_shape
     ]
     values = [(name, x.ravel()) for name, x in same]
-    values += [("the output", problem.evaluate()[b.order])]
+    values += [("the output", problem.evaluate()[b.order][columns])]
     with np.errstate(all="ignore"):
-        for text, factor in _products(values):
-            for sign, prefix in ((1, ""), (-1, "minus ")):
-                if np.isfinite(factor).all() and close(problem, a, sign * factor * n).all():
-                    swapped = "two factors are swapped" if " / " in text and not text.startswith("1") else "a factor is"
-                    return Diagnosis(
-                        "swapped_factors" if swapped.startswith("two") else "missing_factor",
-                        f"the gradient is {prefix}{text} times the right one: {swapped}"
-                        + ("." if swapped.startswith("two") else " missing, or one too many."),
-                        "Look at the factors of the formula, and at which of them divide.",
-                    )
+        return (
+            _not_derived(problem, a, n, values)
+            or _factor(problem, mine, a, n, values)
+            or _inverted(problem, a, n)
+            or (_term(problem, mine, a, n, values) if n.size > 2 else None)
+        )
+
+
+def _not_derived(
+    problem: Problem, a: np.ndarray, n: np.ndarray, values: list[tuple[str, np.ndarray]]
+) -> Diagnosis | None:
+    """No derivative at all."""
+    if close(problem, a, np.ones(n.size)).all():
+        return Diagnosis(
+            "not_derived",
+            "the incoming gradient comes out as it went in, as if the function were the identity.",
+            "Multiply it by the derivative of the function.",
+        )
+    for text, those in values if len(problem.wrt) == 1 else ():  # of several inputs, these are factors of each other
+        for factor in (1, -1):
+            if close(problem, a, factor * those).all():
+                return Diagnosis(
+                    "not_derived",
+                    f"the gradient has the values of {'minus ' * (factor < 0)}{text}, not those of a derivative.",
+                    "Multiply the incoming gradient by the derivative of the function.",
+                )
     return None
+
+
+def _factor(
+    problem: Problem, mine: list[Block], a: np.ndarray, n: np.ndarray, values: list[tuple[str, np.ndarray]]
+) -> Diagnosis | None:
+    """A product of values, perhaps with a number, times the right gradient."""
+    products = [(text, factor) for text, factor in _products(values) if np.isfinite(factor).all()]
+    for text, factor in products:
+        for sign, prefix in ((1, ""), (-1, "minus ")):
+            if close(problem, a, sign * factor * n).all():
+                swapped = "two factors are swapped" if " / " in text and not text.startswith("1") else "a factor is"
+                return Diagnosis(
+                    "swapped_factors" if swapped.startswith("two") else "missing_factor",
+                    f"the gradient is {prefix}{text} times the right one: {swapped}"
+                    + ("." if swapped.startswith("two") else " missing, or one too many."),
+                    "Look at the factors of the formula, and at which of them divide.",
+                )
+    for text, factor in products if n.size > 2 else ():  # 2 x, say
+        k = common_factor(a, factor * n)
+        if k and name_factor(k, mine)[2] and close(problem, a, k * factor * n).all():
+            return Diagnosis(
+                "missing_factor",
+                f"the gradient is {name_factor(k, mine)[0]} times {text} times the right one: a factor is missing, "
+                "or one too many.",
+                "Look for a derivative of an inner function that the chain rule multiplies by.",
+            )
+    return None
+
+
+def _inverted(problem: Problem, a: np.ndarray, n: np.ndarray) -> Diagnosis | None:
+    """One over the right gradient."""
+    if n.size < 2 or not close(problem, a, 1 / n).all():
+        return None
+    return Diagnosis(
+        "inverted",
+        "the incoming gradient is divided by the derivative, or multiplied by one over it.",
+        "Multiply by dy/dx; where the formula has dx/dy, divide.",
+    )
+
+
+def _term(
+    problem: Problem, mine: list[Block], a: np.ndarray, n: np.ndarray, values: list[tuple[str, np.ndarray]]
+) -> Diagnosis | None:
+    """The right gradient plus a number, a value, or a number times one."""
+    for text, term in [("", np.ones(n.size)), *values]:
+        k = common_factor(a - n, term)
+        if not k or not name_factor(k, mine)[2] or not close(problem, a, n + k * term).all():
+            continue
+        named = name_factor(abs(k), mine)[0]
+        what = " times ".join(part for part in (named * (named != "1" or not text), text) if part)
+        return Diagnosis(
+            "missing_term",
+            f"the gradient is the right one {'minus' if k.real < 0 else 'plus'} {what}: a term is missing, has the "
+            "wrong sign, or is one too many.",
+            "A product has one term for each factor, and a sum one for each part.",
+        )
+    return None
+
+
+def _at_other_values(problem: Problem, mine: list[Block]) -> Diagnosis | None:
+    """The formula is right, but sees the output where it means the input, or the other way round, or another input."""
+    (b, *others) = mine
+    if others or b.is_complex:
+        return None
+    here, name = b.array.copy(), problem.name_input(b.input_number)
+    others_values = [
+        (problem.name_input(i), x.copy())
+        for i, x in zip(problem.wrt, problem.arrays, strict=True)
+        if x is not b.array and x.dtype == here.dtype
+    ]
+    for other, values in [("the output", problem.evaluate()[b.order].reshape(b.out_shape)), *others_values]:
+        if values.shape != here.shape or close(problem, values, here).all():
+            continue
+        numerical, analytical = _jacobians_at(problem, b, values)
+        for is_used, is_meant, a, n in (
+            (other, name, b.analytical, numerical),
+            (name, other, analytical, b.numerical),
+        ):
+            if a is not None and n is not None and close(problem, a, n).all():
+                return Diagnosis(
+                    "saved_wrong",
+                    f"the formula uses the values of {is_used} where it means those of {is_meant}.",
+                    f"Save {is_meant}, and use it in the backward; a formula may be in terms of either, but not mixed.",
+                )
+    return None
+
+
+def _jacobians_at(problem: Problem, b: Block, values: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The two Jacobians of a block where its input has other values; None for one that the function does not have."""
+    here, place = b.array.copy(), problem.wrt.index(b.input_number)
+    try:
+        b.array[...] = values
+        with np.errstate(all="ignore"):
+            numerical = numerical_jacobians(problem)[b.order][place]
+            analytical = analytical_jacobians(problem, problem.run())[0][b.order][place]
+    except Exception:  # noqa: BLE001 - of the user's function, outside its domain: then this guess is not confirmed
+        return None, None
+    finally:
+        b.array[...] = here
+    return numerical, analytical
 
 
 def _products(values: list[tuple[str, np.ndarray]]) -> Iterator[tuple[str, np.ndarray]]:

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from pullback.core.errors import Explained
+
 __all__ = ["Diagnosis", "GradcheckError"]
 
 
@@ -14,7 +16,8 @@ class Diagnosis:
     `kind` is one of constant_factor, sign, transposed, missing_conjugate, missing_sum, swapped_inputs, swapped_outputs,
     swapped_factors, missing_factor, missing_gradient, dropped_entries, integer_truncation, piecewise_constant,
     not_finite, kink, discontinuity, changing_outputs, modified_input, low_precision, nondeterminism,
-    unreliable_differences, zero_cotangent, zero_tangent, nonlinear_cotangent, nonlinear_tangent, undefined_gradient.
+    unreliable_differences, zero_cotangent, zero_tangent, nonlinear_cotangent, nonlinear_tangent, undefined_gradient,
+    saved_wrong, not_derived, inverted, missing_term, element_by_element.
     """
 
     kind: str
@@ -22,7 +25,7 @@ class Diagnosis:
     advice: str
 
 
-class GradcheckError(RuntimeError):
+class GradcheckError(Explained, RuntimeError):
     """A gradient does not agree with finite differences, or a backward breaks a rule.
 
     Attributes

@@ -31,7 +31,7 @@ from pullback.autograd.gradcheck.sides import (
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
-__all__ = ["check_forward", "jvp_function"]
+__all__ = ["check_forward", "jvp_function", "pushed"]
 
 
 def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_too: bool) -> None:
@@ -44,18 +44,21 @@ def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_
 
 def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: list[Tensor]) -> list[np.ndarray]:
     """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions."""
+    found = pushed(problem, {i: from_numpy(direction) for i, direction in directions.items()}, outputs)
+    pairs = zip(found, outputs, strict=True)
+    return [real_coordinates(np.zeros_like(values_of(y)) if t is None else values_of(t).copy()) for t, y in pairs]
+
+
+def pushed(problem: Problem, tangents: dict[int, Tensor], outputs: list[Tensor]) -> list[Tensor | None]:
+    """The tangents of the outputs, None where there is none, for those of inputs (by number)."""
     with forward_ad.dual_level():
         arguments = [
-            forward_ad.make_dual(x.detach(), from_numpy(directions[i])) if i in directions else _constant(x)
+            forward_ad.make_dual(x.detach(), tangents[i]) if i in tangents else _constant(x)
             for i, x in enumerate(problem.inputs)
         ]
         results = problem.outputs(arguments)
-        found = []
-        for position, output in zip(problem.positions(results), outputs, strict=True):
-            tangent = forward_ad.unpack_dual(results[position]).tangent
-            values = np.zeros_like(values_of(output)) if tangent is None else values_of(tangent)
-            found.append(real_coordinates(values.copy()))
-    return found
+        positions = problem.positions(results)
+        return [forward_ad.unpack_dual(results[k]).tangent for k, _ in zip(positions, outputs, strict=True)]
 
 
 def _constant(x: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.gradcheck.problem import Problem, jacobian_dtype
+from pullback.core.progress import Progress
 
 __all__ = ["derivative_along", "numerical_jacobians", "one_sided", "units_of"]
 
@@ -21,14 +22,16 @@ def numerical_jacobians(problem: Problem, eps: float | None = None) -> list[list
     eps = problem.eps if eps is None else eps
     widths = [v.size for v in problem.evaluate()]
     jacobians: list[list[np.ndarray]] = [[] for _ in widths]
-    for array in problem.arrays:
-        blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
-        for row, index in enumerate(np.ndindex(array.shape)):
-            for unit in units_of(array):
-                for block, slope in zip(blocks, _central(problem, array, index, eps * unit), strict=True):
-                    block[row] += slope * unit
-        for per_output, block in zip(jacobians, blocks, strict=True):
-            per_output.append(block)
+    with Progress("gradcheck", sum(array.size for array in problem.arrays)) as progress:
+        for array in problem.arrays:
+            blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
+            for row, index in enumerate(np.ndindex(array.shape)):
+                for unit in units_of(array):
+                    for block, slope in zip(blocks, _central(problem, array, index, eps * unit), strict=True):
+                        block[row] += slope * unit
+                progress.update()
+            for per_output, block in zip(jacobians, blocks, strict=True):
+                per_output.append(block)
     return jacobians
 
 

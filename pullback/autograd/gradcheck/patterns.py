@@ -64,8 +64,9 @@ def integer_truncation(bad: list[Block], matches: Matches) -> Diagnosis | None:
     """The right gradient, cut to integers."""
     for how in (np.trunc, np.rint, np.floor):
         cut = [_by_parts(how, b.numerical) for b in bad]
-        if not any(c.any() for c in cut):
-            continue
+        numbers = np.unique(np.concatenate([c[c != 0] for c in cut]))
+        if not len(numbers) or (np.abs(numbers) == 1).all():
+            continue  # ones have other reasons: a derivative that is not there
         if all(matches(b.analytical, c) for b, c in zip(bad, cut, strict=True)):
             return Diagnosis(
                 "integer_truncation",

@@ -9,14 +9,18 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
+from pullback.core.array_type import check
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import along, array, axes_of, frozen, only, ops, refuse, values
+from pullback.interop.adapters.indexing import take
+from pullback.interop.operands import along, array, axes_of, cast, frozen, is_hidden, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
 @rule("diff")
 def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
     """np.diff."""
+    if n == 0:
+        return a  # as it is, without what stands before and after
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}.")
     a = array(a)
@@ -44,11 +48,12 @@ def _slab(e: Any, a: Any, axis: Any) -> Any:
 @rule("ediff1d")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """np.ediff1d."""
-    parts = [diff(np.ravel(array(ary)))]
+    ary = array(ary)
+    parts = [diff(np.ravel(ary))]
     if to_begin is not None:
-        parts.insert(0, np.ravel(array(to_begin)))
+        parts.insert(0, np.ravel(cast(array(to_begin), ary.dtype, "ediff1d")))
     if to_end is not None:
-        parts.append(np.ravel(array(to_end)))
+        parts.append(np.ravel(cast(array(to_end), ary.dtype, "ediff1d")))
     return ops.cat(parts, 0) if len(parts) > 1 else parts[0]
 
 
@@ -89,27 +94,42 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         )
     if period is not None:
         period = np.abs(array(period))
-        if not frozen(period, "interp"):
-            raise ValueError("np.interp: period must be a non-zero value.")
+        check(_no_zero, period)
         left = right = None
         x, xp = x % period, xp % period
-        order = np.argsort(frozen(xp, "interp"))
-        xp, fp = xp[order], fp[order]
+        order = np.argsort(xp.detach() if is_hidden(xp) else frozen(xp, "interp"))
+        xp, fp = take(xp, order), take(fp, order)
         xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = np.concatenate([fp[-1:], fp, fp[:1]])
+    else:
+        check(_increases, xp)
     left = fp[0] if left is None else left
     right = fp[-1] if right is None else right
     if xp.shape[0] > 1:
-        places = frozen(xp, "interp")
-        i = np.clip(np.searchsorted(places, frozen(x, "interp"), side="right") - 1, 0, len(places) - 2)
-        slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i])
-        result = slope * (x - xp[i]) + fp[i]
+        places, sought = (xp, x) if is_hidden(xp, x) else (frozen(xp, "interp"), frozen(x, "interp"))
+        i = np.clip(np.searchsorted(places, sought, side="right") - 1, 0, xp.shape[0] - 2)
+        here, value = take(xp, i), take(fp, i)
+        slope = (take(fp, i + 1) - value) / (take(xp, i + 1) - here)
+        result = slope * (x - here) + value
         result = np.where(x == xp[-1], fp[-1], result)
     else:
         result = fp[0] + np.zeros_like(x)
     result = np.where(x < xp[0], left, result)
     result = np.where(x > xp[-1], right, result)
     return np.where(np.isnan(x), x, result)
+
+
+def _increases(xp: Any) -> None:
+    if np.any(xp[..., 1:] < xp[..., :-1]):  # before these are the samples of vmap
+        raise ValueError(
+            "np.interp: the places xp must increase; NumPy's values mean nothing otherwise. Sort them: "
+            "order = np.argsort(xp), then np.interp(x, xp[order], fp[order])."
+        )
+
+
+def _no_zero(period: Any) -> None:
+    if not np.all(period):
+        raise ValueError("np.interp: period must be a non-zero value.")
 
 
 @rule("convolve")

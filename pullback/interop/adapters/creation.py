@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.operands import array, cast, frozen, in_order, in_order_of, only, ops, tensor_of
+from pullback.core.array_type import check
+from pullback.interop.operands import array, cast, in_order, in_order_of, only, operand, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -67,7 +68,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
     only("copy", "order", order, (None, "K", "C", "A", "F"))
     a = array(a)
-    return ops.clone(a) if order != "F" else in_order(a, order)
+    return in_order(ops.clone(a), order if order == "F" else None)
 
 
 @rule("linspace")
@@ -86,8 +87,9 @@ def linspace(
     only("linspace", "device", device, (None, "cpu"))
     if num < 0:
         raise ValueError(f"np.linspace: the number of samples must be at least 0, got {num}.")
-    start, stop = array(start) * 1.0, array(stop) * 1.0
-    start, stop = np.broadcast_arrays(start, stop)
+    ends = [operand(x) for x in (start, stop)]
+    inside = np.result_type(*(x if type(x) in (bool, int, float, complex) else x.dtype for x in ends), 1.0)
+    start, stop = np.broadcast_arrays(*(np.astype(array(x), inside) for x in ends))
     count = num - 1 if endpoint else num
     step = (stop - start) / count if count > 0 else (stop - start) * np.nan
     places = np.reshape(np.arange(num, dtype=start.real.dtype), (num,) + (1,) * start.ndim)
@@ -118,8 +120,8 @@ def logspace(
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
     """np.geomspace; differentiable in both ends."""
     start, stop = array(start), array(stop)
-    if np.any(frozen(start, "geomspace") == 0) or np.any(frozen(stop, "geomspace") == 0):
-        raise ValueError("np.geomspace: a geometric sequence cannot include zero.")
+    check(_no_zero, start)
+    check(_no_zero, stop)
     inside = np.result_type(start, stop, float(num), np.zeros((), dtype))
     start, stop = np.broadcast_arrays(np.astype(start, inside), np.astype(stop, inside))
     turn = np.sign(start)
@@ -129,6 +131,11 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
         result = np.concatenate([start[None], result[1 : num - len(last)], *last])
     result = np.moveaxis(result, 0, axis) if axis else result
     return cast(result, inside if dtype is None else dtype, "geomspace", "unsafe")
+
+
+def _no_zero(end: Any) -> None:
+    if np.any(end == 0):
+        raise ValueError("np.geomspace: a geometric sequence cannot include zero.")
 
 
 # -- like=Tensor ----------------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import check
 from pullback.core.errors import LinAlgError, UnsupportedError
-from pullback.interop.operands import array, deliver, floating, frozen, needs_grad, only, ops
+from pullback.interop.operands import array, deliver, floating, frozen, is_hidden, needs_grad, only, ops
 from pullback.interop.registry import rule
 
 _NOT_GIVEN = np._NoValue
@@ -64,7 +66,11 @@ def _refuse_truncation(name: str, a: Any, rcond: Any) -> None:
     """Refuse a cutoff that drops singular values other than zeros: the derivative is that of the whole matrix."""
     if rcond is None or not needs_grad(a) or not a.size:
         return
-    s = np.linalg.svd(frozen(a, name), compute_uv=False)
+    check(functools.partial(_examine_cutoff, name, rcond), a)
+
+
+def _examine_cutoff(name: str, rcond: Any, a: Any) -> None:
+    s = np.linalg.svd(a, compute_uv=False)
     largest = s[..., :1]
     zero = max(a.shape[-2:]) * np.finfo(s.dtype).eps * largest
     if np.any((s > zero) & (s <= np.asarray(rcond)[..., None] * largest)):
@@ -78,11 +84,13 @@ def _refuse_truncation(name: str, a: Any, rcond: Any) -> None:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """np.linalg.lstsq: solution, residuals, rank, singular values."""
     a, b = matrix(a), matrix(b)
+    if rcond is not None and rcond >= 1:
+        rcond = -1.0  # LAPACK takes the precision of the dtype for what is not between 0 and 1
     _refuse_truncation("lstsq", a, rcond)
     x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
     x = x[..., 0] if b.ndim == 1 else x
     values = svdvals(a) if needs_grad(a) else values  # LAPACK's have no derivative of their own
-    return x, residuals, int(frozen(rank, "rank")), values
+    return x, residuals, rank if is_hidden(rank) else int(frozen(rank, "linalg.lstsq")), values
 
 
 @rule("linalg.cholesky")
@@ -118,7 +126,7 @@ def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
     if not compute_uv:
         return ops.flip(np.sort(np.abs(eigvalsh(a))), (-1,))
     values, vectors = eigh(a)
-    order = np.flip(np.argsort(np.abs(frozen(values, "linalg.svd"))), -1)
+    order = np.flip(np.argsort(np.abs(values.detach() if is_hidden(values) else frozen(values, "linalg.svd"))), -1)
     values = np.take_along_axis(values, order, -1)
     vectors = np.take_along_axis(vectors, order[..., None, :], -1)
     right = np.conjugate(np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
@@ -160,7 +168,10 @@ def eigvals(a: Any) -> Any:
 
 
 def _all_real(a: Any, values: Any) -> Any:
-    return a.dtype.kind != "c" and not frozen(values, "a").imag.any()
+    """Whether the result is real, as NumPy decides by the values; of many samples at once it is complex."""
+    if is_hidden(values):
+        return False
+    return a.dtype.kind != "c" and not frozen(values, "linalg.eigvals").imag.any()
 
 
 @rule("linalg.det")
@@ -187,10 +198,20 @@ def matrix_power(a: Any, n: int) -> Any:
 @rule("linalg.matrix_rank")
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """np.linalg.matrix_rank, a constant."""
-    A = frozen(A, "A")
+    if is_hidden(A, tol, rtol):
+        check(_examine_finite, A)
+        if A.ndim < 2:
+            return ops.to(ops.any(A != 0), np.dtype(int))
+        cutoffs = {"atol": tol, "rtol": 0.0} if tol is not None else {"rtol": rtol}
+        return ops.linalg_matrix_rank(matrix(A), hermitian=hermitian, **cutoffs)
+    A = frozen(A, "linalg.matrix_rank")
+    _examine_finite(A)
+    return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
+
+
+def _examine_finite(A: Any) -> None:
     if not np.isfinite(A).all():  # LAPACK may never come back from it
         raise LinAlgError("np.linalg.matrix_rank: a matrix with inf or nan in it has no rank; np.isfinite shows where.")
-    return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
 
 
 @rule("linalg.cond")

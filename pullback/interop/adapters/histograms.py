@@ -9,13 +9,15 @@ import numpy as np
 
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, floating, frozen, needs_grad, ops, refuse, tensor_of
+from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 
 
 @rule("histogram")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Any, ...]:
     """np.histogram; differentiable in the weights, and in the extremes of `a` where the edges span these."""
+    if is_hidden(a, bins, weights) and not isinstance(bins, str):
+        return _of_hidden(a, bins, range, density, weights)
     a = ops.reshape(array(a), (-1,)) if isinstance(a, Tensor) else np.asarray(a).ravel()
     plain = frozen(a, "histogram")
     weights = _weights(weights, plain.shape)
@@ -24,6 +26,17 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         raise refuse("histogram", "weights", f"not beside bins={bins!r}; give a number of bins")
     moving = edges if range is not None or np.ndim(bins) else spanning(edges, a)
     return _counted([plain], [edges], [moving], density, weights), _as_tensor(moving)
+
+
+def _of_hidden(a: Any, bins: Any, range: Any, density: Any, weights: Any) -> tuple[Any, ...]:
+    """The same in operators, where the numbers of many samples are not seen."""
+    a = floating(ops.reshape(array(a), (-1,)))
+    given = array(bins) if np.ndim(bins) else None
+    known = bins if given is None else ops.to(_as_tensor(given), a.dtype)
+    weights = _weights(weights, a.shape)
+    counts, edges = ops.histogram(a, known, range=_plain(range), weight=weights, density=bool(density))
+    counts = counts if density or weights is not None else np.astype(counts, int)
+    return counts, edges if given is None else _as_tensor(given)
 
 
 @rule("histogram_bin_edges")

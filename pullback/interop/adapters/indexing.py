@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import check
 from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
+    along,
     array,
     axes_of,
+    cast,
     deliver,
     floating,
     in_order,
+    index_values,
+    is_hidden,
     needs_grad,
     only,
     operand,
     ops,
+    order_of,
+    tensor_of,
     values,
 )
 from pullback.interop.operands import values as plain_values
@@ -63,7 +71,10 @@ def argwhere(a: Any) -> Any:
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """np.take."""
     only("take", "mode", mode, ("raise", "wrap", "clip"))
-    a, index = array(a), values(indices, "take")
+    a, index = array(a), index_values(indices, "take")
+    if not index.size and isinstance(indices, (list, tuple)):
+        index = index.astype(np.intp)  # of nothing, as NumPy reads it
+    a = tensor_of(a) if is_hidden(index) and not isinstance(a, Tensor) else a
     if axis is None:
         a, axis = ops.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
@@ -79,7 +90,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 @rule("take_along_axis")
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """np.take_along_axis."""
-    arr, indices = array(arr), values(indices, "take_along_axis")
+    arr, indices = array(arr), index_values(indices, "take_along_axis")
+    arr = tensor_of(arr) if is_hidden(indices) and not isinstance(arr, Tensor) else arr
     if axis is None:
         arr, axis = ops.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, arr.ndim)
@@ -110,12 +122,16 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     (axis,) = axes_of(axis, arr.ndim)
     obj = obj if isinstance(obj, slice) or (isinstance(obj, (list, tuple)) and not obj) else values(obj, "delete")
     kept = np.delete(np.arange(arr.shape[axis]), obj)
-    return ops.index_select(arr, axis, kept)
+    if isinstance(obj, slice) or (not isinstance(obj, (list, tuple)) and obj.size == 1 and obj.dtype != bool):
+        return in_order(ops.index_select(arr, axis, kept), order_of(arr))  # both parts are copied
+    return arr[along(arr.ndim, axis, kept)]  # an index, and the order in memory that it gives
 
 
 @rule("bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """np.bincount; differentiable in the weights."""
+    if is_hidden(x):
+        return ops.bincount(x, weights if weights is None else floating(array(weights)), operator.index(minlength))
     x = values(x, "bincount")
     count = len(np.bincount(x, minlength=minlength))
     weights = np.ones(x.shape, int) if weights is None else floating(array(weights))
@@ -129,16 +145,20 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """np.choose: at each place, the element of choices[a]."""
     only("choose", "mode", mode, ("raise", "wrap", "clip"))
     choices = [array(c) for c in choices]
-    a = values(a, "choose")
+    a = index_values(a, "choose")
     if mode != "raise":
         a = a % len(choices) if mode == "wrap" else np.clip(a, 0, len(choices) - 1)
-    if a.size and not (a.min() >= 0 and a.max() < len(choices)):
-        raise ValueError(f"np.choose: there are {len(choices)} choices, and a goes from {a.min()} to {a.max()}.")
+    check(functools.partial(_within, len(choices)), a)
     result = np.copy(choices[0])
     for i, choice in enumerate(choices[1:], start=1):
         result = ops.where(a == i, choice, result)
     shape = np.broadcast_shapes(a.shape, result.shape)
     return deliver("choose", result if result.shape == shape else np.copy(ops.broadcast_to(result, shape)), out)
+
+
+def _within(count: int, a: Any) -> None:
+    if a.size and not (a.min() >= 0 and a.max() < count):
+        raise ValueError(f"np.choose: there are {count} choices, and a goes from {a.min()} to {a.max()}.")
 
 
 @rule("select")
@@ -283,7 +303,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         np.result_type(src) if type(src) in (bool, int, float, complex) else src.dtype, dst.dtype, casting
     ):
         raise TypeError(f"np.copyto: cannot cast from {src.dtype} to {dst.dtype} according to the rule {casting!r}.")
-    dst[...] = src if where is True else np.where(plain_values(where, "copyto"), src, dst)
+    dst[...] = src if where is True else np.where(index_values(where, "copyto"), src, dst)
 
 
 @_filling("put")
@@ -321,9 +341,14 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 @_filling("putmask")
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """np.putmask: at each place where the mask holds, the value of the same place."""
-    mask, new = plain_values(mask, "putmask"), np.ravel(array(values))
+    mask, new = index_values(mask, "putmask"), np.ravel(array(values))
     if mask.size != a.size:
         raise ValueError("np.putmask: mask and data must be the same size.")
+    if is_hidden(mask):
+        if new.size:
+            all_new = np.reshape(np.take(new, np.arange(a.size) % new.size), a.shape)
+            a[...] = np.where(np.reshape(mask, a.shape), all_new, a)
+        return
     places = np.flatnonzero(mask)
     if places.size and new.size:
         write_flat(a, places, new, places % new.shape[0])
@@ -341,7 +366,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 @_filling("put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """np.put_along_axis."""
-    indices = plain_values(indices, "put_along_axis")
+    indices = index_values(indices, "put_along_axis")
+    if is_hidden(indices) and axis is not None:
+        (axis,) = axes_of(axis, arr.ndim)
+        shape = [n if i == axis else m for i, (n, m) in enumerate(zip(indices.shape, arr.shape, strict=True))]
+        new = cast(np.broadcast_to(array(values), shape), arr.dtype, "put_along_axis")
+        places = np.broadcast_to(indices, shape)
+        arr[...] = ops.scatter(arr, axis, np.where(places < 0, places + arr.shape[axis], places), new)
+        return
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
     new = np.ravel(np.broadcast_to(array(values), places.shape))
     if places.size:

@@ -16,7 +16,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """np.dot: over the last axis of a and the last but one of b."""
     a, b = array(a), array(b)
     if not (a.ndim and b.ndim):
-        result = a * b
+        result = _multiple(a, b)
     elif a.ndim <= 2 and b.ndim <= 2:
         result = ops.matmul(a, b)
     else:
@@ -34,7 +34,13 @@ def vdot(a: Any, b: Any, /) -> Any:
 def inner(a: Any, b: Any, /) -> Any:
     """np.inner."""
     a, b = array(a), array(b)
-    return ops.inner(a, b) if a.ndim and b.ndim else a * b
+    return ops.inner(a, b) if a.ndim and b.ndim else _multiple(a, b)
+
+
+def _multiple(a: Any, b: Any) -> Any:
+    """A product by a number, which BLAS computes, in its own order, up to two dimensions."""
+    product = a * b
+    return in_order(product, "C") if product.ndim == 2 else product
 
 
 @rule("outer")

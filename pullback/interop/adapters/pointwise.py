@@ -8,8 +8,8 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS
 from pullback.dispatch.steps import is_whole
-from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
-from pullback.interop.registry import rule
+from pullback.interop.operands import array, cast, deliver, floating, frozen, is_hidden, operand, ops, refuse, tensor_of
+from pullback.interop.registry import UFUNCS, rule
 from pullback.interop.ufuncs import call
 
 _CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for its name
@@ -86,13 +86,25 @@ def clip(
         return np.minimum(a, high, out=out, **others)
     if others:
         return call(_CLIP, ops.clamp, (a, low, high), out=(out,), **others)
-    return deliver("clip", ops.clamp(array(a), operand(low), operand(high)), out)
+    return deliver("clip", _clamp(a, low, high), out)
+
+
+def _clamp(a: Any, low: Any, high: Any) -> Any:
+    return ops.clamp(array(a), operand(low), operand(high))
+
+
+UFUNCS[_CLIP] = _clamp  # which the method of a plain array calls
 
 
 @rule("round", "around")
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
-    """np.round."""
-    return deliver("round", ops.round(array(a), decimals), out)
+    """np.round; of complex numbers their parts."""
+    a = array(a)
+    if a.dtype.kind == "c":
+        result = ops.complex(ops.round(np.real(a), decimals), ops.round(np.imag(a), decimals))
+    else:
+        result = ops.round(a, decimals)
+    return deliver("round", result, out)
 
 
 @rule("fix")
@@ -116,7 +128,11 @@ def isposinf(x: Any, out: Any = None) -> Any:
 @rule("nan_to_num")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """np.nan_to_num; with copy=False written into x."""
-    result = ops.nan_to_num(array(x), nan, posinf, neginf)
+    x = array(x)
+    if x.dtype.kind == "c":
+        result = ops.complex(*(nan_to_num(part, True, nan, posinf, neginf) for part in (np.real(x), np.imag(x))))
+    else:
+        result = ops.nan_to_num(x if copy else ops.clone(x), nan, posinf, neginf)  # the backward needs what was there
     return result if copy else deliver("nan_to_num", result, x)
 
 
@@ -152,16 +168,20 @@ def angle(z: Any, deg: bool = False) -> Any:
     return ops.rad2deg(result) if deg else result
 
 
+def _imaginary(x: Any) -> Any:
+    return ops.imag(x) if x.dtype.kind == "c" else ops.zeros_like(x)
+
+
 @rule("iscomplex")
 def iscomplex(x: Any) -> Any:
     """np.iscomplex."""
-    return tensor_of(np.iscomplex(frozen(x, "iscomplex")))
+    return _imaginary(x) != 0 if is_hidden(x) else tensor_of(np.iscomplex(frozen(x, "iscomplex")))
 
 
 @rule("isreal")
 def isreal(x: Any) -> Any:
     """np.isreal."""
-    return tensor_of(np.isreal(frozen(x, "isreal")))
+    return _imaginary(x) == 0 if is_hidden(x) else tensor_of(np.isreal(frozen(x, "isreal")))
 
 
 @rule("isclose")

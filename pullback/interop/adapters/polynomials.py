@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import check
 from pullback.core.errors import UnsupportedError
-from pullback.interop.operands import array, floating, frozen, needs_grad, tensor_of
+from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, tensor_of
 from pullback.interop.registry import rule
 
 
@@ -65,8 +69,24 @@ def _as_long(p: Any, q: Any) -> Any:
 def polymul(a1: Any, a2: Any) -> Any:
     """np.polymul: leading coefficients that are 0 are left out of the result, and keep their part in the gradient."""
     p, q = coefficients(a1), coefficients(a2)
-    lead = [min(len(c) - len(np.trim_zeros(frozen(c, "polymul"), "f")), len(c) - 1) for c in (p, q)]
+    lead = [_leading_zeros(c) for c in (p, q)]
     return _like((a1, a2), np.convolve(p, q)[sum(lead) :])
+
+
+def _leading_zeros(c: Any) -> int:
+    """How many to leave out; the same for all samples, of which none may have a leading 0 then."""
+    if is_hidden(c):
+        if len(c) > 1:
+            check(functools.partial(_no_zero, "polymul", "the leading coefficient"), c[0])
+        return 0
+    return min(len(c) - len(np.trim_zeros(frozen(c, "polymul"), "f")), len(c) - 1)
+
+
+def _no_zero(name: str, which: str, coefficient: Any) -> None:
+    if np.any(np.isclose(coefficient, 0, rtol=1e-14)):
+        raise UnsupportedError(
+            f"np.{name}: {which} is 0 in a sample of vmap, so the shape of the result would differ between samples."
+        )
 
 
 @rule("polydiv")
@@ -79,7 +99,11 @@ def polydiv(u: Any, v: Any) -> Any:
         d = r[k] / q[0]
         quotient.append(d)
         r = np.concatenate([r[:k], r[k : k + n] - d * q, r[k + n :]])
-    while len(r) > 1 and np.allclose(frozen(r[0], "polydiv"), 0, rtol=1e-14):
+    if is_hidden(r):  # what was divided away is 0 in all samples
+        r = r[min(len(quotient), len(r) - 1) :]
+        if len(r) > 1:
+            check(functools.partial(_no_zero, "polydiv", "the leading coefficient of the remainder"), r[0])
+    while len(r) > 1 and not is_hidden(r) and np.allclose(frozen(r[0], "polydiv"), 0, rtol=1e-14):
         r = r[1:]
     return _like((u, v), np.stack(quotient) if quotient else tensor_of(np.zeros(1, dtype)), r)
 
@@ -115,7 +139,9 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     """np.poly: the coefficients of the polynomial with these roots, or of a matrix's characteristic polynomial."""
     zeros = np.atleast_1d(array(seq_of_zeros))
+    real = False
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+        real = zeros.dtype.kind != "c"
         zeros = np.linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError(f"np.poly: expected a vector or a square matrix, got shape {tuple(zeros.shape)}.")
@@ -123,6 +149,8 @@ def poly(seq_of_zeros: Any) -> Any:
     result = np.ones(1, zeros.dtype)
     for zero in zeros:
         result = np.convolve(result, np.stack([np.ones((), zeros.dtype), -zero]))
+    if is_hidden(zeros):
+        return np.real(result) if real else result
     known = np.sort(np.asarray(frozen(zeros, "poly"), complex))
     if zeros.dtype.kind == "c" and np.all(known == np.sort(known.conj())):  # pairs of conjugates
         result = np.real(result)
@@ -135,7 +163,10 @@ def roots(p: Any) -> Any:
     p = np.atleast_1d(array(p))
     if p.ndim != 1:
         raise ValueError(f"np.roots: expected a vector, got shape {tuple(p.shape)}.")
-    p, plain = floating(p), frozen(p, "roots")
+    p = floating(p)
+    if is_hidden(p):
+        return _hidden_roots(p)
+    plain = frozen(p, "roots")
     known = np.roots(plain)
     if not needs_grad(p):
         return tensor_of(known)
@@ -150,10 +181,32 @@ def roots(p: Any) -> Any:
         )
     if not len(known):
         return tensor_of(known)
-    companion = np.concatenate([(-p[1:] / p[0])[None], np.eye(len(known) - 1, len(known), dtype=p.dtype)])
-    found = np.linalg.eigvals(companion)
+    found = np.linalg.eigvals(_companion(p))
     distance = np.abs(frozen(found, "roots")[:, None] - known)
     return np.take(found, distance.argmin(0))  # in NumPy's order, which has the root 0 last
+
+
+def _companion(p: Any) -> Any:
+    """The matrix whose eigenvalues are the roots."""
+    return np.concatenate([(-p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
+
+
+def _hidden_roots(p: Any) -> Any:
+    """The roots for many samples at once, complex, where all have as many."""
+    if len(p) < 2:
+        return tensor_of(np.zeros(0))
+    check(functools.partial(_no_zero, "roots", "the leading coefficient"), p[0])
+    check(functools.partial(_no_zero, "roots", "the last coefficient"), p[-1])  # NumPy puts the root 0 last
+    found = np.linalg.eigvals(_companion(p))
+    if needs_grad(p):
+        check(_examine_gaps, found)
+    return found
+
+
+def _examine_gaps(roots: Any) -> None:
+    gaps = np.abs(roots[..., :, None] - roots[..., None, :]) + np.where(np.eye(roots.shape[-1]), np.inf, 0)
+    if (gaps < 1e-7 * (1 + np.abs(roots[..., None]))).any():
+        raise UnsupportedError("np.roots: a root is multiple in a sample of vmap, and such a root has no derivative.")
 
 
 @rule("polyfit")
@@ -180,7 +233,9 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     c = (c.T / scale).T
     if full:
         return c, residuals, rank, values, rcond
-    if rank != count:
+    if is_hidden(rank):
+        check(functools.partial(_examine_rank, count), rank)
+    elif rank != count:
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=4)
     if not cov:
         return c
@@ -194,6 +249,21 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     return c, base * factor if y.ndim == 1 else base[:, :, None] * factor
 
 
+def _examine_rank(count: int, rank: Any) -> None:
+    if np.any(rank != count):
+        warnings.warn("Polyfit may be poorly conditioned in a sample of vmap", np.exceptions.RankWarning, stacklevel=4)
+
+
+def _makes_poly1d(frame: FrameType | None) -> bool:
+    for _ in range(12):  # through the dispatch of one call
+        if frame is None or frame.f_code is np.poly1d.__init__.__code__:
+            break
+        frame = frame.f_back
+    else:
+        return False
+    return frame is not None
+
+
 @rule("trim_zeros")
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """np.trim_zeros."""
@@ -202,6 +272,11 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         raise ValueError(f"np.trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}.")
     axes = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
     places = np.argwhere(frozen(filt, "trim_zeros"))
+    if needs_grad(filt) and (not len(places) or places[0, 0]) and _makes_poly1d(sys._getframe()):
+        raise UnsupportedError(
+            "np.poly1d cuts leading coefficients that are 0, and with them their gradients, which are not 0. "
+            "Write np.polyval(coefficients, x), np.polymul, np.polyder, ... with the array of coefficients itself."
+        )
     if not len(places):
         return filt[tuple(slice(0, 0) if i in axes else slice(None) for i in range(filt.ndim))]
     first = places.min(0) if "f" in trim.lower() else [None] * filt.ndim

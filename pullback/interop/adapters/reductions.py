@@ -14,15 +14,15 @@ from pullback.interop.operands import (
     cast,
     deliver,
     floating,
+    index_values,
     ops,
-    values,
 )
 from pullback.interop.registry import rule
 
 
 def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
     """`a`, with `otherwise` (the reduction's neutral element) where `where` is False."""
-    return a if where is True else ops.where(values(where, name), a, otherwise)
+    return a if where is True else ops.where(index_values(where, name), a, otherwise)
 
 
 def is_empty(axis: Any) -> Any:
@@ -63,7 +63,7 @@ def prod(
 ) -> Any:
     """np.prod."""
     result = cast(chosen(array(a), where, "prod", 1), dtype, "prod", "unsafe")
-    if axis is None and not keepdims:
+    if (axis is None and not keepdims) or (axis in (0, -1) and not result.ndim):  # which NumPy lets pass
         result = ops.prod(result)
     else:
         for dim in sorted(axes_of(axis, result.ndim), reverse=True):
@@ -78,7 +78,7 @@ def mean(
     """np.mean."""
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "mean", "unsafe")
     if where is not True:
-        where = np.broadcast_to(values(where, "mean"), a.shape)
+        where = np.broadcast_to(index_values(where, "mean"), a.shape)
         axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
         counted = np.sum(where, axes, keepdims=bool(keepdims), dtype=a.dtype)
         return deliver("mean", sum_(a, axes, keepdims=keepdims, where=where) / counted, out)
@@ -98,7 +98,7 @@ def _spread(
     dim = axes_of(axis, a.ndim)
     if dim and (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
         return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
-    known = np.ones((), bool) if where is True or where is np._NoValue else values(where, name)
+    known = np.ones((), bool) if where is True or where is np._NoValue else index_values(where, name)
     result = spread_among(a, np.broadcast_to(known, a.shape), dim, ddof, None if mean is np._NoValue else mean)
     result = result if keepdims else np.squeeze(result, dim)
     return root(result) if name == "std" else result

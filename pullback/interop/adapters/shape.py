@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
-from pullback.core.array_face import ARRAYS
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.array_type import layout_of, memory_of
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
-from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, refuse, values
+from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, order_of, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -35,7 +38,7 @@ def _laid_out(name: str, a: Any, order: Any, allowed: Any) -> Any:
     """The order that "A" or "K" means: that of the elements in memory, "C" where they are in no other."""
     if order not in allowed:
         raise ValueError(f"np.{name}: order must be one of {', '.join(('C', 'F', *allowed))}, got {order!r}.")
-    return "F" if frozen(a, name).flags.fnc else "C"
+    return order_of(a)
 
 
 def _reversed(a: Any) -> Any:
@@ -49,7 +52,8 @@ def ravel(a: Any, order: Any = "C") -> Any:
         return a.ravel(order)
     a = array(a)
     if order == "K":  # as the elements stand in memory
-        strides = frozen(a, "ravel").strides
+        memory = layout_of(a)
+        strides = (frozen(a, "ravel") if memory is None else memory).strides
         a = np.transpose(a, sorted(range(a.ndim), key=lambda i: -abs(strides[i])))
     elif order not in ("C", "F"):
         order = _laid_out("ravel", a, order, ("A",))
@@ -125,7 +129,11 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
-    return tuple(np.broadcast_to(x, shape) for x in arrays)
+    made: list[Any] = [np.broadcast_to(x, shape) for x in arrays]
+    if any(type(x) in ARRAYS for x in arrays):  # a copy of a constant may be written into
+        level = modes.current().level
+        made = [x if isinstance(x, Tensor) or x.dtype.kind not in "fc" else wrap_array(x, level) for x in made]
+    return tuple(made)
 
 
 @rule("meshgrid")
@@ -229,7 +237,7 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 @rule("tile")
 def tile(A: Any, reps: Any) -> Any:
     """np.tile."""
-    return ops.tile(array(A), tuple(np.atleast_1d(values(reps, "tile")).tolist()))
+    return ops.tile(array(A), tuple((np.atleast_1d(values(reps, "tile")) + 0).tolist()))  # a bool counts as a number
 
 
 @rule("repeat")
@@ -320,3 +328,22 @@ def dsplit(ary: Any, indices_or_sections: Any) -> Any:
 def unstack(x: Any, /, *, axis: Any = 0) -> Any:
     """np.unstack."""
     return tuple(ops.unbind(array(x), axis))
+
+
+@rule("lib.stride_tricks.sliding_window_view")
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """np.lib.stride_tricks.sliding_window_view: a view of all windows, which nobody can write into."""
+    only("sliding_window_view", "writeable", writeable, (False,))
+    x = array(x)
+    shape = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, allow_duplicate=True)
+    if len(shape) != len(axes):
+        raise ValueError(f"np.sliding_window_view: {len(shape)} lengths of windows for {len(axes)} axes.")
+    for length, dim in zip(shape, axes, strict=True):
+        x = ops.unfold(x, dim, length, 1)
+    memory = memory_of(x)
+    if memory is not None and axes:
+        memory.flags.writeable = False
+    return x

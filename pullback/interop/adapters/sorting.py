@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import check
 from pullback.interop.adapters.indexing import take_along_axis
-from pullback.interop.operands import array, frozen, in_order_of, only, ops, tensor_of, values
+from pullback.interop.adapters.reductions import without_nan
+from pullback.interop.operands import array, frozen, is_hidden, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -23,8 +27,14 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     only("sort", "order", order, (None,))
     a, axis = _flat(a, axis)
     if a.dtype.kind == "c":  # which operators do not order
-        return take_along_axis(a, np.argsort(frozen(a, "sort"), axis, kind="stable"), axis)
-    return in_order_of(ops.sort(a, axis)[0], a)
+        return take_along_axis(a, _complex_order(a, axis), axis)
+    return ops.sort(a, axis)[0]
+
+
+def _complex_order(a: Any, axis: Any) -> Any:
+    if is_hidden(a):
+        return lexsort((np.imag(a), np.real(a)), axis)
+    return np.argsort(frozen(a, "sort"), axis, kind="stable")
 
 
 @rule("sort_complex")
@@ -47,6 +57,8 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     """np.partition."""
     only("partition", "order", order, (None,))
     a, axis = _flat(a, axis)
+    if is_hidden(a):  # what is sorted is partitioned at every place
+        return sort(a, axis)
     index = np.argpartition(frozen(a, "partition"), values(kth, "partition"), axis)
     return take_along_axis(a, index, axis)
 
@@ -56,6 +68,8 @@ def _constant(name: str) -> Callable[..., Any]:
     function = numpy_object(name)
 
     def run(*args: Any, **kwargs: Any) -> Any:
+        if name in OF_HIDDEN and is_hidden(*_spread((*args, *kwargs.values()))):
+            return OF_HIDDEN[name](*args, **kwargs)
         kwargs = {key: _plain(x, name) for key, x in kwargs.items()}
         result = function(*(_plain(x, name) for x in args), **kwargs)
         return tuple(map(tensor_of, result)) if isinstance(result, tuple) else tensor_of(result)
@@ -69,6 +83,103 @@ def _plain(x: Any, name: str) -> Any:
     return frozen(x, name) if hasattr(x, "requires_grad") else x
 
 
+def _spread(given: Any) -> list[Any]:
+    return [y for x in given for y in (x if isinstance(x, (list, tuple)) else (x,))]
+
+
+# -- where the numbers of many samples are not seen: the same in operators -------------------------------------------
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """np.searchsorted."""
+    a, v = array(a), array(v)
+    a = a if sorter is None else np.take(a, sorter)
+    dtype = np.result_type(a, v)
+    return ops.searchsorted(np.astype(a, dtype), np.astype(v, dtype), side=side)
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """np.digitize; bins that differ between samples must increase."""
+    bins, side = array(bins), "left" if right else "right"
+    if not is_hidden(bins) and len(bins) > 1 and np.all(bins[1:] <= bins[:-1]) and bins[0] != bins[-1]:
+        return len(bins) - searchsorted(bins[::-1], x, side)
+    check(_examine_increasing, bins)
+    return searchsorted(bins, x, side)
+
+
+def _examine_increasing(bins: Any) -> None:
+    if np.any(np.diff(bins) < 0):
+        raise ValueError("np.digitize: bins must increase, in every sample where they are batched.")
+
+
+def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None) -> Any:
+    """np.isin."""
+    return ops.isin(array(element), array(test_elements), invert=bool(invert))
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    """np.argpartition, of which any order serves that has the elements at their places."""
+    return argsort(a, axis, order=order)
+
+
+def lexsort(keys: Any, axis: Any = -1) -> Any:
+    """np.lexsort: by the last key, and by the others where it is equal."""
+    first, *others = [array(key) for key in keys]
+    found = ops.argsort(first, axis, stable=True)
+    for key in others:
+        step = ops.argsort(take_along_axis(key, found, axis), axis, stable=True)
+        found = take_along_axis(found, step, axis)
+    return found
+
+
+def _nanarg(find: Any, otherwise: float) -> Callable[..., Any]:
+    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        a = array(a)
+        check(_examine_known, np.all(np.isnan(a), axis) if a.dtype.kind in "fc" else np.False_)
+        keepdims = keepdims is not np._NoValue and bool(keepdims)
+        return find(without_nan(a, otherwise), axis, out, keepdims=keepdims)
+
+    return run
+
+
+def _examine_known(lost: Any) -> None:
+    if np.any(lost):
+        raise ValueError("All-NaN slice encountered")
+
+
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    """np.unravel_index."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    check(functools.partial(_examine_range, "unravel_index", math.prod(sizes)), indices)
+    found = []
+    for size in sizes[::-1] if order == "C" else sizes:
+        found.append(indices % size)
+        indices = indices // size
+    return tuple(found[::-1] if order == "C" else found)
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
+    """np.ravel_multi_index."""
+    modes = (mode,) * len(dims) if isinstance(mode, str) else mode
+    found: Any = 0
+    steps = [*zip(multi_index, dims, modes, strict=True)]
+    for i, size, how in steps if order == "C" else steps[::-1]:
+        place = array(i)
+        if how == "raise":
+            check(functools.partial(_examine_range, "ravel_multi_index", size), place)
+        place = place % size if how == "wrap" else np.clip(place, 0, size - 1)
+        found = found * size + place
+    return found
+
+
+def _examine_range(name: str, size: int, index: Any) -> None:
+    if np.any((index < 0) | (index >= size)):
+        raise ValueError(f"np.{name}: an index is out of bounds for size {size}.")
+
+
+OF_HIDDEN: dict[str, Callable[..., Any]] = {
+    "argpartition": argpartition, "digitize": digitize, "isin": isin, "lexsort": lexsort,
+    "nanargmax": _nanarg(np.argmax, -np.inf), "nanargmin": _nanarg(np.argmin, np.inf),
+    "ravel_multi_index": ravel_multi_index, "searchsorted": searchsorted, "unravel_index": unravel_index,
+}  # fmt: skip
 CONSTANT = (
     "argpartition", "bitwise_count", "digitize", "isin", "isnat", "lexsort", "nanargmax", "nanargmin", "packbits",
     "ravel_multi_index", "searchsorted", "spacing", "unpackbits", "unravel_index",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from pullback.core.array_type import check
+from pullback.core.tensor import Tensor
 from pullback.interop.adapters.reductions import root, spread_among
 from pullback.interop.operands import (
     along,
@@ -17,10 +20,13 @@ from pullback.interop.operands import (
     floating,
     frozen,
     in_order,
+    index_values,
+    is_hidden,
+    laid_out,
     needs_grad,
     ops,
     refuse,
-    values,
+    tensor_of,
 )
 from pullback.interop.registry import rule
 
@@ -29,9 +35,12 @@ from pullback.interop.registry import rule
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """np.average; differentiable in the weights too."""
     a = floating(array(a))
+    if weights is None:
+        mean = np.mean(a, axis, keepdims=bool(keepdims))
+        return (mean, np.full(mean.shape, a.size / max(mean.size, 1), a.dtype)) if returned else mean
     axes = axes_of(axis, a.ndim)
-    w = np.ones((), a.dtype) if weights is None else array(weights)
-    if weights is not None and w.shape != a.shape:
+    w = array(weights)
+    if w.shape != a.shape:
         if axis is None:
             raise TypeError("np.average: axis must be given when the shapes of a and weights differ.")
         if w.shape != tuple(a.shape[i] for i in axes):
@@ -63,10 +72,11 @@ def nanvar(
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "nanvar", "unsafe")
     known = ~np.isnan(a)
     if where is not True and where is not np._NoValue:
-        known = known & values(where, "nanvar")
+        known = known & index_values(where, "nanvar")
     ddof = ddof if _unset(correction) else correction
-    result = spread_among(a, known, axes_of(axis, a.ndim), ddof, None if _unset(mean) else mean, warn=True)
-    return deliver("nanvar", result if _asked(keepdims) else np.squeeze(result, axes_of(axis, a.ndim)), out)
+    axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
+    result = spread_among(a, known, axes, ddof, None if _unset(mean) else mean, warn=True)
+    return deliver("nanvar", result if _asked(keepdims) else np.squeeze(result, axes), out)
 
 
 def _unset(x: Any) -> bool:
@@ -125,7 +135,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     a = floating(array(a))
     rows, axes = _rows(a, axis)
     s = np.sort(rows)
-    place = np.nanmedian(_ranks(rows), -1, keepdims=True)
+    place = _last_place(rows) / 2 if is_hidden(rows) else np.nanmedian(_ranks(rows), -1, keepdims=True)
     known = np.nan_to_num(place)
     middle = (_at(s, np.floor(known).astype(int)) + _at(s, np.ceil(known).astype(int))) / 2
     result = np.where(np.isnan(place), s.dtype.type(np.nan), middle)[..., 0]
@@ -137,6 +147,12 @@ def _ranks(rows: Any) -> Any:
     plain = frozen(rows, "sort")
     ranks = np.argsort(np.argsort(plain, kind="stable"), kind="stable").astype(float)
     return np.where(np.isnan(plain), np.nan, ranks) if plain.dtype.kind == "f" else ranks
+
+
+def _last_place(rows: Any) -> Any:
+    """The place of the last element that is not nan, once they are sorted; nan where all are."""
+    count = np.sum(~np.isnan(rows), -1, keepdims=True)
+    return np.where(count > 0, count - 1.0, np.nan)
 
 
 def _at(s: Any, index: Any) -> Any:
@@ -166,8 +182,18 @@ def _quantile_rule(name: str, scale: Any) -> None:
     ) -> Any:
         a = array(a)
         q = np.array(q, a.dtype) if type(q) in (int, float) and a.dtype.kind == "f" else floating(array(q))
+        if name.startswith("nan") and q.ndim > 1 and weights is None and 1 < len(axes_of(axis, a.ndim)) < a.ndim:
+            raise refuse(
+                name,
+                "q",
+                f"of {q.ndim} dimensions beside several axes, where NumPy mixes up the dimensions of the result; write "
+                f"np.{name}(a, q.ravel(), axis), and reshape its first dimension to q.shape",
+            )
         found = _quantile(name, a, q / q.dtype.type(scale), axis, method, _asked(keepdims), weights)
-        return deliver(name, in_order(found, "C"), out)
+        found = in_order(found, "C")
+        if name.startswith("nan") and weights is None and q.ndim:  # which NumPy computes row by row, and then turns
+            found = laid_out(found, (*range(q.ndim, found.ndim), *range(q.ndim)))
+        return deliver(name, found, out)
 
 
 for _name, _scale in (("quantile", 1), ("percentile", 100), ("nanquantile", 1), ("nanpercentile", 100)):
@@ -188,16 +214,23 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     """
     ask, of_known = getattr(np, name.replace("percentile", "quantile")), name.startswith("nan")
     rows, axes = _rows(a if method in _OF_ELEMENTS else floating(a), axis)
-    plain, count = frozen(q, name), rows.shape[-1]
-    if weights is not None:
+    hidden = is_hidden(q, weights) or (
+        (of_known or weights is not None) and is_hidden(rows)
+    )  # then NumPy cannot be asked
+    plain, count = q.detach() if is_hidden(q) else frozen(q, name), rows.shape[-1]
+    if hidden:
+        place, count = _linear_place(name, rows, plain, method, weights)
+    elif weights is not None:
         place = ask(_ranks(rows), plain, -1, method=method, weights=_along(name, frozen(array(weights), name), a, axis))
     elif of_known:
         ranks = _ranks(rows)
         place, count = ask(ranks, plain, -1, method=method), np.sum(~np.isnan(ranks), -1, keepdims=True)
     else:
         place = ask(np.arange(count, dtype=float), plain, -1, method=method)
-    place = np.moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
+    if not hidden:
+        place = np.moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
     known = np.nan_to_num(place)
+    rows = tensor_of(rows) if hidden and not isinstance(rows, Tensor) else rows  # which takes the places as an index
     s, low = np.sort(rows), np.floor(known).astype(int)
     if method in _OF_ELEMENTS:
         result = _at(s, low)
@@ -209,12 +242,35 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         near, high = known - low < 0.5, np.where((known == low) & ~free, low, low + 1)
         below, above = _at(s, low), _at(s, high)
         # From the nearer end, so that part = 1 gives the upper element exactly.
-        end = below if near.all() else _at(s, np.where(near, low, high)) if near.any() else above
+        if hidden:
+            end = _at(s, np.where(near, low, high))
+        else:
+            end = below if near.all() else _at(s, np.where(near, low, high)) if near.any() else above
         result = end + (above - below) * (part - ~near)
     if s.dtype.kind in "fc":  # nan is sorted last, and spreads
         result = np.where(np.isnan(place) if of_known else np.isnan(s[..., -1:]), s.dtype.type(np.nan), result)
     result = np.reshape(np.moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
     return _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result
+
+
+def _linear_place(name: str, rows: Any, q: Any, method: str, weights: Any) -> tuple[Any, Any]:
+    """(between which places the quantiles of many samples lie, of how many elements)."""
+    if weights is not None:
+        raise refuse(name, "weights", "under vmap the places of the quantiles, which they move, cannot be seen")
+    if method != "linear":
+        raise refuse(
+            name,
+            "method",
+            f"got {method!r}; under vmap q, or which are nan, cannot be seen, and 'linear' alone has a rule",
+        )
+    check(_examine_quantiles, q)
+    last = _last_place(rows) if name.startswith("nan") else rows.shape[-1] - 1
+    return np.ravel(q) * last, last + 1
+
+
+def _examine_quantiles(q: Any) -> None:
+    if not np.all((q >= 0) & (q <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
 
 
 def _along(name: str, w: Any, a: Any, axis: Any) -> Any:
@@ -246,9 +302,9 @@ def cov(
     if y is not None:
         x = np.concatenate([x, _variables(y, rowvar, dtype)])
     ddof = int(bias == 0) if ddof is None else ddof
-    counts = None if fweights is None else _weights_of("fweights", values(fweights, "cov"), x.shape[1])
-    if counts is not None and (counts != np.around(counts)).any():
-        raise TypeError("np.cov: fweights must be integer.")
+    counts = None if fweights is None else _weights_of("fweights", index_values(fweights, "cov"), x.shape[1])
+    if counts is not None:
+        check(_examine_counts, counts)
     free, w = x.shape[1] - ddof, counts
     if aweights is not None:
         aweights = _weights_of("aweights", array(aweights), x.shape[1])
@@ -256,8 +312,7 @@ def cov(
     if w is not None:
         total = np.sum(w)
         free = total - ddof * (np.sum(w * aweights) / total if aweights is not None else 1)
-    if free <= 0:
-        raise refuse("cov", "ddof", f"{x.shape[1]} observations leave no degrees of freedom")
+    check(functools.partial(_examine_freedom, x.shape[1]), array(free))
     x = x - np.average(x, 1, w, keepdims=True)
     return np.squeeze(np.matmul(x if w is None else x * w, np.conjugate(np.transpose(x))) / free)
 
@@ -265,9 +320,23 @@ def cov(
 def _weights_of(argument: str, w: Any, count: Any) -> Any:
     if w.shape != (count,):
         raise RuntimeError(f"np.cov: {argument} must be a vector of {count}, one for each observation.")
+    check(functools.partial(_examine_sign, argument), w)
+    return np.astype(w, float)
+
+
+def _examine_sign(argument: str, w: Any) -> None:
     if np.any(w < 0):
         raise ValueError(f"np.cov: {argument} cannot be negative.")
-    return np.astype(w, float)
+
+
+def _examine_counts(counts: Any) -> None:
+    if np.any(counts != np.around(counts)):
+        raise TypeError("np.cov: fweights must be integer.")
+
+
+def _examine_freedom(observations: int, free: Any) -> None:
+    if np.any(free <= 0):
+        raise refuse("cov", "ddof", f"{observations} observations leave no degrees of freedom")
 
 
 def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:
@@ -294,11 +363,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     """np.trapezoid."""
     y = array(y)
-    axis = normalize_axis_index(axis, y.ndim)
+    at = normalize_axis_index(axis, y.ndim)  # x may have more dimensions, in which a negative axis is another one
     if x is not None:
         x = array(x)
         if x.ndim == 1:
-            x = np.reshape(x, [-1 if i == axis else 1 for i in range(y.ndim)])
-        dx = x[along(x.ndim, axis, slice(1, None))] - x[along(x.ndim, axis, slice(-1))]
-    later, earlier = y[along(y.ndim, axis, slice(1, None))], y[along(y.ndim, axis, slice(-1))]
+            x = np.reshape(x, [-1 if i == at else 1 for i in range(y.ndim)])
+        of_x = normalize_axis_index(axis, x.ndim)
+        dx = x[along(x.ndim, of_x, slice(1, None))] - x[along(x.ndim, of_x, slice(-1))]
+    later, earlier = y[along(y.ndim, at, slice(1, None))], y[along(y.ndim, at, slice(-1))]
     return ops.sum((later + earlier) * dx / 2.0, axis)

@@ -6,16 +6,17 @@ views.py        modules as they see them
 stand_ins.py    which functions have a dispatcher, and which
 dispatchers.py  what all dispatchers have in common; lists of tensors
 creation.py     np.zeros, np.array and their kin
+ufuncs.py       np.sin and all other ufuncs, of lists of tensors
 mathematics.py  math and cmath
-scipy_calls.py  SciPy's functions; their rules are registered in interop/adoption.py
-scipy_rules.py  the rules
+scipy_calls.py  SciPy's functions and classes; their rules are in pullback/scipy, entered in interop/adoption.py
+ways.py         what a function of SciPy may do with our tensors besides a rule of its own
 clones.py       NumPy's and SciPy's own Python for our tensors
 patches.py      methods that are replaced in place: np.r_, np.vectorize
 """
 
 from __future__ import annotations
 
-from pullback.interop.adopt import scipy_rules as _scipy_rules  # noqa: F401 - which registers them
+from pullback.interop.adopt import ways as _ways  # noqa: F401 - which enters numpy.polynomial
 from pullback.interop.adopt.switch import adopt, release
 
 __all__ = ["adopt", "release"]

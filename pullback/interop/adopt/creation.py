@@ -2,7 +2,7 @@
 
 Inside a transform they give `Array`s, so that a buffer records what is written into it. Only memory that nobody else
 knows of becomes one: what is written into another's memory through an Array would be read there without its gradient.
-Integers and bools carry no gradient and stay plain.
+Integers and bools carry no gradient and stay plain, but for what is to be filled inside vmap.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, show_as_plural, wrap_array
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import layout_of
 from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
 from pullback.interop.adoption import State
 from pullback.interop.awaited import FILES
-from pullback.interop.operands import frozen, in_order
+from pullback.interop.operands import frozen, in_order, is_hidden
 
 FILES.add(__file__)
 
 _current = modes.current
 
 
-def buffer(made: Any) -> Any:
+def buffer(made: Any, kinds: str = "fc") -> Any:
     """A fresh array as one that records what is written into it, from whatever level; a read-only view as it is."""
-    if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.writeable:
+    if type(made) is ndarray and made.dtype.kind in kinds and made.flags.writeable:
         level = _current().level
         for inner in range(min(1, level), level + 1):
             made = wrap_array(made, inner)
@@ -57,7 +57,10 @@ class Creation(Dispatcher):
             if not concerns_us(error, args, kwargs):
                 raise
         else:
-            return buffer(made) if (WATCHED or self.always) and self.records() else made
+            batched = _current().batched
+            if (WATCHED or self.always or batched) and self.records():
+                return buffer(made, "fcbiu" if batched and self.genuine in _TO_FILL else "fc")
+            return made
         return self.on_tensors(args, kwargs)
 
     def records(self) -> bool:
@@ -67,6 +70,10 @@ class Creation(Dispatcher):
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = of_lists(self.genuine, args, kwargs)
         return show_as_plural(made) if type(made) in SCALAR_FACES else made
+
+
+# Inside vmap their whole numbers and truth values too may become those of many samples.
+_TO_FILL = (np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 
 
 class Full(Creation):
@@ -126,6 +133,8 @@ class Conversion(Creation):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args:
             given = args[0]
+            if type(given) in _WHOLE and self.genuine in _RETURNING and _is_asked_as_it_is(given, *args[1:], **kwargs):
+                return given
             if type(given) in ARRAYS or (type(given) is list and given and type(given[0]) in ARRAYS):
                 return self.on_tensors(args, kwargs)  # at once, though NumPy's refusal would lead there too
         try:
@@ -134,7 +143,7 @@ class Conversion(Creation):
             if not concerns_us(error, args, kwargs):
                 raise
         else:
-            if not WATCHED and not self.always:
+            if not WATCHED and not self.always and not _current().batched:
                 return made
             copied = self.copies and kwargs.get("copy", True) is True
             fresh = args and (copied or isinstance(args[0], _BY_VALUE))
@@ -147,7 +156,8 @@ class Conversion(Creation):
         else:
             given, rest = next(kwargs.pop(name) for name in ("object", "a") if name in kwargs), []
         dtype = rest[0] if rest else kwargs.get("dtype")
-        if dtype is not None and np.dtype(dtype).char == "O":
+        with_none = isinstance(given, (list, tuple)) and any(x is None for x in given)
+        if with_none or (dtype is not None and np.dtype(dtype).char == "O"):
             return _objects(given)
         if isinstance(order := kwargs.get("order"), str):
             kwargs["order"] = order.upper()
@@ -155,15 +165,32 @@ class Conversion(Creation):
             given = given.tolist()
         if self.genuine is not np.array:
             kwargs.setdefault("order", _ORDERS.get(self.genuine.__name__))
+        if kwargs.get("copy") is np._CopyMode.IF_NEEDED:  # which SciPy's wrappers say
+            kwargs["copy"] = None
         kwargs.pop("like", None)  # a tensor among what is given says as much
         copy = kwargs.get("copy", self.genuine is np.array)
         make = np.array if self.genuine is np.array else np.asarray
-        if not copy and isinstance(given, Tensor) and kwargs.get("ndmin", 0) <= given.ndim:
+        added = 0
+        if not copy and isinstance(given, Tensor):
+            added = kwargs.get("ndmin", 0) - given.ndim
             make, kwargs = np.asarray, {name: kwargs[name] for name in ("dtype", "order") if name in kwargs}
         made = _in_order(make(given, *rest, **kwargs, like=first_tensor((given,))), kwargs.get("order"))
+        if added > 0:
+            made = made[(None,) * added]  # a view, as NumPy's
         if copy is False and self.genuine is np.array and made is not given and isinstance(given, Tensor):
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return made.copy() if made is given and copy else made
+
+
+_WHOLE = ARRAYS - SCALAR_FACES  # of a number, np.asarray makes an array
+_RETURNING = (np.asarray, np.asanyarray)
+
+
+def _is_asked_as_it_is(given: Any, dtype: Any = None, /, *more: Any, **kwargs: Any) -> bool:
+    """Whether np.asarray, of an Array, returns it. SciPy asks this at the beginning of nearly every function."""
+    if kwargs and dtype is None and len(kwargs) == 1:
+        dtype, kwargs = kwargs.get("dtype", ndarray), {}
+    return not more and not kwargs and (dtype is None or dtype == given.dtype)
 
 
 class Checked(Conversion):
@@ -171,9 +198,24 @@ class Checked(Conversion):
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = _checked(*args, **kwargs)
-        if made.dtype.kind in "fc" and not np.all(np.isfinite(made)):
+        if made.dtype.kind in "fc" and not is_hidden(made) and not np.all(np.isfinite(made)):
             raise ValueError("array must not contain infs or NaNs")
         return made
+
+
+class Required(Conversion):
+    """np.require: a copy only where the memory is not as it is wanted."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return _required(*args, **kwargs)
+
+
+def _required(a: Any, dtype: Any = None, requirements: Any = None, **like: Any) -> Any:
+    made = np.asarray(a, dtype, like=first_tensor((a,)))
+    memory = layout_of(made)
+    if memory is None or (found := np.require(memory, None, requirements)) is memory:
+        return made
+    return made.copy("F" if found.flags.f_contiguous else "C")
 
 
 def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
@@ -182,7 +224,7 @@ def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 def _in_order(made: Any, order: Any) -> Any:
     """`made`, or a copy whose memory lies in the order "C" or "F" if that is asked for."""
-    memory = memory_of(made)
+    memory = layout_of(made)
     if memory is None or (memory.flags.f_contiguous if order == "F" else memory.flags.c_contiguous):
         return made
     return in_order(made, order)  # which leaves other orders as they are

@@ -19,6 +19,7 @@ from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
+from pullback.interop.holders import Holder
 from pullback.interop.operands import array, needs_grad
 
 FILES.add(__file__)
@@ -88,7 +89,7 @@ class WithLists(Dispatcher):
 
 def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The rule of a function of NumPy, on the arguments with arrays in place of lists that hold our tensors."""
-    joined = _of_sequences if function.__name__ in _OF_SEQUENCES else _joined
+    joined = _of_sequences if function.__name__ in _OF_SEQUENCES else joined_list
     given = {name: joined(x) for name, x in kwargs.items()}
     return array_function(first_tensor(args, kwargs), function, (), [joined(x) for x in args], given)
 
@@ -97,12 +98,13 @@ def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 _OF_SEQUENCES = {"concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "block", "meshgrid"}
 
 
-def _joined(x: Any) -> Any:
+def joined_list(x: Any) -> Any:
+    """One array of a list that holds our tensors; anything else as it is."""
     return array(x) if isinstance(x, (list, tuple)) and first_tensor(x) is not None else x
 
 
 def _of_sequences(x: Any) -> Any:
-    return [_joined(item) for item in x] if isinstance(x, (list, tuple)) else x
+    return [joined_list(item) for item in x] if isinstance(x, (list, tuple)) else x
 
 
 # What most arguments are; no tensor is in them.
@@ -116,7 +118,9 @@ def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> A
             continue
         if isinstance(x, Tensor):
             return x
-        if isinstance(x, (list, tuple)):
+        if issubclass(type(x), Holder):
+            found = first_tensor(x.held())
+        elif isinstance(x, (list, tuple)):
             found = first_tensor(x)
         elif isinstance(x, dict):
             found = first_tensor(x.values())
@@ -133,6 +137,8 @@ def at_stake(x: Any) -> bool:
     """Whether a gradient, or a tangent, would be lost with this argument."""
     if isinstance(x, Tensor):
         return bool(needs_grad(x))
+    if issubclass(type(x), Holder):  # which may stand for a dict, as a dok_array is one
+        return at_stake(x.held())
     if isinstance(x, (list, tuple, dict)):
         return any(map(at_stake, x.values() if isinstance(x, dict) else x))
     return False

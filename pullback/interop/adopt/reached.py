@@ -43,7 +43,14 @@ _SOURCE = (".py", ".pyc", ".ipynb")
 
 
 def namespaces() -> Iterator[Namespace]:
-    """Every namespace in which code has run: the modules', and those of modules that sys.modules does not have."""
-    for found in gc.get_objects():
-        if type(found) is dict and "__builtins__" in found:
+    """Every namespace in which code has run: the modules', and those of modules that sys.modules does not have.
+
+    The collector finds both, but for what `gc.freeze()` has hidden from it, as servers do before they fork.
+    """
+    modules = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
+    of_modules: list[Namespace] = [object.__getattribute__(module, "__dict__") for module in modules]  # loads none
+    known = {id(found) for found in of_modules}
+    others = (found for found in gc.get_objects() if type(found) is dict and id(found) not in known)
+    for found in (*of_modules, *others):
+        if "__builtins__" in found:
             yield found

@@ -15,36 +15,83 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
+from pullback.core.array_type import numbers_of
 from pullback.core.call_site import home_of
-from pullback.core.cuts import WATCHED
+from pullback.core.cuts import transform_runs
+from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
+from pullback.func.closures import Captures
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake
-from pullback.interop.adoption import RULES
+from pullback.interop.adoption import MAKERS, RULES
+from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
 
 
 def scipy_name(function: Callable[..., Any]) -> str:
     """The public name of a function, or that of where it is defined."""
-    return home_of(function, function.__name__) or f"{function.__module__}.{function.__name__}"
+    name = _public_names.get(function)
+    if name is None:
+        name = home_of(function, function.__name__)
+        if not name:  # so far: its public module may be imported later
+            return f"{function.__module__.replace('numpy.', 'np.')}.{function.__name__}"
+        _public_names[function] = name
+    return name
+
+
+_public_names: dict[Any, str] = {}
 
 
 class ScipyFunction(Dispatcher):
     """A function of SciPy, and its rule for our tensors if it has one."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for x in args:
+    __slots__ = ()
+
+    def __new__(cls, genuine: Callable[..., Any]) -> ScipyFunction:
+        def call(first: Any = _NOTHING, second: Any = _NOTHING, /, *more: Any, **kwargs: Any) -> Any:
+            if type(first) is ndarray and not more and not kwargs:  # the most frequent calls cost least
+                if second is _NOTHING:
+                    return genuine(first)
+                if type(second) in _PLAIN:
+                    return genuine(first, second)
+            given = (first, second, *more) if second is not _NOTHING else (first,) if first is not _NOTHING else ()
+            for x in (*given, *kwargs.values()) if kwargs else given:
+                kind = type(x)
+                if kind not in _PLAIN and not (kind is list and _PLAIN.issuperset(map(type, x))):
+                    return made.on_any(given, kwargs)
+            return genuine(*given, **kwargs) if kwargs else genuine(*given)
+
+        # A class of its own, so that __call__ looks nothing up and needs no `self`: half the cost.
+        kind = type(cls.__name__, (cls,), {"__slots__": (), "__call__": staticmethod(call)})
+        made: ScipyFunction = object.__new__(kind)
+        return made
+
+    def on_any(self, args: Any, kwargs: Any) -> Any:
+        """The result, whatever the arguments are."""
+        for x in (*args, *kwargs.values()) if kwargs else args:
             if type(x) not in _PLAIN and isinstance(x, _LOOKED_INTO) and (isinstance(x, Tensor) or has_tensor(x)):
-                break
-        else:
-            if not kwargs or not has_tensor(kwargs):
-                if WATCHED and self.genuine.__module__.startswith("scipy.optimize"):
-                    args = tuple(self.guarded(args))
-                    kwargs = dict(zip(kwargs, self.guarded(kwargs.values()), strict=True))
+                return self.on_tensors(args, kwargs)
+        if self.captures(args, kwargs):
+            return self.by_rule(args, kwargs)
+        if transform_runs() and self.genuine.__module__.startswith("scipy.optimize"):
+            args = tuple(self.guarded(args))
+            kwargs = dict(zip(kwargs, self.guarded(kwargs.values()), strict=True))
+            try:
                 return self.genuine(*args, **kwargs)
-        return self.on_tensors(args, kwargs)
+            except Exception as error:
+                if (refusal := _refusal_behind(error)) is None:
+                    raise
+                raise refusal from error  # some solvers say of any error that the function is no function
+        return self.genuine(*args, **kwargs)
+
+    def captures(self, args: Any, kwargs: Any) -> bool:
+        """Whether there is a rule by what functions among the arguments capture, and they do."""
+        module = self.genuine.__module__
+        if module.startswith("scipy.optimize") and scipy_name(self.genuine) not in RULES:
+            return False  # what the functions give is looked at: see `guarded`
+        return module.startswith(_BY_CAPTURES) and bool(Captures(*args, *kwargs.values()).tensors)
 
     def guarded(self, args: Iterable[Any]) -> list[Any]:
         """The arguments of a solver, whose functions may give nothing that is being differentiated.
@@ -65,42 +112,208 @@ class ScipyFunction(Dispatcher):
         return [guard(x) if isinstance(x, FunctionType | MethodType) else x for x in args]
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
-        if not (at_stake(args) or at_stake(kwargs)):
-            return self.genuine(*plain(args), **plain(kwargs))
+        if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
+            given = None if any(map(_names_an_output, kwargs)) else _read_memory
+            if not self.captures(args, kwargs):
+                return self.genuine(*plain(args, given), **plain(kwargs, given))
+        return self.by_rule(args, kwargs)
+
+    def by_rule(self, args: Any, kwargs: Any) -> Any:
+        """What the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
         if rule is None:
             raise unsupported(name)
         try:
             return rule(*args, **kwargs)
+        except Exception as error:
+            if isinstance(error, np.linalg.LinAlgError) or type(error) is NotImplementedError:
+                raise  # which programs catch
+            if "._" in name:
+                raise  # to be explained by the public function that called this one
+            raise _named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
+
+
+def _refusal_behind(error: Exception) -> Exception | None:
+    """The refusal of a gradient because of which this other error was raised."""
+    behind: Any = error.__cause__ or error.__context__
+    while behind is not None and not isinstance(behind, (DetachingError, UnsupportedError)):
+        behind = behind.__cause__ or behind.__context__
+    return behind
+
+
+def _named(name: str, error: Exception) -> Exception:
+    """The error with the name of the function, where it says only what a rule, or SciPy's Python, has called."""
+    if type(error) not in (DetachingError, UnsupportedError) or name.rpartition(".")[2] in str(error):
+        return error
+    made: Exception = type(error)(f"{name}: {error}")
+    made.__cause__ = error
+    return made
+
+
+class ScipyMaker(ScipyFunction):
+    """A function of SciPy whose rule runs on plain arguments too: what it makes meets our tensors later."""
+
+    __slots__ = ()
+
+    def __new__(cls, genuine: Callable[..., Any]) -> ScipyMaker:
+        return object.__new__(cls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if has_tensor(args) or has_tensor(kwargs):
+            return self.on_tensors(args, kwargs)
+        return RULES[scipy_name(self.genuine)](*args, **kwargs)
+
+
+class ScipyClass(ScipyFunction):
+    """A class of SciPy that has a rule: called with our tensors it makes an object of our own.
+
+    Its functions (`BSpline.design_matrix`) have rules under their names, or they are the genuine ones. As the second
+    argument of `isinstance` and as a base it is the genuine class; the rule's, if it is a class, counts as a subclass
+    of that one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, genuine: Any) -> None:
+        super().__init__(genuine)
+        self.__dict__.update(
+            (name, _by_rule(found, rule))
+            for name, found in vars(self).items()
+            if not name.startswith("_") and (rule := f"{scipy_name(genuine)}.{name}") in RULES
+        )
+        for name, found in list(vars(self).items()):
+            own = not name.startswith("_") and f"{scipy_name(genuine)}.{name}" not in RULES
+            if own and _makes_objects(genuine, name):
+                vars(self)[name] = _Constructor(found, self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.genuine, name)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        clones = (vars(kind).get("__genuine__") for kind in type(x).__mro__)
+        return isinstance(x, self._classes()) or any(kind is self.genuine for kind in clones)
+
+    def __subclasscheck__(self, cls: Any) -> bool:
+        return issubclass(cls, self._classes())
+
+    def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
+        return (self.genuine,)
+
+    def _classes(self) -> tuple[type, ...]:
+        genuine: Any = self.genuine
+        rule: Any = RULES.get(scipy_name(genuine))
+        return (genuine, rule) if isinstance(rule, type) else (genuine,)
+
+
+def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return (RULES[rule] if has_tensor(args) or has_tensor(kwargs) else function)(*args, **kwargs)
+
+    return called
+
+
+def _makes_objects(kind: Any, name: str) -> bool:
+    """Whether it is a function that is called with the class, not with an object."""
+    homes = [vars(base) for base in kind.__mro__ if name in vars(base)]
+    return bool(homes) and type(homes[0][name]) in (classmethod, staticmethod)
+
+
+class _Constructor:
+    """A function of a class that makes objects of it, `Rotation.from_quat`: our class's where that makes them."""
+
+    def __init__(self, genuine: Callable[..., Any], kind: ScipyClass, name: str) -> None:
+        functools.update_wrapper(self, genuine)
+        self.genuine, self.kind, self.name = genuine, kind, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        home = scipy_name(self.kind.genuine)
+        if not hasattr(RULES.get(home), self.name):
+            return self.genuine(*args, **kwargs)
+        if home not in MAKERS:
+            if not (has_tensor(args) or has_tensor(kwargs)):
+                return self.genuine(*args, **kwargs)
+            if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
+                return self.genuine(*plain(args, _read_memory), **plain(kwargs, _read_memory))
+        try:
+            return getattr(RULES[home], self.name)(*args, **kwargs)
         except np.linalg.LinAlgError:
-            raise  # which programs catch
+            raise
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
-            raise explained_call(name, self.genuine, args, kwargs, error)  # noqa: B904
+            full = f"{home}.{self.name}"
+            raise _named(full, explained_call(full, self.genuine, args, kwargs, error))  # noqa: B904
 
 
+class ScipyKind(ScipyMaker, ScipyClass):
+    """A class of SciPy the objects of which meet our tensors later, and one another."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.by_rule(args, kwargs)
+
+
+_NOTHING = object()
+# Their rules differentiate by what functions among their arguments capture, too.
+_BY_CAPTURES = ("scipy.integrate", "scipy.optimize")
 _PLAIN = PLAIN | {ndarray}
-_LOOKED_INTO = (Tensor, list, tuple, dict)
+_LOOKED_INTO = (Tensor, list, tuple, dict, Holder)
 
 
 def has_tensor(x: Any) -> bool:
     """Whether this container holds one of our tensors, at whatever depth."""
+    if issubclass(type(x), Holder):
+        return True
     for item in x.values() if isinstance(x, dict) else x:
         if isinstance(item, _LOOKED_INTO) and (isinstance(item, Tensor) or has_tensor(item)):
             return True
     return False
 
 
-def plain(x: Any) -> Any:
+def _is_unknown(x: Any) -> bool:
+    """Whether the numbers of a tensor in here are not at hand, as inside of `vmap`: a rule may do without them."""
+    if isinstance(x, Tensor):
+        return numbers_of(x) is None
+    if issubclass(type(x), Holder):
+        x = x.held()
+    return isinstance(x, (list, tuple, dict)) and any(map(_is_unknown, x.values() if isinstance(x, dict) else x))
+
+
+def plain(x: Any, of_tensor: Callable[[Any], Any] | None = None) -> Any:
     """The argument with plain arrays in place of our tensors."""
     if isinstance(x, Tensor):
-        return _memory(x)
+        return (of_tensor or _memory)(x)
+    if issubclass(type(x), Holder):
+        return x.plain()
     if isinstance(x, dict):
-        return {name: plain(item) for name, item in x.items()}
+        return {name: plain(item, of_tensor) for name, item in x.items()}
     if isinstance(x, (list, tuple)) and has_tensor(x):
-        items = map(plain, x)
+        items = (plain(item, of_tensor) for item in x)
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     return x
+
+
+def _names_an_output(name: str) -> bool:
+    """Whether an argument of this name may say that another one is written into."""
+    return name in ("out", "output") or name.startswith("overwrite_")
+
+
+def _read_memory(tensor: Any) -> Any:
+    """The same, which nobody writes into where a transform is inside of another.
+
+    A note that it may be written would make nodes of an outer level take its old contents for a constant, if it is a
+    detached tensor that shares its memory with one that is not.
+    """
+    if isinstance(tensor._array, Tensor) and type(tensor) not in SCALAR_FACES:
+        return _read_only(tensor.numpy())
+    return _memory(tensor)
+
+
+def _read_only(array: Any) -> Any:
+    array = array.view()
+    array.flags.writeable = False
+    return array
 
 
 def _memory(tensor: Any) -> Any:
@@ -109,9 +322,7 @@ def _memory(tensor: Any) -> Any:
     if type(tensor) in SCALAR_FACES:
         return array[()]
     if type(tensor) not in ARRAYS:
-        array = array.view()
-        array.flags.writeable = False
-        return array
+        return _read_only(array)
     while isinstance(tensor, Tensor):  # nodes that saved it get what was in it before
         note_write(tensor)
         bump(tensor, "a function of SciPy")

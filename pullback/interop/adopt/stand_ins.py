@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.adopt.creation import Arange, Checked, Conversion, Creation, FromIterable, Full
+from pullback.interop.adopt.creation import Arange, Checked, Conversion, Creation, FromIterable, Full, Required
 from pullback.interop.adopt.dispatchers import WithLists
 from pullback.interop.adopt.mathematics import dispatchers
 
@@ -20,7 +20,7 @@ CREATION: dict[str, type[Creation]] = {
         Creation,
     ),
     **dict.fromkeys(("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"), Conversion),
-    "asarray_chkfinite": Checked, "full": Full, "arange": Arange, "fromiter": FromIterable,
+    "asarray_chkfinite": Checked, "require": Required, "full": Full, "arange": Arange, "fromiter": FromIterable,
 }  # fmt: skip
 
 

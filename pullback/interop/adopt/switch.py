@@ -8,10 +8,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from pullback.core.cuts import ON_CHANGE
 from pullback.core.named import named
 from pullback.interop.adopt.patches import apply_patches, undo_patches
 from pullback.interop.adopt.reached import NEVER, is_reached, namespaces
-from pullback.interop.adopt.views import adopted, genuine_of
+from pullback.interop.adopt.views import adopted, genuine_of, show_ufuncs
 from pullback.interop.adoption import State
 
 _lock = threading.RLock()
@@ -82,7 +83,12 @@ def adopt(*packages: str) -> Adoption:
     made = Adoption(packages)
     with _lock:
         _active.append(made)
-        _change()
+        try:
+            _change()
+        except BaseException:
+            if made in _active:
+                _active.remove(made)
+            raise
     return made
 
 
@@ -101,19 +107,42 @@ def release() -> None:
 
 
 def _change() -> None:
-    """Bring what is adopted in line with `_active`."""
+    """Bring what is adopted in line with `_active`; what an exception (Ctrl-C) has cut off is begun again next time."""
     wanted = frozenset(name for adoption in _active for name in adoption.packages)
-    if State.on and (not _active or wanted != State.packages):
-        State.on = False
-        _rebind(genuine_of)
-        undo_patches()
-        if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
-            builtins.__import__ = genuine
+    if State.on and (not _active or wanted != State.packages or not State.whole):
+        try:
+            _switch_off()
+        except BaseException:
+            _switch_off()  # the whole of it, before Ctrl-C goes on
+            raise
     if _active and not State.on:
-        State.on, State.packages = True, wanted
-        apply_patches()
-        builtins.__import__ = _importing(builtins.__import__)
-        _rebind(adopted)
+        try:
+            _switch_on(wanted)
+        except BaseException:
+            _switch_off()
+            raise
+    show_ufuncs()
+
+
+def _switch_on(wanted: frozenset[str]) -> None:
+    State.on, State.packages, State.whole = True, wanted, False
+    apply_patches()
+    builtins.__import__ = _importing(builtins.__import__)
+    _rebind(adopted)
+    ON_CHANGE.append(show_ufuncs)
+    State.whole = True
+
+
+def _switch_off() -> None:
+    """Take all views back, whatever of them is there."""
+    State.whole = False
+    while show_ufuncs in ON_CHANGE:
+        ON_CHANGE.remove(show_ufuncs)
+    _rebind(genuine_of)
+    undo_patches()
+    if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
+        builtins.__import__ = genuine
+    State.on = False
 
 
 def _rebind(convert: Callable[[Any], Any]) -> None:

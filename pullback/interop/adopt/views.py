@@ -20,8 +20,10 @@ import numpy as np
 from pullback.interop.adopt.dispatchers import Dispatcher
 from pullback.interop.adopt.patches import apply_patches
 from pullback.interop.adopt.reached import is_source
-from pullback.interop.adopt.scipy_calls import ScipyFunction
+from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
 from pullback.interop.adopt.stand_ins import functions
+from pullback.interop.adopt.ufuncs import Switch, kinds
+from pullback.interop.adoption import MAKERS, RULES, runs_as_it_stands
 
 
 class View(ModuleType):
@@ -30,17 +32,19 @@ class View(ModuleType):
     def __init__(self, genuine: ModuleType) -> None:
         super().__init__(genuine.__name__)
         own = self.__dict__
-        own.update((name, value) for name, value in vars(genuine).items() if not _is_replaced(value))
+        own.update((name, value) for name, value in list(vars(genuine).items()) if not _is_replaced(value))
         own["__genuine__"] = genuine
         own["__getattr__"] = functools.partial(_fill, self)  # found here, it costs the names that are there nothing
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(genuine_of(self), name, value)
-        super().__setattr__(name, value)
+        setattr(genuine_of(self), name, genuine_of(value))
+        self.__dict__[name] = adopted(value)
+        _forget_ufunc(self, name)
 
     def __delattr__(self, name: str) -> None:
         delattr(genuine_of(self), name)
         self.__dict__.pop(name, None)
+        _forget_ufunc(self, name)
 
     def __dir__(self) -> Iterable[str]:
         return dir(genuine_of(self))
@@ -51,14 +55,19 @@ class View(ModuleType):
 
 def _fill(view: View, name: str) -> Any:
     found = vars(view)[name] = adopted(getattr(genuine_of(view), name))
-    if type(found) is View:
+    if issubclass(type(found), View):
         apply_patches()  # it may have been imported just now
     return found
 
 
+def _forget_ufunc(view: View, name: str) -> None:
+    if genuine_of(view) is np:
+        show_ufuncs.forget(name)
+
+
 def genuine_of(value: Any) -> Any:
     """What a view or a dispatcher stands for; every other value as it is."""
-    if type(value) is View:
+    if issubclass(type(value), View):
         return value.__dict__["__genuine__"]
     return value.genuine if issubclass(type(value), Dispatcher) else value
 
@@ -74,7 +83,11 @@ def adopted(value: Any) -> Any:
 
 
 def _of_scipy(value: Any) -> Any:
-    return ScipyFunction(value) if isinstance(value, FunctionType) else View(value)
+    if issubclass(type(value), type):
+        return (ScipyKind if scipy_name(value) in MAKERS else ScipyClass)(value)
+    if isinstance(value, ModuleType):
+        return View(value)
+    return (ScipyMaker if scipy_name(value) in MAKERS else ScipyFunction)(value)
 
 
 def _is_replaced(value: Any) -> bool:
@@ -83,11 +96,28 @@ def _is_replaced(value: Any) -> bool:
 
 def _is_scipys(value: Any) -> bool:
     if type(value) is FunctionType:
-        return (value.__module__ or "").startswith("scipy.")
-    return type(value) is ModuleType and value.__name__.partition(".")[0] == "scipy" and is_source(value)
+        return runs_as_it_stands(value.__module__)
+    if issubclass(type(value), type) or _is_compiled(value):
+        return str(value.__module__).startswith("scipy.") and scipy_name(value) in RULES
+    if type(value) is ModuleType:
+        return runs_as_it_stands(value.__name__) and is_source(value)
+    # objects that are called as functions, `scipy.special.sph_harm_y`, `scipy.fft.fft`
+    of_scipy = str(type(value).__module__).startswith(("scipy.", "uarray"))
+    return of_scipy and callable(value) and hasattr(value, "__name__") and scipy_name(value) in RULES
+
+
+def _is_compiled(value: Any) -> bool:
+    """Whether it is a function written in Cython or C."""
+    return type(value).__name__ in ("cython_function_or_method", "builtin_function_or_method")
 
 
 _VIEWED = (np.linalg, np.fft, math, cmath, np)
 # What stands for functions and modules, by their ids: not all of them can be hashed.
 _stand_ins: dict[int, Any] = {**functions(), **dict.fromkeys(map(id, _VIEWED))}  # views leave out what is in it
-_stand_ins.update({id(module): View(module) for module in _VIEWED})
+_outside, _inside = kinds(View)
+_stand_ins.update({id(module): (_outside if module is np else View)(module) for module in _VIEWED})
+for _module in _VIEWED:  # so that `vars(math)` is whole; SciPy's are filled as they are used
+    vars(_stand_ins[id(_module)]).update(
+        (_name, _stand_ins[id(_value)]) for _name, _value in vars(_module).items() if id(_value) in _stand_ins
+    )
+show_ufuncs = Switch(_stand_ins[id(np)], _outside, _inside)

@@ -12,9 +12,10 @@ numbers.py      what Python's floating-point numbers have beside these
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from pullback.core.array_face import Array, Scalar
+from pullback.core.array_face import Array
 from pullback.interop.array import attributes, functions, indexing, leaving, numbers, operators, writing
 
 _INDEXING = {
@@ -25,13 +26,11 @@ _INDEXING = {
 _INDEXING_A_SCALAR = {"__getitem__": indexing.get_from_scalar}
 
 
-def attach() -> None:
-    """Give the classes their methods."""
-    for kind, found in ((Array, _INDEXING), (Scalar, _INDEXING_A_SCALAR | numbers.METHODS)):
-        areas: tuple[dict[str, Any], ...] = (
-            operators.methods(kind), functions.methods(kind), writing.methods(kind), attributes.attributes(kind),
-            leaving.methods(kind), found,
-        )  # fmt: skip
-        for area in areas:
-            for name, method in area.items():
-                setattr(kind, name, method)
+@cache
+def attributes_of(kind: type) -> dict[str, Any]:
+    """The attributes of Array or Scalar by name; None for what Tensor has and they have not."""
+    found = _INDEXING if kind is Array else _INDEXING_A_SCALAR | numbers.METHODS
+    return {
+        **operators.methods(kind), **functions.methods(kind), **writing.methods(kind), **attributes.attributes(kind),
+        **leaving.methods(kind), **found,
+    }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pullback.core.array_face import Scalar, as_array
-from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.array_type import TENSOR, layout_of
 from pullback.core.errors import UnsupportedError, with_article
 from pullback.core.tensor import Tensor, strided
 from pullback.graph.inplace_views import become_view
@@ -80,7 +80,7 @@ def _shape(self: Any) -> Any:
 
 def reshape_in_place(self: Any, shape: Any) -> None:
     """x.shape = shape: the Array itself becomes a view of its memory in that shape."""
-    memory = memory_of(self)
+    memory = layout_of(self)
     if memory is not None:
         seen = memory.view()
         seen.shape = shape  # NumPy's errors

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
-from pullback.core.array_type import TENSOR, memory_of, numbers_of
+from pullback.core.array_type import TENSOR, layout_of, memory_of, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.late import ready
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.functions import array_function
 from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
@@ -57,7 +58,7 @@ def _recorded(name: str) -> Callable[..., Any]:
 
 def _reduction(name: str) -> Callable[..., Any]:
     """What is recorded without the arguments that few give by the operator itself."""
-    general, operator_ = _recorded(name), getattr(TENSOR, _REDUCTIONS[name])
+    general, operator_ = _recorded(name), ready(getattr(TENSOR, _REDUCTIONS[name]))
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         raw = self._array
@@ -151,7 +152,7 @@ def _axes(x: Any, order: Any) -> tuple[int, ...] | None:
     """The dimensions of `x` from the slowest to the fastest in the order that NumPy's letter means; None: as in C's."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    memory: Any = memory_of(x)
+    memory: Any = layout_of(x)
     if x.ndim < 2 or order == "C" or (memory is None and order != "F"):
         return None
     backwards = tuple(range(x.ndim))[::-1]
@@ -171,7 +172,7 @@ def _turned(x: Any, order: Any) -> Any:
 def ravel(self: Any, order: Any = "C") -> Any:
     """The elements in one dimension: a view where they lie in this order without gaps."""
     turned = self if order == "C" else _turned(self, order)
-    memory = memory_of(turned)
+    memory = layout_of(turned)
     if memory is not None and not memory.flags.c_contiguous:
         turned = _clone(turned, "contiguous_format")
         return turned if turned.ndim == 1 else _reshape(turned, (-1,))

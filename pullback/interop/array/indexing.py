@@ -8,22 +8,28 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import Array, show_as_array, show_as_plural
-from pullback.core.array_type import TENSOR
+from pullback.core.array_type import REGISTERED, TENSOR
 from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
+from pullback.dispatch.element_writes import wrote_element
+from pullback.dispatch.results import copy_into
 from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
 from pullback.ops.array_calls import FACTORIES, made_by
+from pullback.ops.composite.indexing import by_tensors
 from pullback.ops.tables import OPERATORS
 
 plain_index: Any = indices.plain_index
 is_basic_index: Any = indices.is_basic_index
-_op = OPERATORS["slice_view"][0].operator
-assert _op is not None
-# NumPy's own indexing as the kernel: it gives a number where every dimension has an integer.
-_basic = made_by(FACTORIES[Array], _op, operator.getitem)
+has_tensors: Any = by_tensors.has_tensors
+read_at: Any = by_tensors.read_at
+written_at: Any = by_tensors.written_at
+_ops = [OPERATORS[name][0].operator for name in ("slice_view", "advanced_index")]
+# NumPy's own indexing as the kernel: it gives a number where every dimension has an integer, and its order in memory.
+_basic, _advanced = (made_by(FACTORIES[Array], op, operator.getitem) for op in _ops if op is not None)
 _setitem = OPERATORS["setitem"][0].inplace
+_write: Any = OPERATORS["setitem"][0].operator
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
@@ -32,12 +38,18 @@ def getitem(self: Any, index: Any) -> Any:
     if not _is_plainly_basic(index):
         try:
             index = plain_index(index)
+            if has_tensors(index):
+                found = read_at(self, index, ops=TENSOR)
+                return _element(found) if not found.ndim else found
             if not is_basic_index(index):
-                return TENSOR.advanced_index(self, index)
+                return _advanced(self, index) if type(self._array) is ndarray else TENSOR.advanced_index(self, index)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
     if type(self._array) is ndarray:
         return _basic(self, index)
+    described = REGISTERED.get(type(self._array))
+    if described is not None and (number := described.read_element(self, index)) is not None:
+        return number
     view = TENSOR.slice_view(self, index)
     return _element(view) if not view.ndim and _is_single(index) else view
 
@@ -64,10 +76,18 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         index = plain_index(index)
         if type(value) not in READY:
             value = np.array(value, self.dtype) if value is None or isinstance(value, str) else operand(value)
+        written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise_as_numpy(operator.setitem, (self, index, value))
         raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
-    _setitem(self, index, value)
+    try:
+        if written is not None:
+            copy_into(self, written, "__setitem__")
+        elif not wrote_element(_write, self, index, value):
+            _setitem(self, index, value)
+    except (TypeError, ValueError, IndexError):
+        raise_as_numpy(operator.setitem, (self, index, value))
+        raise
 
 
 def get_from_scalar(self: Any, index: Any) -> Any:

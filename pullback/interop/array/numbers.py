@@ -28,7 +28,7 @@ def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _rounded(self: Any, ndigits: Any = None) -> Any:
     """round(x): a whole number; round(x, ndigits): to so many digits, with slope zero."""
-    return _WHOLE["__round__"](self) if ndigits is None else np.round(self, ndigits)
+    return _WHOLE["__round__"](self) if ndigits is None or self.dtype.kind == "c" else np.round(self, ndigits)
 
 
 def _exact(name: str) -> Callable[..., Any]:
@@ -50,8 +50,17 @@ _WHOLE: dict[str, Callable[..., Any]] = {
 }
 
 
-class _AbsentError(AttributeError, TypeError):
+class ScalarError(AttributeError, TypeError):
     """A number has no such attribute, and no length, items or places."""
+
+
+# What Python says where it has looked for the method, and what to write.
+_WANTED = {
+    "__len__": "has no len()",
+    "__contains__": "is not iterable",
+    "__setitem__": "does not support item assignment: it is a number. Write b[i] = value in place of b[i][...] = value",
+    "__delitem__": "doesn't support item deletion",
+}
 
 
 class _Absent:
@@ -61,15 +70,26 @@ class _Absent:
         self.name = name
 
     def __get__(self, x: Any, kind: Any = None) -> Any:
-        raise _AbsentError(f"'{getattr(x, '__class__', kind).__name__}' object has no attribute '{self.name}'")
+        known = _WANTED.get(self.name, f"has no attribute '{self.name}'")
+        raise ScalarError(f"'numpy.{getattr(x, '__class__', kind).__name__}' object {known}")
+
+
+class _Index(_Absent):
+    """`__index__`, which whole numbers alone have."""
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        if x is None or x.dtype.kind not in "iu":
+            return super().__get__(x, kind)
+        return lambda: int(read(x, "a place or a count (list[n], range(n), a[:n], np.zeros(n))"))
 
 
 _OF_ARRAYS = (
-    "__len__", "__contains__", "__setitem__", "__delitem__", "__index__", "dot", "mT", "partition", "argpartition",
+    "__len__", "__contains__", "__setitem__", "__delitem__", "dot", "mT", "partition", "argpartition",
 )  # fmt: skip
 METHODS: dict[str, Any] = {
     **{name: _Absent(name) for name in _OF_ARRAYS},
     **_WHOLE,
+    "__index__": _Index("__index__"),
     "__round__": _rounded,
     "as_integer_ratio": _exact("as_integer_ratio"),
     "hex": _exact("hex"),

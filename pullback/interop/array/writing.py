@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.array_face import Scalar
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import strided
 from pullback.interop.array.attributes import reshape_in_place
@@ -56,7 +56,7 @@ def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     if shape is None or shape == ():
         return
     shape = shape if isinstance(shape, tuple) else tuple(np.atleast_1d(shape).tolist())
-    memory = memory_of(self)
+    memory = layout_of(self)
     if memory is not None and not memory.flags.forc:
         raise ValueError("resize only works on single-segment arrays")
     if math.prod(shape) != self.size:

@@ -10,14 +10,29 @@ from operator import add
 
 import numpy as np
 
-from pullback.core.array_type import innermost, parts_of, table_of
+from pullback.core.array_type import LEVELLED, TRANSFORMED, array_type, table_of
 
-__all__ = ["any_of", "is_known", "plain_of", "sizes_of", "widened"]
+__all__ = ["any_of", "count_known", "is_known", "none_of", "plain_of", "sizes_of", "widened"]
 
 
 def plain_of(x):
-    """The innermost array of values."""
-    return innermost(x)
+    """The innermost array of values; a transform's stays in the Tensor to whose level it belongs."""
+    while True:
+        kind = array_type(x)
+        inside = kind.values(x)
+        if inside is x:
+            return kind.detached(x)
+        if _belongs(kind, inside):
+            return x.detach()
+        x = inside
+
+
+def _belongs(kind, inside):
+    """Whether arrays of this type are Tensors, and `inside` one is an array that would be a constant without it."""
+    if kind.rank != LEVELLED:
+        return False
+    kind = array_type(inside)
+    return kind.rank == TRANSFORMED and kind.values(inside) is inside
 
 
 def widened(x, *, ops):
@@ -30,9 +45,30 @@ def is_known(x):
     return issubclass(type(x), (np.ndarray, np.generic))
 
 
+def none_of(mask):
+    """Whether it is known that no element of a mask is True."""
+    return is_known(mask) and not np.count_nonzero(mask)
+
+
+def count_known(mask):
+    """How many elements of a mask are True; None where that is not known."""
+    return np.count_nonzero(mask) if is_known(mask) else None
+
+
 def sizes_of(x):
     """Moduli; a tangent beside a number counts, for a cotangent may be all tangent."""
-    return reduce(add, [abs(part) for part in parts_of(x)])
+    return reduce(add, [abs(part) for part in _parts(x)])
+
+
+def _parts(x):
+    """Values and tangents; where there are many samples, those of all of them as one array of its type."""
+    kind = array_type(x)
+    if kind.many:
+        return [kind.detached(x)]
+    inside = [getattr(holder, name) for _, holder, name in kind.components(x)] or [kind.values(x)]
+    if _belongs(kind, inside[0]):
+        return [x.detach()]
+    return inside if inside[0] is x else [part for y in inside for part in _parts(y)]
 
 
 def any_of(x, dims, keepdims=False):

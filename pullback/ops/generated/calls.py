@@ -3,15 +3,16 @@
 Written once, in pullback/codegen/emit_calls.py; edit there.
 """
 
-from numpy import asarray, ndarray
+from numpy import asarray, ndarray, ufunc
 
+from pullback.arrays.numpy.declarations import ufunc_for_few
 from pullback.core.cuts import WATCHED
 from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import KEEPS_ARGUMENT, edge_to
+from pullback.graph.node import KEEPS_ARGUMENT, KEEPS_FEW, edge_to
 from pullback.graph.saving_nodes import standing_in
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.core.sequence import next_sequence_nr
@@ -33,6 +34,46 @@ def one_tensor_0(op, kernel):
     saves = node_type is not None and saves_something(node_type)
     extra = standing_in(node_type) if node_type is not None else None
     view = op.view
+    if extra is KEEPS_ARGUMENT and not view and not takes_dtype:
+        quick, most = ufunc_for_few(kernel)
+
+        def run(input, *, out=None):
+            if out is not None:
+                return write_out(op, (input,), out)
+            if (
+                (type(input) is Taken)
+                and (input._requires_grad or not floating or input._array.dtype.kind in FRACTIONS)
+                and (state := current()).plain
+            ):
+                data = input._array
+                few = most and data.size < most
+                try:
+                    result = quick(data) if few else kernel(data)
+                except Exception as error:
+                    raise explain(op, (input,), error)
+                if type(result) is ndarray:
+                    out = new(Whole)
+                else:
+                    out, result = new(Single), asarray(result)
+                out._array, out._level = result, input._level
+                out._counter = out._extra = None
+                if input._requires_grad and (state.records_all or state.records(input._level)):
+                    node = out._fn = node_type()
+                    out._requires_grad = True
+                    node._sequence_nr = next_sequence_nr()
+                    edge = node._next0 = input._fn if input._extra is None else edge_to(input)
+                    node._next1 = node._nexts = None
+                    node._extra = KEEPS_FEW if few else KEEPS_ARGUMENT
+                    node._shape = result.shape if quick is None else edge._shape
+                    node._dtype = result.dtype
+                    node.saved_self, counter = input, input._counter
+                    node.version_self = counter and counter.save()
+                else:
+                    out._fn, out._requires_grad = None, False
+                return out
+            return dispatch(op, (input,))
+
+        return run
 
     def run(input, *, out=None):
         if out is not None:
@@ -48,28 +89,22 @@ def one_tensor_0(op, kernel):
                 raise explain(op, (input,), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if extra is KEEPS_ARGUMENT:
-                        node.saved_self, counter = input, input._counter
-                        node.version_self = counter and counter.save()
-                    elif saves:
+                    node._shape, node._dtype = result.shape, result.dtype
+                    if saves:
                         node.save(out, input)
                 else:
                     record(out, input)
@@ -104,28 +139,22 @@ def one_tensor_1(op, kernel):
                 raise explain(op, (input, a0), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if extra is KEEPS_ARGUMENT:
-                        node.saved_self, counter = input, input._counter
-                        node.version_self = counter and counter.save()
-                    elif saves:
+                    node._shape, node._dtype = result.shape, result.dtype
+                    if saves:
                         node.save(out, input, a0)
                 else:
                     record(out, input, a0)
@@ -160,28 +189,22 @@ def one_tensor_2(op, kernel):
                 raise explain(op, (input, a0, a1), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if extra is KEEPS_ARGUMENT:
-                        node.saved_self, counter = input, input._counter
-                        node.version_self = counter and counter.save()
-                    elif saves:
+                    node._shape, node._dtype = result.shape, result.dtype
+                    if saves:
                         node.save(out, input, a0, a1)
                 else:
                     record(out, input, a0, a1)
@@ -216,28 +239,22 @@ def one_tensor_3(op, kernel):
                 raise explain(op, (input, a0, a1, a2), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if extra is KEEPS_ARGUMENT:
-                        node.saved_self, counter = input, input._counter
-                        node.version_self = counter and counter.save()
-                    elif saves:
+                    node._shape, node._dtype = result.shape, result.dtype
+                    if saves:
                         node.save(out, input, a0, a1, a2)
                 else:
                     record(out, input, a0, a1, a2)
@@ -272,28 +289,22 @@ def one_tensor(op, kernel):
                 raise explain(op, (input, *rest), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if extra is KEEPS_ARGUMENT:
-                        node.saved_self, counter = input, input._counter
-                        node.version_self = counter and counter.save()
-                    elif saves:
+                    node._shape, node._dtype = result.shape, result.dtype
+                    if saves:
                         node.save(out, input, *rest)
                 else:
                     record(out, input, *rest)
@@ -312,6 +323,7 @@ def two_tensors_0(op, kernel):
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = standing_in(node_type) if node_type is not None else None
+    is_ufunc = type(kernel) is ufunc
 
     def run(input, other, *, out=None):
         if out is not None:
@@ -344,28 +356,28 @@ def two_tensors_0(op, kernel):
                 raise explain(op, (input, other), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, (input if a is Taken else other)._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Taken else other)._level
             if (
                 (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
                     node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
+                    node._shape, node._dtype = (
+                        node._next0._shape if b is float and is_ufunc else result.shape,
+                        result.dtype,
+                    )
                     if saves:
                         node.save(out, input, other)
                 else:
@@ -383,6 +395,7 @@ def two_tensors_1(op, kernel):
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = standing_in(node_type) if node_type is not None else None
+    is_ufunc = type(kernel) is ufunc
 
     def run(input, other, a0, *, out=None):
         if out is not None:
@@ -415,28 +428,28 @@ def two_tensors_1(op, kernel):
                 raise explain(op, (input, other, a0), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, (input if a is Taken else other)._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Taken else other)._level
             if (
                 (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
                     node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
+                    node._shape, node._dtype = (
+                        node._next0._shape if b is float and is_ufunc else result.shape,
+                        result.dtype,
+                    )
                     if saves:
                         node.save(out, input, other, a0)
                 else:
@@ -454,6 +467,7 @@ def two_tensors(op, kernel):
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = standing_in(node_type) if node_type is not None else None
+    is_ufunc = type(kernel) is ufunc
 
     def run(input, other, *rest, out=None):
         if out is not None:
@@ -486,28 +500,28 @@ def two_tensors(op, kernel):
                 raise explain(op, (input, other, *rest), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, (input if a is Taken else other)._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Taken else other)._level
             if (
                 (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
                 and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
                     node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
+                    node._shape, node._dtype = (
+                        node._next0._shape if b is float and is_ufunc else result.shape,
+                        result.dtype,
+                    )
                     if saves:
                         node.save(out, input, other, *rest)
                 else:
@@ -569,28 +583,25 @@ def three_tensors(op, kernel):
                 raise explain(op, (input, other, third, *rest), error)
             if type(result) is ndarray:
                 out = new(Whole)
-                out._array = result
             else:
-                out = new(Single)
-                out._array = asarray(result)
+                out, result = new(Single), asarray(result)
+            out._array, out._level = result, input._level
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = input._level
             if (
                 (input._requires_grad or b is Taken and other._requires_grad or c is Taken and third._requires_grad)
                 and record is not None
                 and (state.records_all or state.records(input._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = node_type()
+                    node = out._fn = node_type()
+                    out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
-                    data = out._array
-                    node._shape, node._dtype = data.shape, data.dtype
-                    out._fn, out._requires_grad = node, True
                     node._next0 = other._fn if b is Taken and other._extra is None else edge_to(other)
                     node._next1 = third._fn if c is Taken and third._extra is None else edge_to(third)
+                    node._shape, node._dtype = result.shape, result.dtype
                     if saves:
                         node.save(out, input, other, third, *rest)
                 else:
@@ -621,13 +632,11 @@ def several_results(op, kernel):
             for result in results:
                 if type(result) is ndarray:
                     out = new(Whole)
-                    out._array = result
                 else:
-                    out = new(Single)
-                    out._array = asarray(result)
+                    out, result = new(Single), asarray(result)
+                out._array, out._level = result, level
                 out._fn = out._counter = out._extra = None
                 out._requires_grad = False
-                out._level = level
                 made.append(out)
             made = tuple(made) if multi is None else multi._make(made)
             if input._requires_grad and record is not None and (state.records_all or state.records(level)):
@@ -666,13 +675,11 @@ def list_of_tensors(op, kernel):
                     raise explain(op, (tensors, *rest), error) from error
                 if type(result) is ndarray:
                     out = new(Whole)
-                    out._array = result
                 else:
-                    out = new(Single)
-                    out._array = asarray(result)
+                    out, result = new(Single), asarray(result)
+                out._array, out._level = result, level
                 out._fn = out._counter = out._extra = None
                 out._requires_grad = False
-                out._level = level
                 if needs and record is not None and (state.records_all or state.records(level)):
                     record(out, tensors, *rest)
                 if WATCHED:

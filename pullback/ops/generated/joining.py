@@ -52,9 +52,9 @@ like_combination_places = lambda run: lambda input, r, with_replacement: run(inp
 
 OPERATORS = [
     primitive("cat", kernels.cat, CatBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
-        tags="structural", forms="function", aliases="concat concatenate", numpy="concatenate"),
+        tags="copying structural", forms="function", aliases="concat concatenate", numpy="concatenate"),
     primitive("stack", kernels.stack, StackBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
-        tags="structural", forms="function", numpy="stack"),
+        tags="copying structural", forms="function", numpy="stack"),
     composite("hstack", composite_stacks.hstack, like_hstack, forms="function", numpy="hstack"),
     composite("vstack", composite_stacks.vstack, like_hstack, forms="function", aliases="row_stack", numpy="vstack"),
     composite("dstack", composite_stacks.dstack, like_hstack, forms="function", numpy="dstack"),

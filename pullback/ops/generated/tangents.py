@@ -171,7 +171,7 @@ def fmod_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     return (self_t - other_t * ops.trunc(self_p / other_p),)
 
 def neg_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj()).conj(),)
+    return (-self_t,)
 
 def addcmul_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, value_p, result, *, ops):
     return (
@@ -223,40 +223,40 @@ def float_power_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
     )
 
 def square_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (self_p + self_p).conjugate()).conj(),)
+    return (self_t * (self_p + self_p),)
 
 def sqrt_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / (2 * result.conjugate())).conj(),)
+    return (self_t / (2 * result),)
 
 def rsqrt_tangent(self_p, self_t, result, *, ops):
-    return ((-0.5 * self_t.conj() * (result * result * result).conjugate()).conj(),)
+    return (-0.5 * self_t * (result * result * result),)
 
 def cbrt_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / (3 * result * result)).conj(),)
+    return (self_t / (3 * result * result).conjugate(),)
 
 def reciprocal_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * (result * result).conjugate()).conj(),)
+    return (-self_t * (result * result),)
 
 def exp_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * result.conjugate()).conj(),)
+    return (self_t * result,)
 
 def exp2_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * result.conjugate() * log_2).conj(),)
+    return (self_t * result * log_2,)
 
 def expm1_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.exp(self_p).conjugate()).conj(),)
+    return (self_t * ops.exp(self_p),)
 
 def log_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / self_p.conjugate()).conj(),)
+    return (self_t / self_p,)
 
 def log2_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / self_p.conjugate() * one_over_log_2).conj(),)
+    return (self_t / self_p * one_over_log_2,)
 
 def log10_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / self_p.conjugate() * one_over_log_10).conj(),)
+    return (self_t / self_p * one_over_log_10,)
 
 def log1p_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() / (self_p + 1).conjugate()).conj(),)
+    return (self_t / (self_p + 1),)
 
 def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -289,31 +289,31 @@ def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     )
 
 def sigmoid_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ((1 - result) * result).conjugate()).conj(),)
+    return (self_t * ((1 - result) * result),)
 
 def erf_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * two_over_sqrt_pi * ops.exp(-(self_p * self_p)).conjugate()).conj(),)
+    return (self_t * two_over_sqrt_pi * ops.exp(-(self_p * self_p)),)
 
 def erfc_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * -two_over_sqrt_pi * ops.exp(-(self_p * self_p)).conjugate()).conj(),)
+    return (self_t * -two_over_sqrt_pi * ops.exp(-(self_p * self_p)),)
 
 def sin_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.cos(self_p).conjugate()).conj(),)
+    return (self_t * ops.cos(self_p),)
 
 def cos_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * -ops.sin(self_p).conjugate()).conj(),)
+    return (self_t * -ops.sin(self_p),)
 
 def tan_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (1 + result * result).conjugate()).conj(),)
+    return (self_t * (1 + result * result),)
 
 def asin_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
+    return (self_t * ops.asin_slope(self_p),)
 
 def acos_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
+    return (-self_t * ops.asin_slope(self_p),)
 
 def atan_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.atan_slope(self_p).conjugate()).conj(),)
+    return (self_t * ops.atan_slope(self_p),)
 
 def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -326,22 +326,22 @@ def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     )
 
 def sinh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.cosh(self_p).conjugate()).conj(),)
+    return (self_t * ops.cosh(self_p),)
 
 def cosh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.sinh(self_p).conjugate()).conj(),)
+    return (self_t * ops.sinh(self_p),)
 
 def tanh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (1 - result * result).conjugate()).conj(),)
+    return (self_t * (1 - result * result),)
 
 def asinh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.asinh_slope(self_p).conjugate()).conj(),)
+    return (self_t * ops.asinh_slope(self_p),)
 
 def acosh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.acosh_slope(self_p).conjugate()).conj(),)
+    return (self_t * ops.acosh_slope(self_p),)
 
 def atanh_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.atanh_slope(self_p).conjugate()).conj(),)
+    return (self_t * ops.atanh_slope(self_p),)
 
 def hypot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -373,10 +373,10 @@ def hypot_slope_tangent(self_p, self_t, other_p, other_t, norm_p, result, *, ops
     )
 
 def deg2rad_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (pi / 180)).conj(),)
+    return (self_t * (pi / 180),)
 
 def rad2deg_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (180 / pi)).conj(),)
+    return (self_t * (180 / pi),)
 
 def conj_physical_tangent(self_p, self_t, result, *, ops):
     return (self_t.conjugate(),)
@@ -406,7 +406,7 @@ def abs_tangent(self_p, self_t, result, *, ops):
     return (ops.real(self_t.conjugate() * ops.sgn(self_p)),)
 
 def sign_tangent(self_p, self_t, result, *, ops):
-    return ((ops.zeros_like(self_t.conj())).conj(),)
+    return (ops.zeros_like(self_t),)
 
 def sgn_tangent(self_p, self_t, result, *, ops):
     return (sgn_slope(self_p, self_t, result, ops=ops),)
@@ -417,19 +417,19 @@ def copysign_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     return (self_t * (ops.sign(self_p) * ops.sign(result)),)
 
 def floor_tangent(self_p, self_t, result, *, ops):
-    return ((ops.zeros_like(self_t.conj())).conj(),)
+    return (ops.zeros_like(self_t),)
 
 def ceil_tangent(self_p, self_t, result, *, ops):
-    return ((ops.zeros_like(self_t.conj())).conj(),)
+    return (ops.zeros_like(self_t),)
 
 def trunc_tangent(self_p, self_t, result, *, ops):
-    return ((ops.zeros_like(self_t.conj())).conj(),)
+    return (ops.zeros_like(self_t),)
 
 def round_tangent(self_p, self_t, decimals_p, result, *, ops):
-    return ((ops.zeros_like(self_t.conj())).conj(),)
+    return (ops.zeros_like(self_t),)
 
 def frac_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj()).conj(),)
+    return (self_t,)
 
 def clamp_tangent(self_p, self_t, min_p, min_t, max_p, max_t, result, *, ops):
     return (
@@ -455,7 +455,7 @@ def clamp_max_tangent(self_p, self_t, max_p, max_t, result, *, ops):
     return (ops.where(self_p <= max_p, self_t, 0) + ops.where(self_p > max_p, max_t, 0),)
 
 def relu_tangent(self_p, self_t, result, *, ops):
-    return ((ops.where(result <= 0, 0, self_t.conj())).conj(),)
+    return (ops.where(result <= 0, 0, self_t),)
 
 def maximum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -499,37 +499,37 @@ def where_tangent(condition_p, self_p, self_t, other_p, other_t, result, *, ops)
     return (ops.where(condition_p, self_t, other_t),)
 
 def nan_to_num_tangent(self_p, self_t, nan_p, posinf_p, neginf_p, result, *, ops):
-    return ((ops.where(ops.isfinite(self_p), self_t.conj(), 0)).conj(),)
+    return (ops.where(ops.isfinite(self_p), self_t, 0),)
 
 def logit_tangent(self_p, self_t, eps_p, result, *, ops):
-    return ((self_t.conj() * logit_slope(self_p, eps_p, ops=ops)).conj(),)
+    return (self_t * logit_slope(self_p, eps_p, ops=ops).conjugate(),)
 
 def logistic_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (ops.logistic(self_p) * ops.logistic(-self_p)).conjugate()).conj(),)
+    return (self_t * (ops.logistic(self_p) * ops.logistic(-self_p)),)
 
 def times_complement_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (1 - 2 * self_p).conjugate()).conj(),)
+    return (self_t * (1 - 2 * self_p),)
 
 def asin_slope_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+    return (self_t * (zero_at_infinity(self_p, ops=ops) * result * result * result),)
 
 def acosh_slope_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+    return (self_t * (-zero_at_infinity(self_p, ops=ops) * result * result * result),)
 
 def asinh_slope_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+    return (self_t * (-zero_at_infinity(self_p, ops=ops) * result * result * result),)
 
 def atan_slope_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (-2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
+    return (self_t * (-2 * (zero_at_infinity(self_p, ops=ops) * result) * result),)
 
 def atanh_slope_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
+    return (self_t * (2 * (zero_at_infinity(self_p, ops=ops) * result) * result),)
 
 def sinc_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.sinc_derivative(self_p, 1).conjugate()).conj(),)
+    return (self_t * ops.sinc_derivative(self_p, 1),)
 
 def sinc_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    return ((self_t.conj() * ops.sinc_derivative(self_p, order_p + 1).conjugate()).conj(),)
+    return (self_t * ops.sinc_derivative(self_p, order_p + 1),)
 
 def frexp_tangent(self_p, self_t, mantissa, exponent, *, ops):
     return (ops.ldexp(self_t, -exponent),)
@@ -1015,11 +1015,9 @@ def embedding_rows_backward_tangent(
 
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
     return (
-        (
-            ops.gelu_backward(
-                self_t.conj(), self_p, ops.gelu(self_p, approximate=approximate_p), approximate=approximate_p
-            )
-        ).conj(),
+        ops.gelu_backward(
+            self_t.conjugate(), self_p, ops.gelu(self_p, approximate=approximate_p), approximate=approximate_p
+        ).conjugate(),
     )
 
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
@@ -1033,7 +1031,7 @@ def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p
     )
 
 def softplus_tangent(self_p, self_t, beta_p, threshold_p, result, *, ops):
-    return ((self_t.conj() * ops._softplus_slope(self_p, beta_p, threshold_p)).conj(),)
+    return (self_t * ops._softplus_slope(self_p, beta_p, threshold_p).conjugate(),)
 
 def softsign_tangent(self_p, self_t, result, *, ops):
     return (softsign_product(self_t, self_p, ops=ops),)
@@ -1272,16 +1270,16 @@ def fft_c2r_tangent(self_p, self_t, dim_p, scale_p, last_dim_size_p, result, *, 
     return (ops.fft_c2r(self_t, dim_p, scale_p, last_dim_size_p),)
 
 def lgamma_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.digamma(self_p)).conj(),)
+    return (self_t * ops.digamma(self_p).conjugate(),)
 
 def digamma_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.polygamma(1, self_p)).conj(),)
+    return (self_t * ops.polygamma(1, self_p).conjugate(),)
 
 def polygamma_tangent(n_p, self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
+    return (self_t * ops.polygamma(n_p + 1, self_p).conjugate(),)
 
 def polygamma_self_tangent(self_p, self_t, n_p, result, *, ops):
-    return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
+    return (self_t * ops.polygamma(n_p + 1, self_p).conjugate(),)
 
 def igamma_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if other_t is None:
@@ -1343,31 +1341,31 @@ def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     return (-other_t * self_p * ops.special_zeta(self_p + 1, other_p),)
 
 def erfinv_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.exp(ops.square(ops.erfinv(self_p))) * half_sqrt_pi).conj(),)
+    return (self_t * ops.exp(ops.square(ops.erfinv(self_p))).conjugate() * half_sqrt_pi,)
 
 def special_erfcinv_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.exp(result * result) * half_sqrt_pi).conj(),)
+    return (-self_t * ops.exp(result * result).conjugate() * half_sqrt_pi,)
 
 def special_entr_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * (ops.log(self_p) + 1)).conj(),)
+    return (-self_t * (ops.log(self_p) + 1).conjugate(),)
 
 def special_erfcx_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (-2 * ops.scaled_repeated_erfc(self_p, 1))).conj(),)
+    return (self_t * (-2 * ops.scaled_repeated_erfc(self_p, 1)).conjugate(),)
 
 def scaled_repeated_erfc_tangent(self_p, self_t, order_p, result, *, ops):
-    return ((self_t.conj() * (-2 * (order_p + 1)) * ops.scaled_repeated_erfc(self_p, order_p + 1)).conj(),)
+    return (self_t * (-2 * (order_p + 1)) * ops.scaled_repeated_erfc(self_p, order_p + 1).conjugate(),)
 
 def special_ndtr_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (one_over_sqrt_2pi * ops.exp(-0.5 * self_p * self_p))).conj(),)
+    return (self_t * (one_over_sqrt_2pi * ops.exp(-0.5 * self_p * self_p)).conjugate(),)
 
 def special_log_ndtr_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.inverse_mills(self_p)).conj(),)
+    return (self_t * ops.inverse_mills(self_p).conjugate(),)
 
 def inverse_mills_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * result * mills_decay(self_p, result, ops=ops)).conj(),)
+    return (-self_t * result.conjugate() * mills_decay(self_p, result, ops=ops).conjugate(),)
 
 def special_ndtri_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (sqrt_2pi * ops.exp(0.5 * result * result))).conj(),)
+    return (self_t * (sqrt_2pi * ops.exp(0.5 * result * result)).conjugate(),)
 
 def special_xlog1py_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -1380,62 +1378,58 @@ def special_xlog1py_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     )
 
 def i0_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.special_i1(self_p)).conj(),)
+    return (self_t * ops.special_i1(self_p).conjugate(),)
 
 def special_i1_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.i1_derivative(self_p)).conj(),)
+    return (self_t * ops.i1_derivative(self_p).conjugate(),)
 
 def i1_derivative_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (0.75 * ops.special_i1(self_p) + 0.25 * ops.special_iv(3, self_p))).conj(),)
+    return (self_t * (0.75 * ops.special_i1(self_p) + 0.25 * ops.special_iv(3, self_p)).conjugate(),)
 
 def special_i0e_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.sign(self_p) * ops.i0e_derivative(ops.abs(self_p), 1)).conj(),)
+    return (self_t * ops.sign(self_p).conjugate() * ops.i0e_derivative(ops.abs(self_p), 1).conjugate(),)
 
 def special_i1e_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.i1e_derivative(self_p)).conj(),)
+    return (self_t * ops.i1e_derivative(self_p).conjugate(),)
 
 def i1e_derivative_tangent(self_p, self_t, result, *, ops):
     return (
-        (
-            self_t.conj()
-            * ops.sign(self_p)
-            * (ops.i0e_derivative(ops.abs(self_p), 2) + ops.i0e_derivative(ops.abs(self_p), 3))
-        ).conj(),
+        self_t
+        * ops.sign(self_p).conjugate()
+        * (ops.i0e_derivative(ops.abs(self_p), 2) + ops.i0e_derivative(ops.abs(self_p), 3)).conjugate(),
     )
 
 def i0e_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    return ((self_t.conj() * ops.i0e_derivative(self_p, order_p + 1)).conj(),)
+    return (self_t * ops.i0e_derivative(self_p, order_p + 1).conjugate(),)
 
 def special_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.special_modified_bessel_k1(self_p)).conj(),)
+    return (-self_t * ops.special_modified_bessel_k1(self_p).conjugate(),)
 
 def special_modified_bessel_k1_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * (ops.special_modified_bessel_k0(self_p) + result / ops.abs(self_p))).conj(),)
+    return (-self_t * (ops.special_modified_bessel_k0(self_p) + result / ops.abs(self_p)).conjugate(),)
 
 def special_scaled_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.k0e_derivative(self_p, 1)).conj(),)
+    return (self_t * ops.k0e_derivative(self_p, 1).conjugate(),)
 
 def special_scaled_modified_bessel_k1_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (ops.k0e_derivative(self_p, 1) - ops.k0e_derivative(self_p, 2))).conj(),)
+    return (self_t * (ops.k0e_derivative(self_p, 1) - ops.k0e_derivative(self_p, 2)).conjugate(),)
 
 def k0e_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    return ((self_t.conj() * ops.k0e_derivative(self_p, order_p + 1)).conj(),)
+    return (self_t * ops.k0e_derivative(self_p, order_p + 1).conjugate(),)
 
 def special_bessel_j0_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.special_bessel_j1(self_p)).conj(),)
+    return (-self_t * ops.special_bessel_j1(self_p).conjugate(),)
 
 def special_bessel_j1_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * (0.5 * (ops.special_bessel_j0(self_p) - ops.special_jv(2, self_p)))).conj(),)
+    return (self_t * (0.5 * (ops.special_bessel_j0(self_p) - ops.special_jv(2, self_p))).conjugate(),)
 
 def special_bessel_y0_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.special_bessel_y1(self_p)).conj(),)
+    return (-self_t * ops.special_bessel_y1(self_p).conjugate(),)
 
 def special_bessel_y1_tangent(self_p, self_t, result, *, ops):
     return (
-        (
-            self_t.conj()
-            * ops.where(self_p == 0, inf, 0.5 * (ops.special_bessel_y0(self_p) - ops.special_yv(2, self_p)))
-        ).conj(),
+        self_t
+        * ops.where(self_p == 0, inf, 0.5 * (ops.special_bessel_y0(self_p) - ops.special_yv(2, self_p))).conjugate(),
     )
 
 def special_jv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
@@ -1459,27 +1453,22 @@ def special_kv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
     return (z_t * (-0.5 * (ops.special_kv(v_p - 1, z_p) + ops.special_kv(v_p + 1, z_p))),)
 
 def special_spherical_bessel_j0_tangent(self_p, self_t, result, *, ops):
-    return ((-self_t.conj() * ops.spherical_jn(self_p, 1)).conj(),)
+    return (-self_t * ops.spherical_jn(self_p, 1).conjugate(),)
 
 def spherical_jn_tangent(self_p, self_t, order_p, result, *, ops):
     return (
-        (
-            self_t.conj()
-            * (
-                (
-                    order_p * ops.spherical_jn(self_p, order_p - 1)
-                    - (order_p + 1) * ops.spherical_jn(self_p, order_p + 1)
-                )
-                / (2 * order_p + 1)
-            )
-        ).conj(),
+        self_t
+        * (
+            (order_p * ops.spherical_jn(self_p, order_p - 1) - (order_p + 1) * ops.spherical_jn(self_p, order_p + 1))
+            / (2 * order_p + 1)
+        ).conjugate(),
     )
 
 def special_airy_ai_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * ops.airy_ai_prime(self_p)).conj(),)
+    return (self_t * ops.airy_ai_prime(self_p).conjugate(),)
 
 def airy_ai_prime_tangent(self_p, self_t, result, *, ops):
-    return ((self_t.conj() * zero_at_infinity(self_p, ops=ops) * ops.special_airy_ai(self_p)).conj(),)
+    return (self_t * zero_at_infinity(self_p, ops=ops).conjugate() * ops.special_airy_ai(self_p).conjugate(),)
 
 def special_chebyshev_polynomial_t_tangent(x_p, x_t, n_p, result, *, ops):
     return (x_t * (degree(n_p, ops=ops) * ops.special_chebyshev_polynomial_u(x_p, degree(n_p, 1.0, ops=ops))),)

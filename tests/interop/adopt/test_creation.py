@@ -245,3 +245,72 @@ class TestBuffersInCompiledCode:
             return x * solution.sum()
 
         assert pb.func.grad(f)(1.0) == 0.5
+
+
+def test_ndenumerate_goes_through_the_elements_of_arrays_and_of_lists():
+    def total(x):
+        z = np.zeros((2, 2))
+        for (i, j), value in np.ndenumerate(np.outer(x, x)):
+            z[j, i] = value * (1 + i)
+        return np.sum(z) + sum(i[0] * v for i, v in np.ndenumerate([x[0], x[1]]))
+
+    assert np.allclose(pb.func.grad(total)(np.array([0.5, 2.0])), [2 * 0.5 + 3 * 2, 3 * 0.5 + 4 * 2 + 1])
+    assert [(i, type(v)) for i, v in np.ndenumerate([1.0, 2.0])] == [((0,), np.float64), ((1,), np.float64)]
+
+
+MAKERS = {
+    "asfortranarray": lambda a: np.asfortranarray(a),
+    "asarray F": lambda a: np.asarray(a, order="F"),
+    "array without copy": lambda a: np.array(a, copy=None, order="F"),
+    "array with dimensions": lambda a: np.array(a, copy=None, ndmin=3),
+    "ascontiguousarray": lambda a: np.ascontiguousarray(a),
+    "copy": lambda a: np.copy(a, order="F"),
+    "array": lambda a: np.array(a, order="F"),
+}
+LAYOUTS = [lambda x: x.T * 1.0, lambda x: x * 1.0, lambda x: (x * 1.0)[:, ::2], lambda x: (x.T * 1.0)[::2]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", MAKERS)
+def test_memory_is_shared_as_numpy_shares_it(name, layout):
+    def f(x):
+        a = layout(x)
+        b = MAKERS[name](a)
+        b[(0,) * b.ndim] = 0.0
+        return np.sum(a) + 3 * np.sum(b * b)
+
+    x, direction = np.array([[1.0, 2, 3], [4, 9, 6], [7, 8, 5]]), np.arange(9.0).reshape(3, 3)
+    with pb.adopt():
+        value, gradient = pb.func.value_and_grad(f)(x)
+        slope = (f(x + 1e-3 * direction) - f(x - 1e-3 * direction)) / 2e-3
+        assert value == f(x)
+    assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "shares"),
+    [(None, True), ("C", True), ("F", False), (["A", "W"], True), ("O", False), (["F_CONTIGUOUS", "O"], False)],
+)
+def test_require_copies_where_numpy_does(adopted, requirements, shares):
+    base = np.arange(6.0)
+    plain = base.reshape(2, 3)
+    assert np.shares_memory(np.require(plain, None, requirements), plain) is shares
+
+    def f(x):
+        y = (x * 1.0).reshape(2, 3)
+        z = np.require(y, requirements=requirements)
+        assert z.flags.f_contiguous is ("F" in str(requirements))
+        z[0, 1] = 5.0 * y[1, 1]
+        return np.sum(y * [1.0, 10.0, 100.0]) + np.sum(z**2)
+
+    x, at = np.arange(1.0, 7.0), np.eye(6) * 1e-6
+    differences = [(f(x + step) - f(x - step)) / 2e-6 for step in at]
+    np.testing.assert_allclose(pb.func.grad(f)(x), differences, rtol=1e-6)
+
+
+def test_require_refuses_what_numpy_refuses(adopted):
+    for wanted, error in ((["C", "F"], ValueError), ("nonsense", KeyError)):
+        with pytest.raises(error):
+            np.require(np.ones(2), None, wanted)
+        with pytest.raises(error):
+            pb.func.grad(lambda x, wanted=wanted: np.sum(np.require(x, None, wanted)))(np.ones(2))

@@ -116,6 +116,19 @@ def test_packages_of_scipy_that_are_loaded_when_first_used():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_modules_hidden_from_the_collector_are_reached():
+    """Servers call gc.freeze() before they fork."""
+    program = """if True:
+        import gc, types, sys
+        import numpy as np, pullback as pb
+        gc.freeze()
+        with pb.adopt():
+            assert pb.func.grad(lambda x: np.sum(np.array([x[0], x[1] ** 2])))(np.ones(2)).tolist() == [1, 2]
+        assert np is sys.modules["numpy"]
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_libraries_and_compiled_modules_are_left_alone(adopted):
     assert numpy is not GENUINE[0]
     for name, module in list(sys.modules.items()):
@@ -261,3 +274,12 @@ class TestDispatchersPassForWhatTheyStandFor:
         ''')
         assert typing.get_type_hints(module.f) == {"n": np.ndarray, "return": np.float64}
         assert doctest.testmod(module).failed == 0
+
+
+def test_vars_of_a_view_are_those_of_the_module():
+    with pb.adopt():
+        for view in (math, np, np.linalg):
+            genuine = sys.modules[view.__name__]
+            assert vars(view) is not vars(genuine)
+            assert set(vars(genuine)) <= set(vars(view))
+            assert all(vars(view)[name] is getattr(view, name) for name in vars(genuine))

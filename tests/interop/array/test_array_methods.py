@@ -625,3 +625,24 @@ def test_arrays_that_no_transform_made_behave_alike():
     y.std().backward()
     expected = grad(lambda x: x.std())(A)
     np.testing.assert_allclose(innermost(x.grad), expected)
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda s: len(s), r"'numpy.float64' object has no len\(\)"),
+        (lambda s: 1.0 in s, "'numpy.float64' object is not iterable"),
+        (lambda s: s.__setitem__(..., 7.0), r"no.* item assignment.*Write b\[i\] = value in place of b\[i\]\[\.\.\.\]"),
+        (lambda s: s.__delitem__(0), "'numpy.float64' object doesn't support item deletion"),
+        (lambda s: s.partition(0), "'numpy.float64' object has no attribute 'partition'"),
+    ],
+)
+def test_what_numbers_do_not_have_is_said_as_python_says_it(use, message):
+    def f(x):
+        assert not any(hasattr(x[0], name) for name in ("__len__", "__setitem__", "partition"))
+        with pytest.raises(AttributeError, match=message) as caught:
+            use(x[0])
+        assert isinstance(caught.value, TypeError)
+        return x[0]
+
+    np.testing.assert_array_equal(pb.func.grad(f)(np.ones(2)), [1.0, 0.0])

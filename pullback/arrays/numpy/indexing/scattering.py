@@ -22,8 +22,8 @@ def along_dim(self, dim, index, name):
                 f"{name}: index must have as many dimensions as the input ({self.ndim}), got shape {index.shape}"
             )
         return None
-    shape = index.shape or (1,)
-    if any(n > m for d, (n, m) in enumerate(zip(shape, self.shape or (1,), strict=True)) if d != dim):
+    shape, whole = index.shape or (1,), self.shape
+    if whole and (shape[:dim] != whole[:dim] or shape[dim + 1 :] != whole[dim + 1 :]) and _exceeds(shape, whole, dim):
         raise RuntimeError(
             f"{name}: index of shape {index.shape} must not exceed the input's {self.shape} except along dim {dim}"
         )
@@ -31,6 +31,11 @@ def along_dim(self, dim, index, name):
         return (index.reshape(shape),)
     grid = open_grid(shape)
     return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def _exceeds(shape, whole, dim):
+    """Whether a shape is larger than another in a dimension that is not `dim`."""
+    return any(n > m for d, (n, m) in enumerate(zip(shape, whole, strict=True)) if d != dim)
 
 
 def gather(self, dim, index, sparse_grad=False):
@@ -42,7 +47,7 @@ def gather(self, dim, index, sparse_grad=False):
     if where is None:
         return np.empty(index.shape, self.dtype)
     if self.ndim > 1:
-        if (places := places_along(self, wrap_dim(dim, self.ndim, "gather"), index)) is not None:
+        if (places := places_along(self, dim % self.ndim, index)) is not None:
             return self.reshape(-1).take(places, mode="wrap")  # all are in range, and this does not look again
         return self[where]
     return (self if self.ndim else self.reshape(1))[where].reshape(index.shape)

@@ -14,6 +14,7 @@ from pullback.arrays.numpy.shape.slices import diagonal
 # Below this many elements numpy.add.at on the index itself is faster than working out flat positions.
 FEW = 64
 ALL = slice(None)
+_REAL = frozenset([float, int, bool])
 
 
 # -- indexing with square brackets -----------------------------------------------------------------------------
@@ -21,6 +22,8 @@ ALL = slice(None)
 
 def slice_view(self, index):
     """self[index] for a basic index (integers, slices, Ellipsis, None): always a view."""
+    if type(index) is int:
+        return self[index, ...]
     out = self[index]
     if type(out) is not ndarray:  # a full set of integers gives a copy of the number; the ellipsis keeps a view
         out = self[(*index, ...)] if isinstance(index, tuple) else self[index, ...]
@@ -131,6 +134,9 @@ def in_c_order(index):
 
 def setitem_(self, index, value):
     """self[index] = value, in place."""
+    if type(index) is int and type(value) in _REAL:  # a loop over elements, and its backward
+        self[index] = value
+        return self
     check_fits(self, value, "setitem")
     if isinstance(value, np.ndarray) and value.ndim and value.shape[0] == 1:
         # Without its first dimensions of size 1: NumPy refuses them at a single place, and where a mask is.

@@ -13,7 +13,7 @@ from pullback.arrays.numpy.fast.flat_indices import summed_rows
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 from pullback.arrays.numpy.fast.normal_distribution import times_normal_cdf
 from pullback.arrays.numpy.indexing.subscripts import add_at
-from pullback.arrays.numpy.random.draws import default_generator
+from pullback.arrays.numpy.random.draws import source
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
@@ -108,7 +108,7 @@ def native_dropout(input, p, train=True):
     inexact_only("dropout", input.dtype)
     if not train:
         return np.array(input), np.ones(input.shape, np.bool_)
-    mask = default_generator().random(input.shape, np.float32) >= p
+    mask = source(None).random(input.shape, np.float32) >= p
     if p == 1:
         return np.zeros_like(input), mask
     return np.multiply(input * mask, input.dtype.type(1 / (1 - p))), mask

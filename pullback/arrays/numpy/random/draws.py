@@ -14,6 +14,7 @@ import threading
 import numpy as np
 
 from pullback.arrays.numpy.creation.filled import DEFAULT
+from pullback.core.drawing import drawing
 
 MAX_CATEGORIES = 2**24
 
@@ -60,6 +61,14 @@ def set_rng_state(state: dict[str, object]) -> None:
     default_generator().bit_generator.state = state
 
 
+def source(generator: np.random.Generator | None) -> np.random.Generator:
+    """The generator that a kernel draws from."""
+    state = drawing.get()
+    if state is not None:
+        state.check()
+    return generator or default_generator()
+
+
 # Continuous
 
 
@@ -101,13 +110,13 @@ def normal_size(mean, std, size, dtype=None, generator=None):
 
 def uniform(size, dtype, generator):
     """Uniform in [0, 1), real or both parts of complex."""
-    draw = (generator or default_generator()).random
+    draw = source(generator).random
     return in_dtype(draw, size, dtype)
 
 
 def gaussian(size, dtype, generator):
     """Normal of variance 1, real or complex."""
-    z = in_dtype((generator or default_generator()).standard_normal, size, dtype)
+    z = in_dtype(source(generator).standard_normal, size, dtype)
     return z * math.sqrt(0.5) if dtype.kind == "c" else z
 
 
@@ -151,13 +160,13 @@ def randint_like_low(self, low, high, dtype=None, generator=None):
 def integers(low, high, size, dtype, generator):
     """Integers in [low, high), in any dtype."""
     require(low < high, f"low must be less than high, but they are {low} and {high}.")
-    return np.asarray((generator or default_generator()).integers(low, high, size)).astype(dtype, copy=False)
+    return np.asarray(source(generator).integers(low, high, size)).astype(dtype, copy=False)
 
 
 def randperm(n, dtype=None, generator=None):
     """0, ..., n - 1 in random order."""
     require(n >= 0, f"n must not be negative, but it is {n}.")
-    return (generator or default_generator()).permutation(n).astype(np.int64 if dtype is None else dtype, copy=False)
+    return source(generator).permutation(n).astype(np.int64 if dtype is None else dtype, copy=False)
 
 
 def bernoulli(self, generator=None):
@@ -175,20 +184,20 @@ def bernoulli_p(self, p, generator=None):
 def coin(shape, p, generator):
     """True with probability p."""
     require(np.all(np.greater_equal(p, 0) & np.less_equal(p, 1)), "probabilities must lie in [0, 1].")
-    return np.asarray((generator or default_generator()).random(shape)) < p
+    return np.asarray(source(generator).random(shape)) < p
 
 
 def poisson(self, generator=None):
     """Counts of events, each element of self being the number expected; in the dtype of self."""
     real_floating(self)
     require(bool(np.all(np.greater_equal(self, 0))), "input must not hold negative rates or nan.")
-    return np.asarray((generator or default_generator()).poisson(self)).astype(self.dtype)
+    return np.asarray(source(generator).poisson(self)).astype(self.dtype)
 
 
 def multinomial(self, num_samples, replacement=False, generator=None):
     """Indices drawn with the weights in the last dimension of self."""
     check_multinomial(self, num_samples, replacement)
-    draw = (generator or default_generator()).random
+    draw = source(generator).random
     rows = np.atleast_2d(self).astype(np.float64)
     if replacement:
         cumulative = np.cumsum(rows, -1)
@@ -248,7 +257,7 @@ def log_normal_(self, mean=1.0, std=2.0, generator=None):
 def exponential_(self, lambd=1.0, generator=None):
     """Fill with exponential numbers of rate lambd."""
     require(lambd > 0, f"lambd must be positive, but it is {lambd}.")
-    draw = (generator or default_generator()).standard_exponential
+    draw = source(generator).standard_exponential
     self[...] = in_dtype(draw, self.shape, real_floating(self)) / lambd
     return self
 
@@ -257,14 +266,14 @@ def cauchy_(self, median=0.0, sigma=1.0, generator=None):
     """Fill with Cauchy numbers."""
     require(sigma > 0, f"sigma must be positive, but it is {sigma}.")
     real_floating(self)
-    self[...] = np.asarray((generator or default_generator()).standard_cauchy(self.shape)) * sigma + median
+    self[...] = np.asarray(source(generator).standard_cauchy(self.shape)) * sigma + median
     return self
 
 
 def geometric_(self, p, generator=None):
     """Fill with the number of trials up to the first success."""
     require(0 < p < 1, f"p must lie in (0, 1), but it is {p}.")
-    self[...] = (generator or default_generator()).geometric(p, self.shape)
+    self[...] = source(generator).geometric(p, self.shape)
     return self
 
 
@@ -286,7 +295,7 @@ def random_to(self, low, high=None, generator=None):
     low, high = (0, low) if high is None else (low, high)
     require(low < high, f"low must be less than high, but they are {low} and {high}.")
     wide = np.uint64 if high > 2**63 else np.int64
-    self[...] = (generator or default_generator()).integers(low, high, self.shape, dtype=wide)
+    self[...] = source(generator).integers(low, high, self.shape, dtype=wide)
     return self
 
 

@@ -14,6 +14,7 @@ from pullback.arrays.numpy.fast.sums import LARGE, contiguous_sum
 from pullback.core.errors import DtypeError, type_name
 
 _EXACT = 64.0  # up to this size, the rounding of a logarithm is lost in that of its exponential
+_NEAR_ZERO = 0.5  # of a logarithm of a sum that begins with 1: below, the parts after the 1 are seen in it
 
 
 def _axis(dim, self):
@@ -258,7 +259,11 @@ def count_nonzero(self, dim=None):
 
 # -- exponential families --------------------------------------------------------------------------------------------
 def logsumexp(self, dim, keepdim=False):
-    """log(sum(exp(x))), by the largest (real part of the) x of each slice, so that nothing overflows."""
+    """log(sum(exp(x))), by the largest (real part of the) x of each slice, so that nothing overflows.
+
+    The sum begins with the 1 of the largest, which hides small parts: where the result is near 0 they count, and are
+    added up without it.
+    """
     axis = _axis(dim, self)
     if self.size == 0:  # nothing to take the largest of; log(0) = -inf is the sum of no exponentials
         with np.errstate(divide="ignore"):
@@ -266,9 +271,15 @@ def logsumexp(self, dim, keepdim=False):
     top = np.maximum.reduce(self.real, axis=axis, keepdims=True)
     # x - top must not be inf - inf; integers and bools become float64 here.
     top = np.where(np.isfinite(top), top, top.dtype.type(0) if top.dtype.kind == "f" else 0.0)
+    parts = np.exp(self - top)
     with np.errstate(divide="ignore"):  # a slice of -inf alone is -inf
-        out = np.log(sum(np.exp(self - top), axis, True))
+        out = np.log(sum(parts, axis, True))
     out += top
+    if out.dtype.kind == "f" and np.fmin.reduce(np.abs(out), axis=None) < _NEAR_ZERO:
+        largest = self == top
+        count = np.maximum(np.add.reduce(largest, axis=axis, keepdims=True), 1).astype(out.dtype)
+        rest = sum(np.where(largest, parts.dtype.type(0), parts), axis, True) / count
+        out = np.where(np.abs(out) < _NEAR_ZERO, np.log1p(rest) + (np.log(count) + top), out)
     return out if keepdim else np.squeeze(out, axis=axis if self.ndim else None)
 
 

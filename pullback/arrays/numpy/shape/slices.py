@@ -71,8 +71,10 @@ def split(self, split_size, dim=0):
         raise RuntimeError(f"split: split_size must be positive, got {split_size}")
     if size == 0:
         return (same_memory_view(self),)
+    if dim == 0:
+        return tuple([self[i : i + step] for i in range(0, size, step)])
     before = (slice(None),) * dim
-    return tuple(self[(*before, slice(i, i + step))] for i in range(0, size, step))
+    return tuple([self[(*before, slice(i, i + step))] for i in range(0, size, step)])
 
 
 @loops("arguments")

@@ -27,8 +27,17 @@ def beta_density(alpha, beta, x):
 
 
 def _by_powers(a, b, x):
-    scale = 1 / scipy_special.beta(a, b)
+    scale = _over_beta(a, b)
     return np.where(scale == 0, 0, x ** (a - 1) * np.exp(scipy_special.xlog1py(b - 1, -x)) * scale)
+
+
+def _over_beta(a, b):
+    """1 / B(a, b); where one is large and the other small, by Stirling's series: SciPy's loses four digits there."""
+    s, large = np.minimum(a, b), np.maximum(a, b)
+    x = np.maximum(large, LARGE)
+    growth = (x + s - 0.5) * np.log1p(s / x) + s * (np.log(x) - 1) + stirling_rest(x + s) - stirling_rest(x)
+    apart = (s > 0) & (large > LARGE)
+    return np.where(apart, np.exp(growth) * scipy_special.rgamma(s), 1 / scipy_special.beta(a, b))
 
 
 def _by_saddle_point(a, b, x):

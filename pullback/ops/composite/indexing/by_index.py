@@ -1,5 +1,6 @@
 """Composite operators that read and write by index."""
 
+from pullback.ops.composite.indexing.by_tensors import has_tensors, written_at
 from pullback.ops.index import plain_index
 
 
@@ -8,6 +9,8 @@ def index_put(self, indices, values, accumulate=False, *, ops):
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put: indices must be a tuple of index tensors, got {type(indices).__name__}")
     index = plain_index(tuple(slice(None) if i is None else i for i in indices))
+    if has_tensors(index):
+        return written_at(self, index, values, accumulate, ops=ops)
     return ops._index_put(self, index, values, accumulate)
 
 

@@ -30,8 +30,10 @@ def without_unused(matrices, singular, *directions, instead=0, ops):
     marks = plain_of(singular)
     if is_known(marks) and not marks.any():
         return matrices
-    moves = functools.reduce(operator.or_, (any_of(sizes_of(x) != 0, (-2, -1), keepdims=True) for x in directions))
-    return ops.where(moves, matrices, instead * ops.eye(*matrices.shape[-2:], dtype=matrices.dtype))
+    moves = (any_of(sizes_of(x) != 0, (-2, -1), keepdims=True) for x in directions)
+    # A regular one stays: what a direction that is 0 here is multiplied with is its slope.
+    used = functools.reduce(operator.or_, moves, marks[..., None, None] == 0)
+    return ops.where(used, matrices, instead * ops.eye(*matrices.shape[-2:], dtype=matrices.dtype))
 
 
 def inv_backward(grad, inverse, info, *, ops):

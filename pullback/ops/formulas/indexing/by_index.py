@@ -55,6 +55,8 @@ def _may_repeat(index):
 
 def setitem_value(grad, index, shape, *, ops):
     """The part of grad that belongs to a value of the given shape, written at index."""
+    if type(index) is int:  # a loop over elements
+        return _fitted(ops.slice_view(grad, index), shape, ops=ops)
     picked = _read(grad, index, ops=ops)
     if _may_repeat(index):
         zeros = ops.zeros(grad.shape, dtype="int64")

@@ -22,11 +22,11 @@ def matmul_self(grad, shape, other, *, ops):
 def matmul_other(grad, self, shape, *, ops):
     """The gradient of the second operand (of the given shape) of matmul; the engine sums over broadcast batches."""
     if self.ndim == 1:
-        return (
-            self.conjugate() * grad
-            if len(shape) == 1
-            else ops.unsqueeze(self.conjugate(), -1) * ops.unsqueeze(grad, -2)
-        )
+        if len(shape) == 1:
+            return self.conjugate() * grad
+        if len(shape) == 2:
+            return ops.outer(self.conjugate(), grad)
+        return ops.unsqueeze(self.conjugate(), -1) * ops.unsqueeze(grad, -2)
     if len(shape) <= 2 and self.ndim > 2:  # one product over the whole batch, where a batch of products would be summed
         rows = 1
         for n in self.shape[:-1]:

@@ -6,6 +6,8 @@ tangents `tangent * slope`.
 
 import math
 
+from pullback.ops.formulas.plain_values import none_of
+
 __all__ = [
     "above",
     "angle_direction",
@@ -149,16 +151,22 @@ def sgn_slope(z, movement, sgn, *, ops):
 
 def halved_at_ties(grad, self, other, *, ops):
     """grad, halved where the two are equal."""
-    return ops.where(ops.eq(self, other), grad / 2, grad)
+    tied = ops.eq(self, other)
+    if none_of(tied):
+        return grad
+    return ops.where(tied, grad / 2, grad)
 
 
 def within(self, min, max, *, ops):
-    """Whether min <= self <= max; a limit of None does not limit."""
+    """Whether min <= self <= max, and there is room in between; a limit of None does not limit."""
     if min is None:
         return ops.le(self, max)
     if max is None:
         return ops.ge(self, min)
-    return ops.logical_and(ops.ge(self, min), ops.le(self, max))
+    inside = ops.logical_and(ops.ge(self, min), ops.le(self, max))
+    if type(min) in _NUMBERS and type(max) in _NUMBERS and min < max:
+        return inside
+    return ops.logical_and(inside, ops.lt(min, max))
 
 
 def below(self, min, max, *, ops):
@@ -167,5 +175,8 @@ def below(self, min, max, *, ops):
 
 
 def above(self, min, max, *, ops):
-    """Whether the result is max because self is greater, or because min is."""
-    return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.lt(max, min))
+    """Whether the result is max because self is greater, or because min is not less."""
+    return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.le(max, min))
+
+
+_NUMBERS = (int, float)

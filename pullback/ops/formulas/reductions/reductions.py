@@ -5,7 +5,7 @@
 
 import math
 
-from pullback.ops.formulas.plain_values import widened
+from pullback.ops.formulas.plain_values import count_known, none_of, widened
 
 __all__ = [
     "cummax_backward",
@@ -98,24 +98,31 @@ def std_jvp(x, tangent, std, dim, correction, keepdim, *, ops):
 
 # -- extremes --------------------------------------------------------------------------------------------------------
 def ties(x, result, dim, keepdim, *, ops):
-    """(mask of the elements of x that equal the result of their slice, their number); NaN equals NaN here."""
-    result = restore_reduced(result, x.ndim, dim, keepdim, ops=ops)
-    both_nan = ops.logical_and(ops.isnan(x), ops.isnan(result))
-    mask = ops.logical_or(ops.eq(x, result), both_nan)
+    """(mask of the elements of x that equal the result of their slice, their number); NaN equals NaN here.
+
+    The number is None where it is known to be one in each slice.
+    """
+    full = restore_reduced(result, x.ndim, dim, keepdim, ops=ops)
+    mask, nan = ops.eq(x, full), ops.isnan(full)
+    if not none_of(nan):
+        mask = ops.logical_or(mask, ops.logical_and(ops.isnan(x), nan))
+    if count_known(mask) == result.size:
+        return mask, None
     return mask, ops.sum(mask, dim, True, dtype=x.dtype)
 
 
 def share_among_ties(grad, x, result, dim, keepdim, *, ops):
     """The gradient of an extreme: all that attain it get equal parts."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    return ops.where(mask, restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count, 0)
+    grad = restore_reduced(grad, x.ndim, dim, keepdim, ops=ops)
+    return ops.where(mask, grad if count is None else grad / count, 0)
 
 
 def mean_of_ties(tangent, x, result, dim, keepdim, *, ops):
     """The tangent of an extreme: the mean over all that attain it."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    total = ops.sum(ops.where(mask, tangent, 0), dim, True) / count
-    return ops.reshape(total, result.shape)
+    total = ops.sum(ops.where(mask, tangent, 0), dim, True)
+    return ops.reshape(total if count is None else total / count, result.shape)
 
 
 def gather_along(x, dim, indices, keepdim, *, ops):

@@ -1,0 +1,198 @@
+"""The pages of the reference: one for each public function and class, and one for each module, from the live objects.
+
+What `help()` shows is what stands here; nothing is written twice. An object with several names has one page, to which
+the tables of all its homes lead. Methods of Tensors that are operators lead to the operator's page.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docstrings import escaped, rst_of, summary
+
+import pullback as pb
+from tests.test_public_names import MODULES
+
+# In this order an object finds its home, and the modules their place in the contents.
+HOMES = (
+    "pullback", "pullback.func", "pullback.autograd", "pullback.autograd.functional", "pullback.linalg", "pullback.fft",
+    "pullback.special", "pullback.nn", "pullback.nn.functional", "pullback.random", "pullback.optimize",
+    "pullback.optim", "pullback.optim.lr_scheduler", "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
+    "pullback.testing", "pullback.extend",
+)  # fmt: skip
+
+
+@dataclass
+class Page:
+    """One object, under all of its public names; the first is that of its page."""
+
+    value: Any
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+def pages() -> dict[int, Page]:
+    """The pages of functions and classes, by the ids of these."""
+    assert set(HOMES) == set(MODULES), "a module without a place in the contents"
+    found: dict[int, Page] = {}
+    for home in HOMES:
+        module = importlib.import_module(home)
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            if callable(value) and not isinstance(value, _CONSTANTS):
+                found.setdefault(id(value), Page(value)).names.append(f"{home}.{name}")
+    return found
+
+
+_CONSTANTS = (type(pb.float64), float, str)
+
+
+def write(folder: Path) -> int:
+    """Write all pages into a folder, and say how many there are."""
+    known = pages()
+    for page in known.values():
+        text = _of_tensor(page, known) if page.value is pb.Tensor else _of_object(page)
+        _write(folder / f"{page.name}.rst", text)
+    for home in HOMES:
+        _write(folder / f"{home}.rst", _of_module(home, known))
+    _write(folder / "index.rst", _contents())
+    return len(known)
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:  # what is as it was is not built again
+        path.write_text(text, encoding="utf-8")
+
+
+def _title(text: str, line: str = "=") -> str:
+    return f"{text}\n{line * len(text)}\n"
+
+
+def _contents() -> str:
+    entries = "\n".join(f"   {home}" for home in HOMES)
+    return (
+        f"{_title('Reference')}\n"
+        "Every public name, as ``help()`` shows it. Operators are in ``pullback`` itself and in the modules where "
+        "PyTorch has them; what each function of :doc:`NumPy <../docs/numpy>` and :doc:`SciPy <../docs/scipy>` does "
+        "with tensors stands in tables of its own.\n\n"
+        f".. toctree::\n   :maxdepth: 1\n\n{entries}\n"
+    )
+
+
+def _of_module(home: str, known: dict[int, Page]) -> str:
+    """A module: what it says of itself, then its names with a line each."""
+    module = importlib.import_module(home)
+    rows = []
+    for name in sorted(module.__all__, key=lambda n: (n.lower(), n)):
+        value = getattr(module, name)
+        page = known.get(id(value))
+        if page is not None:
+            rows.append((f":doc:`{name} <{page.name}>`", escaped(summary(value))))
+        elif inspect.ismodule(value):
+            to = f":doc:`{name} <{home}.{name}>`" if f"{home}.{name}" in HOMES else f"``{name}``"
+            rows.append((to, escaped(summary(value))))
+        else:
+            rows.append((f"``{name}``", f"``{value!r}``"))
+    return "\n".join([_title(home), rst_of(inspect.getdoc(module) or ""), _table(rows)])
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    lines = [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
+    for first, second in rows:
+        lines += [f"   * - {first}", f"     - {second}"]
+    return "\n".join(lines) + "\n"
+
+
+def _of_object(page: Page) -> str:
+    """A function or a class under its first name."""
+    home = page.name.rpartition(".")[0]
+    also = ", ".join(f"``{name}``" for name in page.names[1:])
+    # No page for itself in the contents, which would stand beside each of the others.
+    parts = [":orphan:\n", _title(page.name.removeprefix("pullback."))]
+    parts.append(f":doc:`{home} <{home}>`{f', also {also}' if also else ''}\n")
+    if isinstance(page.value, type):
+        parts.append(_class(page.name, page.value))
+    else:
+        parts.append(_described("function", page.name, page.value))
+    return "\n".join(parts)
+
+
+def _described(kind: str, name: str, value: Any, doc: str | None = None) -> str:
+    body = rst_of(inspect.getdoc(value) or "" if doc is None else doc)
+    inside = "\n".join(f"   {line}" if line else "" for line in body.splitlines())
+    return f".. py:{kind}:: {name}{_signature(value) if kind != 'property' else ''}\n\n{inside}\n"
+
+
+def _signature(value: Any) -> str:
+    """(arguments) without annotations, which the description of each argument says better."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)"
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def _class(name: str, kind: type) -> str:
+    parts = [_described("class", name, kind)]
+    if not issubclass(kind, enum.Enum):
+        for member, value in _members(kind):
+            parts.append(_member(name, member, value))
+    return "\n".join(parts)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public members that the class itself, or a private base of it, describes."""
+    seen = set()
+    for base in kind.__mro__:
+        if not base.__module__.startswith("pullback") or (base is pb.Tensor and kind is not base):
+            continue  # what an Array has beside NumPy's methods is on Tensor's page
+        for name, value in vars(base).items():
+            if not name.startswith("_") and name not in seen and (inspect.getdoc(getattr(kind, name, None)) or ""):
+                seen.add(name)
+                if callable(getattr(kind, name, None)) or isinstance(value, property):
+                    yield name, value
+
+
+def _member(home: str, name: str, value: Any) -> str:
+    if isinstance(value, property):
+        return _described("property", f"{home}.{name}", value)
+    inside = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    return _described("method", f"{home}.{name}", inside)
+
+
+def _of_tensor(page: Page, known: dict[int, Page]) -> str:
+    """Tensor: its properties and own methods, then those that are operators."""
+    own, operators = [], []
+    for name in sorted(n for n in dir(pb.Tensor) if not n.startswith("_")):
+        method = getattr(pb.Tensor, name)
+        function = getattr(pb, name.removesuffix("_"), None)
+        operator = known.get(id(function))
+        doc = inspect.getdoc(method) or ""
+        same = operator is not None and doc == inspect.getdoc(function)
+        if operator is not None and (same or (name.endswith("_") and doc.startswith(f"`{name[:-1]}` in place"))):
+            line = escaped(summary(method))
+            operators.append((f":doc:`{name} <{operator.name}>`", line))
+        else:
+            own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
+    head = _of_object(Page(_Described(pb.Tensor), page.names))
+    methods = "The method takes the tensor in place of the function's first argument.\n"
+    return "\n".join(
+        [head, _title("Own methods and attributes", "-"), *own, _title("Operators", "-"), methods, _table(operators)]
+    )
+
+
+class _Described:
+    """A class of which only the docstring is shown."""
+
+    def __init__(self, kind: type) -> None:
+        self.__doc__, self.__signature__ = kind.__doc__, inspect.Signature()

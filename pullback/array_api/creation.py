@@ -1,0 +1,105 @@
+"""Tensors from shapes, numbers and other arrays, as the standard has it; `device` is "cpu"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.array_api.functions import of_numpy, tensors
+from pullback.core import factory
+from pullback.core.errors import OperatorError
+from pullback.core.tensor import Tensor
+from pullback.interop.conversion import from_dlpack as _from_dlpack
+
+
+def _on_cpu(device: Any) -> None:
+    if device not in (None, "cpu"):
+        raise OperatorError(f'array_api: arrays are on the device "cpu", got device={device!r}.')
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
+    """A Tensor of what an array, a number or nested sequences hold; an array's own memory unless `copy` is True."""
+    _on_cpu(device)
+    if not isinstance(obj, Tensor):
+        if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
+            raise ValueError("asarray: numbers and sequences have no array's memory, and copy=False forbids a copy.")
+        made = factory.asarray(obj, dtype=dtype)
+        return made.clone() if copy else made
+    if dtype is None or obj.dtype == dtype:
+        return obj.clone() if copy else obj
+    if copy is False:
+        raise ValueError(f"asarray: from {obj.dtype} to {np.dtype(dtype)} takes a copy, and copy=False forbids it.")
+    return obj.to(dtype)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A Tensor that shares another library's memory."""
+    _on_cpu(device)
+    return _from_dlpack(x, copy=copy)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """The numbers from start to stop, that one excluded; from 0 if one number is given."""
+    _on_cpu(device)
+    return tensors(np.arange(start, dtype=dtype) if stop is None and step == 1 else _range(start, stop, step, dtype))
+
+
+def _range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    return np.arange(0, start, step, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype=dtype)
+
+
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Any:
+    """`num` numbers at equal distances, the last of which is `stop` unless `endpoint` is False."""
+    _on_cpu(device)
+    return tensors(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    """Ones on a diagonal, zeros elsewhere."""
+    _on_cpu(device)
+    return tensors(np.eye(n_rows, n_cols, k=k, dtype=dtype or np.float64))
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """A Tensor of one number."""
+    _on_cpu(device)
+    return tensors(np.full(shape, fill_value, dtype=dtype))
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """A Tensor of one number, with the shape and dtype of x."""
+    return full(tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device)
+
+
+def _of_a_shape(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def made(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+        _on_cpu(device)
+        return tensors(function(shape, dtype=dtype or np.float64))
+
+    return _named(made, name, f"A Tensor of this shape: {name}.")
+
+
+def _of_the_shape_of(name: str, of_a_shape: Callable[..., Any]) -> Callable[..., Any]:
+    def made(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+        return of_a_shape(tuple(x.shape), dtype=dtype or x.dtype, device=device)
+
+    return _named(made, name, f"A Tensor with the shape and dtype of x: {name}.")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+empty, ones, zeros = _of_a_shape("empty"), _of_a_shape("ones"), _of_a_shape("zeros")
+empty_like = _of_the_shape_of("empty_like", empty)
+ones_like = _of_the_shape_of("ones_like", ones)
+zeros_like = _of_the_shape_of("zeros_like", zeros)
+meshgrid, tril, triu = of_numpy(np.meshgrid), of_numpy(np.tril), of_numpy(np.triu)

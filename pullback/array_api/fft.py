@@ -1,0 +1,28 @@
+"""The standard's extension for Fourier transforms."""
+
+import numpy as np
+
+from pullback.array_api.functions import of_numpy as _of_numpy
+
+_NAMES = (
+    "fft", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
+    "rfftn",
+)  # fmt: skip
+globals().update({name: _of_numpy(getattr(np.fft, name)) for name in _NAMES})
+__all__ = ["fftfreq", "rfftfreq"]
+__all__ += list(_NAMES)
+
+
+def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of a transform of n samples at distances d."""
+    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
+
+
+def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of a transform of n real samples at distances d."""
+    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
+
+
+def _frequencies(function, n, d, dtype, device):
+    found = _of_numpy(function)(n, d, device=device)
+    return found if dtype is None else found.to(dtype)

@@ -1,0 +1,132 @@
+"""NumPy's functions with Tensors for results, and those in which the standard asks for more than NumPy has."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pullback.core.factory import asarray
+from pullback.core.tensor import Tensor, ndarray
+
+
+def tensors(found: Any) -> Any:
+    """A result of NumPy's with Tensors in place of ndarrays and of NumPy's numbers."""
+    if isinstance(found, Tensor):
+        return found.clone() if _is_kept(found) else found
+    if issubclass(type(found), (ndarray, np.generic)):
+        return asarray(found)
+    if isinstance(found, (tuple, list)):
+        items = [tensors(x) for x in found]
+        return type(found)(*items) if hasattr(found, "_fields") else tuple(items)
+    return found
+
+
+def _is_kept(result: Tensor) -> bool:
+    """Whether the graph needs the values of this result: libraries write into what they have computed."""
+    node = result._fn
+    return node is not None and any(
+        name.startswith("saved_") and getattr(node, name, None) is result._array
+        for kind in type(node).__mro__
+        for name in getattr(kind, "__slots__", ())
+    )
+
+
+def of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of Tensors that has the name and the arguments of NumPy's."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return tensors(function(*args, **kwargs))
+
+    called.__module__ = "pullback.array_api"
+    called.__doc__ = f"The standard's `{function.__name__}`, of Tensors: https://data-apis.org/array-api/2025.12"
+    return called
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """The array in another dtype; with `copy=False` itself where it has it."""
+    if not copy and x.dtype == dtype:
+        return x
+    return x.to(dtype, copy=True)
+
+
+def _of_integers_too(function: Callable[..., Any]) -> Callable[[Tensor], Tensor]:
+    @functools.wraps(function)
+    def called(x: Tensor, /) -> Any:
+        return x.clone() if x.dtype.kind in "iu" else tensors(function(x))
+
+    return called
+
+
+ceil, floor, trunc = _of_integers_too(np.ceil), _of_integers_too(np.floor), _of_integers_too(np.trunc)
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Any:
+    """Each element, or the bound beyond which it lies; in the dtype of x."""
+    bounds = [b if b is None or isinstance(b, Tensor) else asarray(b) for b in (min, max)]
+    bounds = [b if b is None or b.dtype == x.dtype else b.to(x.dtype) for b in bounds]
+    return x.clone() if bounds == [None, None] else tensors(np.clip(x, *bounds))
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Sorted along an axis; equal elements keep their order, in descending order too."""
+    return np.take_along_axis(x, argsort(x, axis=axis, descending=descending, stable=stable), axis=axis)
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """The indices that sort along an axis."""
+    if not descending:
+        return tensors(np.argsort(x, axis=axis, stable=True))
+    count = x.shape[axis]
+    backwards = np.flip(np.argsort(np.flip(x.detach(), axis=axis), axis=axis, stable=True), axis=axis)
+    return tensors(count - 1 - backwards)
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The parts along an axis."""
+    return tuple(tensors(np.unstack(x, axis=axis)))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind: "real floating", "integral", a dtype, or one of several."""
+    return bool(np.isdtype(dtype, kind))
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype to which arrays, dtypes and Python's numbers promote."""
+    return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in arrays_and_dtypes])
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """What `finfo` gives, in Python's numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """The limits of a floating-point dtype, or of an array's."""
+    found = np.finfo(type.dtype if isinstance(type, Tensor) else type)
+    numbers = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatLimits(found.bits, *numbers, found.dtype)
+
+
+def nonzero(x: Tensor, /) -> tuple[Any, ...]:
+    """The indices of the elements that are not zero, an array for each dimension."""
+    if not x.ndim:
+        raise ValueError("nonzero: an array without dimensions has no indices; write xp.reshape(x, (1,)).")
+    return tuple(tensors(np.nonzero(x)))
+
+
+def iinfo(type: Any, /) -> Any:
+    """The limits of an integer dtype, or of an array's."""
+    return np.iinfo(type.dtype if isinstance(type, Tensor) else type)

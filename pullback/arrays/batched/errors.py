@@ -1,0 +1,74 @@
+"""Errors for what cannot be done for all elements of a batch at once, by name of operator."""
+
+from __future__ import annotations
+
+import inspect
+
+from pullback.arrays.batched.batch import Batch
+from pullback.core.errors import GradientError, InplaceError, UnsupportedError
+
+
+class EndedBatchError(GradientError, page=None):
+    """A batched value was used after the call of vmap to which it belongs."""
+
+
+def ended(batch: Batch, name: str) -> EndedBatchError:
+    """The error for a value of a batch that is over."""
+    return EndedBatchError(
+        f"{name}: an argument is a batched value of {batch.called}, which has returned: it leaked out of the function"
+        f"{_place(batch)} (into a global variable, a list or an attribute). Return it from the function instead."
+    )
+
+
+def _place(batch: Batch) -> str:
+    """Where the function is that was mapped, if that is known."""
+    code = getattr(inspect.unwrap(batch.func), "__code__", None) if callable(batch.func) else None
+    return f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
+
+
+def no_rule(name: str) -> UnsupportedError:
+    """The error for an operator without a rule for batches."""
+    return UnsupportedError(
+        f"vmap: {name} has no batching rule. Call it on each element in a loop, or put the computation into a "
+        "pullback.autograd.Function with a vmap of its own."
+    )
+
+
+def unknown_shape(name: str, instead: str) -> UnsupportedError:
+    """The error for an operator whose result has a shape that depends on values, which differ between elements."""
+    return UnsupportedError(
+        f"vmap: the shape of what {name} gives depends on the values, and may differ from element to element of the "
+        f"batch. {instead}"
+    )
+
+
+def not_batched_target(name: str) -> InplaceError:
+    """The error for an in-place operator that would write different values into one place."""
+    return InplaceError(
+        f"vmap: inplace arithmetic({name}) is not possible because there exists a Tensor among the arguments that has "
+        f"more elements than the target: {name} would write a value for each element of the batch into an array that "
+        "is the same for all. Use the out-of-place form; or make the array inside the function from a batched one "
+        "(x.new_zeros(shape), np.zeros_like(x), y = y + 0 * x)."
+    )
+
+
+def no_randomness(batch: Batch) -> GradientError:
+    """The error for random numbers where nobody has said whether they differ."""
+    return GradientError(
+        f"{batch.called}: called random operation while in randomness error mode. Say whether each sample draws "
+        'numbers of its own or all have the same: vmap(f, randomness="different") or "same".'
+    )
+
+
+def undrawn(batch: Batch) -> GradientError:
+    """The error for numbers that would be the same for all elements though each is to have its own."""
+    return GradientError(
+        f'{batch.called}: with randomness="different" each sample draws numbers of its own, but this operator draws '
+        "for arguments that are the same for all. Make one of them batched (p + 0 * x), draw by rand or randn, or take "
+        'randomness="same".'
+    )
+
+
+def one_answer(name: str, instead: str) -> UnsupportedError:
+    """The error for an operator that gives one truth value, which may differ between elements."""
+    return UnsupportedError(f"vmap: {name} give one bool, but each element of the batch has its own. Write {instead}.")

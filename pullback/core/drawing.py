@@ -1,0 +1,30 @@
+"""Who draws random numbers at present: inside some transforms, numbers for many samples, or none."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+
+class Drawing(Protocol):
+    """What a transform does with random numbers while its function runs."""
+
+    def check(self) -> None:
+        """Raise an error where numbers that are the same for all samples must not be drawn."""
+
+    def create(self, op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What an operator that makes an array of random numbers gives."""
+
+    def again(self) -> AbstractContextManager[None]:
+        """Run a part of that function a second time, though the transform may have ended."""
+
+
+drawing: contextvars.ContextVar[Drawing | None] = contextvars.ContextVar("pullback_drawing", default=None)
+
+
+def drawn(op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Run an operator that makes an array of random numbers."""
+    state = drawing.get()
+    return kernel(*args) if state is None else state.create(op, kernel, args)

@@ -1,0 +1,105 @@
+"""A function of another library as one of ndarrays, with that library's derivatives as its rules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from pullback.core.errors import with_article
+from pullback.core.pytree import flatten, leaves_like, unflatten
+from pullback.func.custom_rules import CustomFunction
+
+Function = Callable[..., Any]
+
+
+class Library(Protocol):
+    """What a library must give for its functions to be guests here. `f` is a function of its arrays."""
+
+    def enter(self, x: Any) -> Any:
+        """Its array for an ndarray or NumPy's number."""
+
+    def leave(self, x: Any) -> Any:
+        """The ndarray for one of its arrays; anything else as it is."""
+
+    def plain(self, f: Function) -> Function:
+        """`f` where nothing is differentiated."""
+
+    def vjp(self, f: Function) -> Function:
+        """(cotangent, *args) -> the gradients of the arguments; differentiable by the library in its turn."""
+
+    def jvp(self, f: Function) -> Function:
+        """(tangents, *args) -> the tangent of the result; differentiable in its turn."""
+
+    def vmap(self, f: Function, in_dims: Any) -> Function:
+        """`f` of batches: 0 or None for each argument."""
+
+
+def guest(library: Library, f: Function, name: str) -> CustomFunction:
+    """`f` as a function of ndarrays that is differentiable here, to every order that the library has.
+
+    Its rules are guests themselves: the library's own derivatives of `f`, which have rules in their turn.
+    """
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        found = library.plain(f)(*_each(library.enter, args), **_each(library.enter, kwargs))
+        return _each(library.leave, found)
+
+    def vjp(cotangent: Any, result: Any, *args: Any, **kwargs: Any) -> Any:
+        of_moving, moving, back = _apart(library, f, args, kwargs)
+        cotangents = _beside(result, cotangent)
+        derived = guest(library, lambda cts, *xs: tuple(library.vjp(of_moving)(cts, *xs)), name)
+        return back(derived(tuple(cotangents), *moving))
+
+    def jvp(tangents: Any, result: Any, *args: Any, **kwargs: Any) -> Any:
+        of_moving, moving, _ = _apart(library, f, args, kwargs)
+        return guest(library, library.jvp(of_moving), name)(tuple(_beside(args, tangents)), *moving)
+
+    def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
+        given = functools.partial(f, **_each(library.enter, kwargs))
+        return guest(library, library.vmap(given, in_dims), name)(*args), 0
+
+    function.__name__ = function.__qualname__ = name
+    made = CustomFunction(function, vjp, jvp)
+    made.defvmap(vmap)
+    return made
+
+
+def check_callable(name: str, function: Any) -> None:
+    """Refuse what is no function, such as the value of one."""
+    if not callable(function):
+        raise TypeError(f"{name}: takes a function, got {with_article(function)}. Write pullback.{name}(f)(x).")
+
+
+def moves(x: Any) -> bool:
+    """Whether a leaf is an array, or one of NumPy's numbers, that can be differentiated."""
+    return getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
+
+
+def _apart(library: Library, f: Function, args: Any, kwargs: Any) -> tuple[Function, list[Any], Function]:
+    """`f` of the leaves that can be differentiated, these, and what gives their gradients the arguments' form."""
+    leaves, structure = flatten(args)
+    keywords = _each(library.enter, kwargs)
+
+    def put_back(xs: Any, others: Any) -> Any:
+        parts = iter(xs)
+        return unflatten(structure, [next(parts) if moves(x) else others(x) for x in leaves])
+
+    def of_moving(*xs: Any) -> Any:
+        return f(*put_back(xs, library.enter), **keywords)
+
+    return of_moving, [x for x in leaves if moves(x)], lambda found: put_back(found, lambda x: None)
+
+
+def _beside(tree: Any, derivatives: Any) -> list[Any]:
+    """The derivatives of the leaves that can be differentiated, from a tree that has None for others."""
+    leaves, structure = flatten(tree)
+    found = {number: d for number, d, _ in leaves_like(derivatives, structure)}
+    return [found.get(i, np.zeros_like(x)) for i, x in enumerate(leaves) if moves(x)]
+
+
+def _each(change: Function, tree: Any) -> Any:
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [change(x) for x in leaves])

@@ -1,0 +1,369 @@
+"""What all transforms have in common: arguments enter a level, results leave it, errors and warnings name the call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.autograd.dropped_gradients import keepers, reached
+from pullback.core import cuts
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array, wrap_as
+from pullback.core.array_type import array_type, is_array, table_of
+from pullback.core.errors import DtypeError, GradientError, explained, type_name, with_article
+from pullback.core.pytree import flatten, paths_of, unflatten
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
+from pullback.graph.node import edge_to
+
+# The structure of a tree and the number of its arrays; None stands for a single array.
+Structure: TypeAlias = "tuple[Any, int] | None"
+Argnums: TypeAlias = "int | str | Sequence[int | str]"  # positions or names of arguments
+Place: TypeAlias = "int | str"  # where an argument is in a call: its position, or its keyword
+
+
+TENSOR_FACES = (Tensor, NestedTensor)  # what code for PyTorch gives and gets, and not code for NumPy
+
+_HINTS = {  # what to write, where it is not func.name(f)(x)
+    "grad": " Write func.grad(f)(x), or x.backward() for the gradient of a Tensor.",
+    "grad_and_value": " Write func.grad_and_value(f)(x), or x.backward() for the gradient of a Tensor.",
+    "value_and_grad": " Write func.value_and_grad(f)(x), or x.backward() for the gradient of a Tensor.",
+    "vjp": " Write func.vjp(f, x).",
+    "hvp": " Write func.hvp(f, x, v).",
+    "vhp": " Write func.vhp(f, x, v).",
+    "jvp": " Write func.jvp(f, (x,), (v,)).",
+    "jet": " Write func.jet(f, (x,), ([x1, x2],)).",
+    "linearize": " Write func.linearize(f, x).",
+}
+
+
+# -- which function, and which arguments -------------------------------------------------------------------------------
+def check_callable(transform: str, function: Any) -> None:
+    """Refuse what is no function, such as the value of one."""
+    if not callable(function):
+        hint = _HINTS.get(transform, f" Write func.{transform}(f)(x).")
+        raise TypeError(
+            f"func.{transform}: the function to differentiate must be callable, got {type_name(function)}.{hint}"
+        )
+
+
+class Choice:
+    """Which arguments of a function a transform differentiates: what a user gave as `argnums`, checked."""
+
+    __slots__ = ("function", "given", "named", "several", "transform")
+
+    def __init__(self, transform: str, function: Any, argnums: Any) -> None:
+        check_callable(transform, function)
+        self.transform, self.function = transform, function
+        self.several = isinstance(argnums, tuple)
+        self.given: tuple[Place, ...] = argnums if self.several else (argnums,)
+        if not all(isinstance(n, (int, np.integer, str)) and not isinstance(n, bool) for n in self.given):
+            raise TypeError(
+                f"func.{transform}: argnums must be an int or a tuple of ints, positions of arguments, or their names, "
+                f"got {argnums!r}."
+            )
+        if not self.given:
+            raise ValueError(f"func.{transform}: argnums is an empty tuple; name at least one argument.")
+        self.named = any(isinstance(n, str) for n in self.given)
+
+    def places(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Place]:
+        """Where the arguments are in this call."""
+        places = [self._place(n, args, kwargs) for n in self.given] if self.named else self.given
+        count = len(args)
+        for n in places:
+            if not isinstance(n, str) and not -count <= n < count:
+                by_name = " by position; for one by keyword, give its name" if kwargs else ""
+                raise IndexError(
+                    f"func.{self.transform}: argnums names argument {n}, but the function was called with {count} "
+                    f"arguments{by_name}."
+                )
+        if len(places) > 1 and len({n if isinstance(n, str) else n % count for n in places}) < len(places):
+            raise ValueError(
+                f"func.{self.transform}: argnums names an argument twice: {self.given}. Its gradient is the same; name "
+                "it once."
+            )
+        return places
+
+    def _place(self, n: Place, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Place:
+        if not isinstance(n, str) or n in kwargs:
+            return n
+        try:
+            names = [p.name for p in inspect.signature(self.function).parameters.values() if p.kind in (0, 1)]
+        except (TypeError, ValueError):
+            names = []
+        if n not in names[: len(args)]:
+            known = ", ".join(map(repr, [*names[: len(args)], *kwargs])) or "none"
+            raise TypeError(
+                f"func.{self.transform}: argnums names the argument {n!r}, which the call does not give (it gives "
+                f"{known})."
+            )
+        return names.index(n)
+
+
+# -- arguments enter a level -------------------------------------------------------------------------------------------
+def enter_chosen(
+    args: list[Any], kwargs: dict[str, Any], places: Sequence[Place], level: int
+) -> tuple[list[Tensor], list[Structure]]:
+    """Put leaves of `level` in the place of the chosen arguments; returns the leaves, and the arguments' structures."""
+    leaves: list[Tensor] = []
+    structures: list[Structure] = []
+    for n in places:
+        holder: Any = kwargs if type(n) is str else args
+        given = surfaced(holder[n], level - 1)
+        if is_array(given) or issubclass(type(given), ndarray):
+            leaves.append(_leaf(given, level))
+            holder[n] = to_write_into(leaves[-1])
+            structures.append(None)
+            continue
+        if given is None:
+            raise TypeError(f"cannot differentiate with respect to argument {n!r}, which is None; choose with argnums.")
+        found, structure = flatten(given)
+        own = [_leaf(surfaced(x, level - 1), level) for x in found]
+        holder[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
+        leaves += own
+        structures.append((structure, len(own)))
+    return leaves, structures
+
+
+def enter(given: Any, array: Any, level: int) -> Any:
+    """A tensor of `level` around `array`, with the face of the argument `given`: NumPy's for an ndarray or a number."""
+    if type(given) in TENSOR_FACES:
+        return wrap(array, level)
+    return wrap_array(
+        array, level, type(given) in SCALAR_FACES or issubclass(type(given), (int, float, complex, np.generic))
+    )
+
+
+def _leaf(given: Any, level: int) -> Tensor:
+    x = given
+    if type(x) is not ndarray:
+        x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
+    if x.dtype.kind not in "fc":
+        raise DtypeError(
+            "only Tensors of floating point dtype can require gradients: "
+            f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
+            ".astype(float)."
+        )
+    leaf = enter(given, x, level)
+    leaf._requires_grad = True
+    leaf._extra = new_extra()
+    return leaf  # type: ignore[no-any-return]
+
+
+def to_write_into(leaf: Tensor) -> Any:
+    """What a function gets for this leaf: itself, or an Array in its place in the graph, on a copy of its memory.
+
+    So code for NumPy may write into its argument, and the caller's array stays as it is. Code for Tensors is told that
+    leaves may not be written into, as PyTorch does.
+    """
+    if type(leaf) not in ARRAYS or type(leaf) in SCALAR_FACES:
+        return leaf
+    argument = wrap_array(array_type(leaf._array).copy(leaf._array), leaf._level)
+    argument._fn, argument._requires_grad = edge_to(leaf), True
+    return argument
+
+
+def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
+    """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
+        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
+    if is_array(x) or issubclass(type(x), ndarray):
+        return x
+    if issubclass(type(x), (float, complex, np.generic)):
+        return np.asarray(x)
+    if isinstance(x, (bool, int)):
+        instead = "pass a floating-point number (2.0 for 2)"
+    elif hasattr(x, "__dataclass_fields__"):
+        instead = (
+            "pass its fields in a dict, such as dataclasses.asdict gives, or make its class a container with "
+            "pullback.utils.pytree.register_pytree_node"
+        )
+    elif hasattr(x, "to_numpy"):  # pandas, xarray
+        instead = "its operations would make plain arrays; pass x.to_numpy(), and in the function use the labels alone"
+    elif type_name(x).endswith(".Tensor"):
+        instead = "pass an array, such as t.detach().numpy()"
+    else:
+        instead = "pass an array, a floating-point number, or a dict, list or tuple of these"
+    raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
+
+
+def note_on_lists(error: Exception, args: Sequence[Any]) -> None:
+    """Say, with the error of a user's function, that a list of numbers is not one array in it."""
+    for n, x in enumerate(args):
+        if isinstance(x, (list, tuple)) and x and not hasattr(x, "_fields") and _only_numbers(x):
+            kind = type(x).__name__
+            error.add_note(
+                f"Argument {n} is a {kind}, and the function gets a {kind} of as many scalars. If it means one array, "
+                f"pass np.array(...) of it."
+            )
+
+
+def _only_numbers(items: Any) -> bool:
+    return all(
+        _only_numbers(x) if isinstance(x, (list, tuple)) else issubclass(type(x), (int, float, complex)) for x in items
+    )
+
+
+# -- results leave it --------------------------------------------------------------------------------------------------
+def split_aux(output: Any) -> tuple[Any, Any]:
+    """(value, aux), what a function returns with `has_aux`."""
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise GradientError("with has_aux=True the function must return a pair (value, aux).")
+    return output
+
+
+def check_results(
+    found: Sequence[Any], structure: Structure, prefix: str = "", otherwise: str = ", or use has_aux"
+) -> None:
+    """Refuse results of a function that are no arrays."""
+    for x, path in zip(found, paths_of(structure), strict=True):
+        if not issubclass(type(x), (ndarray, np.generic, float, complex, int)) and not is_array(x):
+            where = f" at {path}" if path else ""
+            raise TypeError(f"{prefix}the function returned {with_article(x)}{where}; return arrays{otherwise}.")
+
+
+def leave(value: Any, level: int) -> Any:
+    """A result of the function, moved one level out."""
+    value = surfaced(value, level)
+    if not isinstance(value, Tensor) or value._level != level:
+        return value
+    return raw_outward(value, value._array, level)
+
+
+def leave_all(tree: Any, level: int) -> Any:
+    """The same for each leaf of a tree."""
+    found, structure = flatten(tree)
+    return unflatten(structure, [leave(x, level) for x in found])
+
+
+def outward(like: Any, raw: Any, level: int) -> Any:
+    """The array inside a tensor of `level`, as seen one level out, with the face of `like` if it is a tensor there."""
+    out = wrap(raw, level - 1) if array_type(raw).dual else raw
+    return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
+
+
+def raw_outward(like: Any, raw: Any, level: int) -> Any:
+    """The same; a number for an array without dimensions."""
+    if issubclass(type(raw), (int, float, complex)):
+        return raw
+    return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
+
+
+def zeros_of(leaf: Tensor) -> Any:
+    """Zeros in the shape and dtype of a leaf, one level out."""
+    data = leaf._array
+    return table_of((data,)).zeros_like(data)
+
+
+def gradient_outward(leaf: Tensor, raw: Any, level: int) -> Any:
+    """The gradient of a leaf, as its owner sees it: with the leaf's face, a number for a number."""
+    if type(raw) is ndarray:
+        return wrap(raw, 0) if type(leaf) not in ARRAYS else raw if type(leaf) not in SCALAR_FACES else raw[()]
+    return outward(leaf, raw, level)
+
+
+def face_of(value: Any) -> Callable[[Any], Any]:
+    """What gives the tangent of a result the face of its value: a Tensor for a Tensor, a number for a number."""
+    if isinstance(value, Tensor):
+        return lambda tangent: (
+            faced_as(value, tangent) if isinstance(tangent, Tensor) else wrap_as(value, np.asarray(tangent), 0)
+        )
+    if type(value) is ndarray:
+        return lambda tangent: tangent
+    return lambda tangent: tangent[()] if type(tangent) is ndarray else tangent
+
+
+def rebuild(results: Sequence[Any], structures: Sequence[Structure]) -> list[Any]:
+    """One result for each leaf, in the arguments' structures; None stands for a single array."""
+    if not any(structures):
+        return list(results)
+    built: list[Any] = []
+    start = 0
+    for entry in structures:
+        if entry is None:
+            built.append(results[start])
+            start += 1
+        else:
+            structure, count = entry
+            built.append(unflatten(structure, list(results[start : start + count])))
+            start += count
+    return built
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+_OWN = frozenset(f"pullback.func.{name}" for name in ("boundary", "gradient", "reverse"))
+_OURS = (TypeError, IndexError, ValueError, GradientError, DtypeError)
+
+
+def told(transform: str, error: Exception, args: Sequence[Any], refused: str) -> Exception:
+    """The error of a transform's call, as its user is to see it: the error itself, or a better one.
+
+    `refused` is `refusals.last` of the beginning.
+    """
+    note_on_lists(error, args)
+    better = explained(error, refused)
+    if better is not error or not _is_ours(error):
+        return better
+    made = type(error)(f"func.{transform}: {error}")
+    for text in getattr(error, "__notes__", ()):
+        made.add_note(text)
+    return made
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the error was raised here, about the arguments or the value: the user's code has no part in it."""
+    if str(error).startswith("func."):  # from a transform inside the function
+        return False
+    traceback = error.__traceback__
+    assert traceback is not None
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_globals["__name__"] in _OWN and type(error) in _OURS
+
+
+def undefined_at(
+    starts: Iterable[Any], leaves: Sequence[Any], numbers: Sequence[int]
+) -> tuple[list[int], dict[int, Any]]:
+    """(the leaves to which no path leads, those that a custom Function gives no gradient); of others it is zero."""
+    nodes = reached([start.node() for start in starts])
+    unused = [i for i in numbers if edge_to(leaves[i]).node() not in nodes]  # type: ignore[union-attr]  # a leaf has one
+    dropped = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
+    return unused, {i: found for i, found in dropped.items() if found}
+
+
+def say_undefined(
+    run: cuts.Run, choice: Choice, call: tuple[Any, Any, Any], unused: Sequence[int], dropped: Mapping[int, Any]
+) -> None:
+    """Warn of leaves on which the result does not depend, and of those that a Function gives no gradient.
+
+    `call` is (places, args, structures).
+    """
+    transform = f"func.{choice.transform}"
+    if unused and not run.explained:
+        cuts.warn(run, transform, choice.function, _names(choice.function, *call, unused))
+    for i, nodes in dropped.items():
+        argument = " and ".join(_names(choice.function, *call, [i]))
+        cuts.warn_dropped(run, transform, choice.function, argument, nodes)
+
+
+def name_of(function: Callable[..., Any], place: Place, args: Sequence[Any]) -> str:
+    """The name of an argument, as the user's function declares it."""
+    return repr(place) if isinstance(place, str) else cuts.argument_name(function, place, len(args))
+
+
+def _names(function: Callable[..., Any], places: Any, args: Any, structures: Any, unused: Sequence[int]) -> Any:
+    """The arguments, or the parts of trees, that these leaves are."""
+    names, start = [], 0
+    for n, structure in zip(places, structures, strict=True):
+        count = 1 if structure is None else structure[1]
+        name = name_of(function, n, args)
+        mine = [i - start for i in unused if start <= i < start + count]
+        if structure is None or len(mine) == count:
+            names += [name] * bool(mine)
+        else:
+            paths = list(paths_of(structure[0]))
+            names += [name + paths[i] for i in mine]
+        start += count
+    return names

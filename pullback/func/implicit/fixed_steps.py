@@ -1,0 +1,58 @@
+"""Explicit Runge-Kutta methods with steps that are given: what is computed is recorded step by step."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from pullback.func.implicit.functions import plain
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.implicit.trajectories import Problem
+
+METHODS = {"RK23": scipy.integrate.RK23, "RK45": scipy.integrate.RK45, "DOP853": scipy.integrate.DOP853}
+
+
+def solve_discretely(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leaves:
+    """y at the times t, by steps that solve_ivp chooses, held constant as fractions of the intervals between times."""
+    times = np.asarray(plain(t), np.float64)
+
+    def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
+        return [plain(d) for d in problem.slope(y, at, args)]
+
+    ys = [y0]
+    if len(times) > 1:
+        start = [plain(y) for y in y0]
+        found, _ = problem.integrator.run(slope, start, times[[0, -1]], [plain(x) for x in args], every_step=True)
+        method = METHODS[problem.integrator.method]
+        for i in range(len(times) - 1):
+            inside = (found.t - times[i]) * (found.t - times[i + 1]) < 0
+            parts = [0.0, *((found.t[inside] - times[i]) / (times[i + 1] - times[i])), 1.0]
+            ys.append(_interval(problem, method, ys[-1], (t[i], t[i + 1] - t[i]), parts, args))
+    return [np.stack(y) for y in zip(*ys, strict=True)]
+
+
+def _interval(problem: Problem, method: Any, y: Leaves, span: Any, parts: list[float], args: Leaves) -> Leaves:
+    """y at the end of an interval (its start, its length), in steps that end at these parts of it."""
+    start, length = span
+    for begin, end in pairwise(parts):
+        y = _step(problem, method, y, (start + begin * length, (end - begin) * length), args)
+    return y
+
+
+def _step(problem: Problem, method: Any, y: Leaves, step: Any, args: Leaves) -> Leaves:
+    """One step of a method: its tableau is SciPy's."""
+    t, h = step
+    slopes: list[Leaves] = []
+    for weights, c in zip(method.A, method.C, strict=True):
+        at = [_moved(x, h, weights, [k[j] for k in slopes]) for j, x in enumerate(y)]
+        slopes.append(problem.slope(at, t + c * h, args))
+    return [_moved(x, h, method.B, [k[j] for k in slopes]) for j, x in enumerate(y)]
+
+
+def _moved(x: Any, h: Any, weights: Any, slopes: list[Any]) -> Any:
+    """x + h times the weighted sum of slopes; weights beyond these, and zeros, take no part."""
+    parts = [float(w) * k for w, k in zip(weights, slopes, strict=False) if w]
+    return x + h * sum(parts[1:], parts[0]) if parts else x

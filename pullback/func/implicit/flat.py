@@ -1,0 +1,92 @@
+"""Leaves as one vector of real numbers, as linear solvers take them; a complex number is a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import GradientTypeError, with_article
+
+
+class Layout:
+    """Shapes and dtypes of leaves.
+
+    A pair of real numbers for a complex one makes a condition that is not holomorphic a linear system too, and
+    its transpose is the vjp by the convention for complex gradients.
+    """
+
+    __slots__ = ("dtypes", "shapes", "size", "whose")
+
+    def __init__(self, leaves: Sequence[Any], whose: str) -> None:
+        for x in leaves:
+            if not hasattr(x, "dtype") and type(x) not in (float, complex):
+                raise GradientTypeError(
+                    f"{whose} must be a floating-point array, or a tree of these, got {with_article(x)}."
+                )
+        self.whose, self.shapes = whose, [np.shape(x) for x in leaves]
+        self.dtypes = [np.dtype(getattr(x, "dtype", type(x))) for x in leaves]
+        for dtype in self.dtypes:
+            if dtype.kind not in "fc":
+                raise GradientTypeError(
+                    f"{whose} must be floating point, got dtype {dtype}; convert it (.astype(float))."
+                )
+        self.size = sum(_reals(s, d) for s, d in zip(self.shapes, self.dtypes, strict=True))
+
+    def ravel(self, leaves: Sequence[Any]) -> Any:
+        """The leaves as one vector, in double precision."""
+        for x, d in zip(leaves, self.dtypes, strict=True):
+            if d.kind == "f" and np.iscomplexobj(x):
+                raise GradientTypeError(
+                    f"{self.whose} is real ({d}), but complex numbers came in its place, whose imaginary part would be "
+                    "lost. Make it complex (.astype(complex)), or take the real part."
+                )
+        parts = [np.asarray(x, d) for x, d in zip(leaves, self.dtypes, strict=True)]
+        flat = [np.ascontiguousarray(x).reshape(-1).view(x.real.dtype).astype(np.float64) for x in parts]
+        return np.concatenate(flat) if flat else np.zeros(0)
+
+    def unravel(self, vector: Any) -> list[Any]:
+        """The leaves whose numbers are in a vector."""
+        leaves, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            count = _reals(shape, dtype)
+            part = np.array(vector[start : start + count], np.empty(0, dtype).real.dtype)
+            leaves.append(part.view(dtype).reshape(shape))
+            start += count
+        return leaves
+
+
+class Kept:
+    """What forward leaves for backward, by the numbers that it had: those of one call, or of each sample of a batch."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Sequence[Any], Any]] = []
+
+    def keep(self, point: Sequence[Any], what: Any) -> None:
+        """Keep what belongs to these numbers; nothing new if there is something."""
+        if self.at(point) is None:
+            self.found.append((point, what))
+
+    def at(self, point: Sequence[Any]) -> Any:
+        """What was kept for these numbers, or None."""
+        for before, what in self.found:
+            if all(map(same, before, point)):
+                return what
+        return None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same numbers."""
+    return a is b or (not hasattr(a, "dtype") and a == b) or bool(np.array_equal(a, b))
+
+
+def _reals(shape: tuple[int, ...], dtype: Any) -> int:
+    return int(np.prod(shape)) * (2 if dtype.kind == "c" else 1)
+
+
+def is_single(dtype: Any) -> bool:
+    """Whether the real numbers of a dtype have less than double precision."""
+    return np.empty(0, dtype).real.itemsize < 8

@@ -1,0 +1,267 @@
+"""vjp: the value of a function of arrays, and its derivative as a linear map that pulls cotangents back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.accumulate import owned
+from pullback.autograd.engine import execute
+from pullback.core import cuts, modes
+from pullback.core.array_face import surfaced, unlabelled
+from pullback.core.array_type import array_type, is_array
+from pullback.core.errors import GradientError, refusals
+from pullback.core.named import named
+from pullback.core.pytree import flatten, leaves_like, unflatten
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import counter_of
+from pullback.dispatch.outer_levels import seen_outside
+from pullback.func.boundary import (
+    Argnums,
+    Choice,
+    check_results,
+    enter_chosen,
+    floating_argument,
+    gradient_outward,
+    leave,
+    leave_all,
+    rebuild,
+    say_undefined,
+    split_aux,
+    told,
+    undefined_at,
+    zeros_of,
+)
+from pullback.graph.node import edge_to
+
+
+@named("func.vjp", "callable function")
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums: Argnums | None = None) -> Any:
+    """The value of `function`, and a function that pulls cotangents back: its vector-Jacobian product.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree (dict, list, tuple)
+        of arrays (with `has_aux`, a pair of that and anything else).
+    *primals : array, float or tree of these
+        The positional arguments.
+    has_aux : bool, default False
+    argnums : int, str, or tuple of these, optional
+        Which arguments are differentiated, by position or name; all of them if it is omitted.
+
+    Returns
+    -------
+    (output, vjp_fn) or, with `has_aux`, (output, vjp_fn, aux)
+        `vjp_fn(cotangent)` takes a tree of the structure, shapes and dtypes of the output (None stands for zeros) and
+        gives J^H cotangent: a tuple with one gradient for each primal (with `argnums` an int or a name, that gradient
+        alone). It may be called many times; the function itself runs once.
+
+    Raises
+    ------
+    TypeError
+        A primal is not floating point; in `vjp_fn`, a cotangent is no array.
+    RuntimeError
+        The function returned no arrays; in `vjp_fn`, a cotangent has another structure, shape or kind than its output.
+        An array that the function used has been written into since.
+
+    Notes
+    -----
+    The memory of the run is kept as long as `vjp_fn` lives. A gradient of complex primals is the conjugate of the
+    derivative, as everywhere in pullback: J^H v, not J^T v.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, vjp_fn = pb.func.vjp(np.sin, np.array([0.0, np.pi]))
+    >>> vjp_fn(np.array([1.0, 3.0]))
+    (array([ 1., -3.]),)
+    >>> _, vjp_fn = pb.func.vjp(lambda x, n: {"power": x**n}, 3.0, 2, argnums="x")
+    >>> vjp_fn({"power": 1.0}).item()
+    6.0
+    """
+    if not primals:
+        raise TypeError("func.vjp: there are no primals; give the arguments after the function: vjp(f, x, y).")
+    choice = Choice("vjp", function, tuple(range(len(primals))) if argnums is None else argnums)
+    recording = Recording(choice, primals, {}, has_aux)
+    vjp_fn = VjpFunction(recording)
+    return (recording.value, vjp_fn, recording.aux) if has_aux else (recording.value, vjp_fn)
+
+
+class VjpFunction:
+    """The linear map of cotangents to gradients that `func.vjp` returns."""
+
+    __slots__ = ("_recording",)
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def __repr__(self) -> str:
+        function = self._recording.choice.function
+        return f"<vjp_fn of {getattr(function, '__qualname__', None) or type(function).__name__}>"
+
+    def __call__(self, *cotangent: Any, **named: Any) -> Any:
+        """The gradients for a cotangent of the structure of the function's output."""
+        if len(cotangent) != 1 or named:
+            raise TypeError(
+                f"vjp_fn takes one cotangent, built as the function's output is, and got {len(cotangent)} arguments"
+                f"{''.join(f', {name}=' for name in named)}. For a function that returns a tuple write vjp_fn((a, b))."
+            )
+        recording = self._recording
+        return recording.built(recording.pull(recording.cotangents(cotangent[0])))
+
+
+class Recording:
+    """A function that has been run and recorded at a level of its own, through which cotangents are pulled back.
+
+    Attributes
+    ----------
+    value, aux : what the function returned, one level out, in memory of their own
+    outputs : list of Tensor or None
+        For each leaf of the value the tensor of the level; None for one that depends on nothing.
+    """
+
+    def __init__(self, choice: Choice, given: Sequence[Any], kwargs: dict[str, Any], has_aux: bool) -> None:
+        self.choice = choice
+        args, state, refused = list(given), modes.current(), refusals.last
+        self.level = level = state.level + 1
+        try:
+            modes.restore(state.deeper().differentiating())
+            places = choice.places(args, kwargs)
+            self.leaves, self.structures = enter_chosen(args, kwargs, places, level)
+            for leaf in self.leaves:
+                if isinstance(leaf._array, Tensor):  # which the caller may write into before cotangents come
+                    leaf._counter = counter_of(leaf._array)
+            self.run = cuts.Run(level)
+            output = self.run.watch(choice.function, *args, **kwargs)
+            output, aux = split_aux(output) if has_aux else (output, None)
+            found, self.structure = flatten(output)
+            found = [surfaced(unlabelled(x), level) for x in found]
+            _check_outputs(found, self.structure)
+        except Exception as error:
+            if (better := told(choice.transform, error, given, refused)) is error:
+                raise
+            raise better from None
+        finally:
+            modes.restore(state)
+        self.call = places, args, self.structures
+        if cuts.WATCHED:
+            cuts.note_derivative(leaf._array for leaf in self.leaves)
+        recorded = [isinstance(x, Tensor) and x._level == level and x._requires_grad for x in found]
+        self.outputs = [x if is_one else None for x, is_one in zip(found, recorded, strict=True)]
+        self.forms = [x if isinstance(x, Tensor) else np.asarray(x) for x in found]
+        self.value = unflatten(self.structure, [_apart(leave(x, level)) for x in found])
+        self.aux = _each(_apart, leave_all(aux, level)) if has_aux else None
+        self._said = False
+
+    def cotangents(self, given: Any) -> list[Any]:
+        """What flows into each output, of what the user gave: arrays, or None for zeros."""
+        found: list[Any] = [None] * len(self.outputs)
+        name = "vjp_fn" if self.choice.transform == "vjp" else f"func.{self.choice.transform}"
+        try:
+            for i, x, path in leaves_like(given, self.structure, "the cotangent"):
+                found[i] = _cotangent(x, self.forms[i], f"{name}: {path}")
+        except ValueError as error:
+            raise GradientError(f"{name}: {error} It must have the structure of the function's output.") from None
+        return found
+
+    def pull(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The gradient of each leaf, raw; None where it is zero."""
+        for x in (*self.outputs, *self.leaves):
+            _refuse_ended(x, self.choice.transform)
+        roots = []
+        for y, cotangent in zip(self.outputs, cotangents, strict=True):
+            if y is not None and cotangent is not None:
+                roots.append((edge_to(y), array_type(y._array).root_gradient(y, _beside(y, cotangent))))
+        edges = [edge_to(leaf) for leaf in self.leaves]
+        captures = {(edge.node(), 0): i for i, edge in enumerate(edges)}  # type: ignore[union-attr]  # leaves have one
+        found = execute(roots, level=self.level, keep_graph=True, captures=captures) if roots else {}  # type: ignore[arg-type]
+        gradients = [found.pop(i, None) for i in range(len(edges))]
+        if not self._said and any(g is None for g in gradients):
+            self._say(gradients)
+        return gradients
+
+    def _say(self, gradients: Sequence[Any]) -> None:
+        """Warn once of what no path leads to from any output; what is zero for these cotangents alone is no matter."""
+        self._said = True
+        missing = [i for i, g in enumerate(gradients) if g is None]
+        starts = [edge_to(y) for y in self.outputs if y is not None]
+        unused, dropped = undefined_at(starts, self.leaves, missing) if starts else (missing, {})
+        say_undefined(self.run, self.choice, self.call, unused, dropped)
+
+    def built(self, gradients: list[Any]) -> Any:
+        """The gradients as their user sees them, in the structures of the arguments and memory of their own."""
+        results = []
+        for i, leaf in enumerate(self.leaves):
+            box, gradients[i] = [gradients[i]], None
+            raw = zeros_of(leaf) if box[0] is None else owned(box)
+            level = modes.current().level
+            results.append(seen_outside(gradient_outward(leaf, surfaced(raw, level), self.level), level))
+        return self.arranged(results)
+
+    def arranged(self, results: Sequence[Any]) -> Any:
+        """One result for each leaf, in the structures of the arguments."""
+        found = rebuild(results, self.structures)
+        return tuple(found) if self.choice.several else found[0]
+
+
+def _refuse_ended(x: Any, transform: str) -> None:
+    """Raise an error for a tensor around a dual array of a transform that has ended."""
+    while isinstance(x, Tensor):
+        x = x._array
+    if getattr(getattr(x, "level", None), "open", True) is False:
+        raise GradientError(
+            f"{transform}: what it recorded belongs to a func.jvp, jacfwd or linearize around it that has ended. Call "
+            f"the function that {transform} gave before that ends, or take {transform} of plain arrays outside of it."
+        )
+
+
+def _check_outputs(found: Sequence[Any], structure: Any) -> None:
+    if not found:
+        raise GradientError(
+            "Expected f to be a function that has non-empty output: the function returned nothing to differentiate "
+            f"(it returned {unflatten(structure, [])!r}). Is a `return` missing?"
+        )
+    check_results(found, structure)
+
+
+def _cotangent(given: Any, output: Any, path: str) -> Any:
+    """The cotangent of one output, checked: an array of its shape and dtype."""
+    if given is None:
+        return None
+    given = surfaced(given, modes.current().level)
+    if type(given) in (int, float, complex) and not (type(given) is complex and output.dtype.kind == "f"):
+        x = np.asarray(given, output.dtype)  # a Python number has no dtype of its own
+    else:
+        x = floating_argument(given, f"{path} is")
+    if tuple(x.shape) != tuple(output.shape):
+        raise GradientError(
+            f"{path} has shape {tuple(x.shape)}, but the function's output {tuple(output.shape)}; they must agree."
+        )
+    if x.dtype != output.dtype:
+        if not np.can_cast(x.dtype, output.dtype, "same_kind") or x.dtype.kind != output.dtype.kind:
+            raise GradientError(
+                f"{path} has dtype {x.dtype}, but the function's output {output.dtype}; convert it, for example "
+                f"with .astype({output.dtype})."
+            )
+        x = x.astype(output.dtype)
+    return x
+
+
+def _beside(y: Tensor, cotangent: Any) -> Any:
+    """A cotangent as it is to flow beside what is in `y`."""
+    if isinstance(y._array, Tensor) and issubclass(type(cotangent), (ndarray, np.generic)):
+        return wrap(np.array(cotangent), 0)
+    return cotangent
+
+
+def _apart(x: Any) -> Any:
+    """What leaves for the user, who may write into it: the graph may keep the same memory."""
+    return array_type(x).copy(x) if is_array(x) else x
+
+
+def _each(function: Callable[[Any], Any], tree: Any) -> Any:
+    found, structure = flatten(tree)
+    return unflatten(structure, [function(x) for x in found])

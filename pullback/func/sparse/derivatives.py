@@ -1,0 +1,200 @@
+"""sparse_jacobian and sparse_hessian: derivatives as sparse matrices, by one pass for each color of a coloring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.dual.untouched import has_nan
+from pullback.core.errors import GradientError
+from pullback.core.named import named
+from pullback.core.tensor import ndarray
+from pullback.func.boundary import Argnums
+from pullback.func.gradient import grad
+from pullback.func.linearization import linearized
+from pullback.func.reverse import vjp
+from pullback.func.sparse.coloring import Coloring, Mode, color_hessian, color_jacobian
+from pullback.func.sparse.pattern import find
+from pullback.func.sparse.vectors import Chosen, batches_of, joined, one_argument, products
+
+
+@named("func.sparse_jacobian", "callable function")
+def sparse_jacobian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    sparsity: Any = None,
+    mode: Mode = "auto",
+    check: bool | None = None,
+) -> Callable[..., Any]:
+    """A function that computes the Jacobian of `function` as a sparse matrix.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
+    argnums : int or str, default 0
+        The argument by which it is differentiated, an array or a tree of arrays.
+    sparsity : scipy.sparse array or matrix, 2-D array or Coloring, optional
+        Which entries may differ from zero, as `jacobian_sparsity` finds it, or a coloring of these. It is found anew
+        at each call if it is not given, which costs more than the evaluation.
+    mode : {"auto", "forward", "reverse", "both"}, default "auto"
+        See `color_jacobian`.
+    check : bool, optional
+        Whether to compare the matrix with one more forward pass, in a direction that is not special, and refuse a
+        pattern that lacks an entry, unless that is below 1e-9 of its row's. By default just if `sparsity` is given.
+
+    Returns
+    -------
+    callable
+        Of the same arguments. Gives a scipy.sparse.csr_array of shape (m, n), the elements of the result by those of
+        the argument, each in the order of their leaves and of C within each leaf.
+
+    Raises
+    ------
+    RuntimeError
+        The pattern has another shape than the Jacobian, or lacks an entry.
+    NotImplementedError
+        An operator on the way has no forward-mode derivative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = lambda x: x[1:] * x[:-1]
+    >>> pb.func.sparse_jacobian(f)(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[2., 1., 0.],
+           [0., 3., 2.]])
+
+    What does not change from call to call is found once:
+
+    >>> x = np.ones(1000)
+    >>> coloring = pb.func.color_jacobian(pb.func.jacobian_sparsity(f)(x))
+    >>> coloring
+    <Coloring of 1998 entries of 999 x 1000: 2 forward passes>
+    >>> jacobian = pb.func.sparse_jacobian(f, sparsity=coloring)
+    >>> jacobian(x).shape
+    (999, 1000)
+    """
+    choice = one_argument("sparse_jacobian", function, argnums)
+    coloring = sparsity if sparsity is None or isinstance(sparsity, Coloring) else color_jacobian(sparsity, mode)
+    checked = (sparsity is not None) if check is None else check
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen(choice, args, kwargs)
+        colors = color_jacobian(find(chosen), mode) if coloring is None else coloring
+        return _evaluated(chosen, colors, checked)
+
+    return jacobian
+
+
+@named("func.sparse_hessian", "callable function")
+def sparse_hessian(
+    function: Callable[..., Any], argnums: Argnums = 0, *, sparsity: Any = None, check: bool | None = None
+) -> Callable[..., Any]:
+    """A function that computes the Hessian of a scalar `function` as a sparse matrix.
+
+    The products with the colors' vectors are derivatives of the gradient along these: forward over reverse mode.
+
+    Parameters
+    ----------
+    function : callable
+        Returns a real scalar.
+    argnums, sparsity, check
+        As for `sparse_jacobian`; `hessian_sparsity` finds the pattern, and `color_hessian` colors it.
+
+    Returns
+    -------
+    callable
+        Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rosenbrock = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    >>> pb.func.sparse_hessian(rosenbrock)(np.ones(3)).toarray()
+    array([[ 802., -400.,    0.],
+           [-400., 1002., -400.],
+           [   0., -400.,  200.]])
+    """
+    choice = one_argument("sparse_hessian", function, argnums)
+    choice.function = grad(function, argnums)
+    coloring = sparsity if sparsity is None or isinstance(sparsity, Coloring) else color_hessian(sparsity)
+    checked = (sparsity is not None) if check is None else check
+    if coloring is not None and not coloring.symmetric:
+        raise TypeError("func.sparse_hessian: the coloring must be one of color_hessian's, got one of a Jacobian.")
+
+    def hessian(*args: Any, **kwargs: Any) -> Any:
+        chosen = Chosen(choice, args, kwargs)
+        colors = color_hessian(find(chosen)) if coloring is None else coloring
+        return _evaluated(chosen, colors, checked)
+
+    return hessian
+
+
+def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
+    by_columns = by_rows = along = None
+    _fits(chosen, coloring, coloring.pattern.shape[0])
+    if coloring.forward or check:
+        # Masks of zeros cost as much as the rest, and matter only where a NaN shows.
+        by_columns, along = _pushed(chosen, coloring, check, masks=False)
+        if any(x is not None and has_nan(np.ravel(x)) for x in (by_columns, along)):
+            by_columns, along = _pushed(chosen, coloring, check, masks=True)
+    if coloring.reverse:
+        value, pull = vjp(chosen.of_leaves, *chosen.leaves)
+        _fits(chosen, coloring, joined(chosen.transform, value).size)
+        by_rows = products(chosen.transform, pull, coloring.row_seeds(), value)
+    if by_columns is None and by_rows is None:
+        _fits(chosen, coloring, joined(chosen.transform, chosen.of_leaves(*chosen.leaves)).size)
+    matrix = coloring.matrix(None if by_columns is None else by_columns.T, by_rows)
+    if along is not None:
+        _compare(chosen, matrix, coloring.directions(check)[-1], along)
+    return matrix
+
+
+def _pushed(chosen: Chosen, coloring: Coloring, check: bool, *, masks: bool) -> tuple[ndarray | None, ndarray | None]:
+    """(the products with the seeds, a color in each row; that with the direction to check with): None if unwanted."""
+    directions = coloring.directions(check)
+    samples = [x[0] for x in batches_of(directions[-1:], chosen.leaves)] if check else chosen.leaves
+    value, push, along = linearized(chosen.of_leaves, tuple(chosen.leaves), tuple(samples), masks=masks)
+    _fits(chosen, coloring, joined(chosen.transform, value).size)
+    made = None
+    if coloring.forward:
+        seeds = directions[:-1] if check else directions
+        made = products(chosen.transform, lambda tangents: push(*tangents), seeds, chosen.leaves)
+    return made, joined(chosen.transform, along) if check else None
+
+
+def _fits(chosen: Chosen, coloring: Coloring, rows: int) -> None:
+    if coloring.pattern.shape != (rows, chosen.size):
+        raise GradientError(
+            f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the derivative is of shape "
+            f"{(rows, chosen.size)}, the result's elements by the argument's. Was it found for other arguments?"
+        )
+
+
+_ROUGHLY = 0.1  # of the root of the accuracy: 1.5e-9 of a row's entries in float64
+
+
+def _compare(chosen: Chosen, matrix: Any, direction: ndarray, found: ndarray) -> None:
+    """Refuse a pattern that lacks an entry: the matrix does not give the derivative along a direction then."""
+    share = _ROUGHLY * np.sqrt(np.finfo(found.dtype).eps)
+    with np.errstate(invalid="ignore"):
+        expected = matrix @ direction
+        error = np.subtract(expected, found)
+        np.abs(error, out=error)
+        bound = np.abs(found)
+        bound *= share
+        rows = np.flatnonzero(error > bound)  # as a rule none, or few, where large entries cancel; not a NaN's
+        if not rows.size:
+            return
+        wrong = rows[error[rows] > share * (abs(matrix[rows]) @ direction + np.abs(found[rows]))]
+    if wrong.size:
+        row = int(wrong[0])
+        raise GradientError(
+            f"func.{chosen.transform}: the sparsity that was given lacks an entry in row {row}: along a direction d "
+            f"the derivative is {found[row]:.6g} there, and the sparse matrix times d {expected[row]:.6g}. "
+            "It was found where the function took other branches, or for another function; find it here, or omit it. "
+            "Where the function loses digits by cancellation instead, check=False."
+        )

@@ -1,0 +1,19 @@
+"""Objects that hold tensors, as a sparse matrix of ours holds its values: what stands for one of SciPy's objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Holder:
+    """An object in which functions of SciPy find tensors: where a gradient is at stake their rules take it."""
+
+    __slots__ = ()
+
+    def held(self) -> tuple[Any, ...]:
+        """The tensors and arrays in it."""
+        raise NotImplementedError
+
+    def plain(self) -> Any:
+        """SciPy's own object, of plain arrays."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The exercises, one file each; `pullback.lab.course` has their order and says what an exercise is."""

@@ -1,0 +1,89 @@
+"""gradcheck in miniature.
+
+How is a backward checked? By a Jacobian that knows no calculus. Move one number of x by a small eps, see how far each
+number of f(x) goes, divide. Do so for each number of x: that is the Jacobian, column by column.
+
+    J[i, j] = d f(x)[i] / d x[j]
+
+One step to the right has an error of the size of eps. The difference between a step to the right and one to the left,
+divided by 2 eps, has an error of the size of eps**2: for the same eps many digits more.
+
+Write jacobian(f, x, eps): f takes a vector and gives a vector (of another length, perhaps); x must be afterwards as
+it was before. Your Jacobian is compared with the right one, and then for two steps: its error must fall as eps**2.
+"""
+
+import numpy as np
+
+from pullback.lab.judge import Answer, check_array, refuse
+
+TEMPLATE = '''\
+import numpy as np
+
+
+def jacobian(f, x, eps):
+    """The matrix of d f(x)[i] / d x[j], by central differences."""
+    columns = []
+    for j in range(len(x)):
+        step = np.zeros(len(x))
+        step[j] = eps
+        columns.append(f(x))  # replace this by the slope of f along `step`
+    return np.stack(columns)
+'''
+
+HINTS = (
+    "The slope along a step is (f(x + step) - f(x - step)) divided by the distance between the two points.",
+    "The two points are 2 * eps apart.",
+    "np.stack(columns) makes rows of them; np.stack(columns, axis=1) makes columns. J[i, j]: i says which output.",
+)
+
+SOLUTION = """\
+import numpy as np
+
+
+def jacobian(f, x, eps):
+    columns = []
+    for j in range(len(x)):
+        step = np.zeros(len(x))
+        step[j] = eps
+        columns.append((f(x + step) - f(x - step)) / (2 * eps))
+    return np.stack(columns, axis=1)
+"""
+
+
+def check(answer: Answer) -> None:
+    """Values for a small step, the input untouched, and the order of the error."""
+    x = np.array([0.5, 1.1, 0.8])
+    for name, f, right in (
+        ("3 outputs", _three, _right_three(x)),
+        ("2 outputs", lambda x: _three(x)[:2], _right_three(x)[:2]),
+    ):
+        given = x.copy()
+        found = answer.run("jacobian", f, given, 1e-6)
+        check_array(f"jacobian of {name}", found, right, "the Jacobian", {"1 / (2 eps)": np.full(right.shape, 5e5)})
+        if not np.array_equal(given, x):
+            refuse(
+                "jacobian",
+                "modified_input",
+                "x is not afterwards what it was before.",
+                "Add the step to a copy: x + step makes a new array.",
+            )
+    errors = [np.abs(answer.run("jacobian", _three, x.copy(), eps) - _right_three(x)).max() for eps in (0.02, 0.01)]
+    if errors[0] < 3 * errors[1]:
+        refuse(
+            "jacobian",
+            "one_sided",
+            f"half the step makes the error only {errors[0] / errors[1]:.1f} times smaller: the error is of the size "
+            "of eps, as for a one-sided difference.",
+            "Take a step to each side; the terms of the size of eps cancel.",
+        )
+
+
+def _three(x):
+    return np.array([x[0] * x[1] ** 2, np.exp(x[2]) * x[0], np.sin(x[1]) * x[2]])
+
+
+def _right_three(x):
+    return np.array(
+        [[x[1] ** 2, 2 * x[0] * x[1], 0], [np.exp(x[2]), 0, x[0] * np.exp(x[2])],
+         [0, np.cos(x[1]) * x[2], np.sin(x[1])]]
+    )  # fmt: skip

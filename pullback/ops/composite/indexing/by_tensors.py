@@ -1,0 +1,134 @@
+"""Reading and writing at an index with Tensors in it whose numbers are not at hand, as inside vmap.
+
+Such an index is an argument like any other, so it goes into operators that take Tensors: the indexed dimensions are
+laid in a row, and the places in it computed.
+"""
+
+from math import prod
+
+from pullback.core.array_type import SCALARS, refuse_where
+from pullback.core.errors import OperatorError
+from pullback.core.tensor import Tensor
+from pullback.ops.shapes import broadcast_shapes
+
+
+def has_tensors(index):
+    """Whether there is a Tensor in an index that `plain_index` has left one."""
+    return any(isinstance(item, Tensor) for item in (index if isinstance(index, tuple) else (index,)))
+
+
+def read_at(self, index, *, ops):
+    """self[index]: a copy."""
+    if (mask := _only_mask(index)) is not None:
+        return ops.masked_select(self, mask)
+    basic, arrays, places, at = _parsed(self, index, ops)
+    row, flat, shape, rest = _in_row(ops.slice_view(self, basic), arrays, places, ops)
+    found = ops.reshape(ops.index_select(row, 0, ops.reshape(flat, (-1,))), (*shape, *rest))
+    return _moved(found, len(shape), 0, at, ops)
+
+
+def written_at(self, index, value, accumulate=False, *, ops):
+    """A copy of self with value at (or added to) an index."""
+    if (mask := _only_mask(index)) is not None and not accumulate:
+        return _where(self, mask, value, ops)
+    basic, arrays, places, at = _parsed(self, index, ops)
+    view = ops.slice_view(self, basic)
+    row, flat, shape, rest = _in_row(view, arrays, places, ops)
+    region = (*rest[:at], *shape, *rest[at:])
+    value = ops.to(value, self.dtype) if hasattr(value, "shape") else ops.scalar_tensor(value, dtype=self.dtype)
+    while len(value.shape) > len(region) and value.shape[0] == 1:
+        value = ops.reshape(value, value.shape[1:])
+    value = _moved(ops.expand(value, region), len(shape), at, 0, ops)
+    value, flat = ops.reshape(value, (prod(shape), *rest)), ops.reshape(flat, (-1,))
+    row = ops.index_add(row, 0, flat, value) if accumulate else ops.index_copy(row, 0, flat, value)
+    sizes = [view.shape[d] for d in places]
+    whole = ops.movedim(ops.reshape(row, (*sizes, *rest)), tuple(range(len(places))), tuple(places))
+    return ops.setitem(self, basic, whole)
+
+
+def _only_mask(index):
+    """The mask if the index is a truth value for each element; one with a mask beside other items is refused."""
+    items = index if isinstance(index, tuple) else (index,)
+    masks = [item for item in items if isinstance(item, Tensor) and item.dtype.kind == "b"]
+    if not masks:
+        return None
+    if len(masks) == 1 and all(item is masks[0] or item is Ellipsis for item in items[:2]) and items[0] is masks[0]:
+        return masks[0]
+    raise OperatorError("an index with a mask whose values are not known here can have no other items; use where.")
+
+
+def _where(self, mask, value, ops):
+    rest = len(self.shape) - len(mask.shape)
+    if len(getattr(value, "shape", ())) > rest:
+        raise OperatorError(
+            f"a value of shape {tuple(value.shape)} has an element for each place of the mask, whose number is not "
+            "known here; give it the shape of what is written into, in pullback.where(mask, value, x)."
+        )
+    value = ops.to(value, self.dtype) if hasattr(value, "dtype") else self.dtype.type(value)
+    return ops.where(ops.reshape(mask, (*mask.shape, *(1,) * rest)), value, self)
+
+
+def _parsed(self, index, ops):
+    """(the index with whole dimensions for arrays, the arrays, their dimensions, where those that they make go)."""
+    items = list(index if isinstance(index, tuple) else (index,))
+    taken = sum(_dims(item) for item in items)
+    whole = [slice(None)] * (len(self.shape) - taken)
+    if len(self.shape) < taken:
+        raise IndexError(f"too many indices: an array of shape {tuple(self.shape)} was indexed with {taken}.")
+    places = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can have a single ellipsis.")
+    at = places[0] if places else len(items)
+    items[at : at + 1] = whole
+    basic, arrays, dims = [], [], []
+    for item in items:
+        if item is None or isinstance(item, slice):
+            basic.append(item)
+            continue
+        for array in _as_integers(item, ops):
+            dims.append(len(basic))
+            basic.append(slice(None))
+            arrays.append(array)
+    together = dims[-1] - dims[0] + 1 == len(dims)
+    return tuple(basic), arrays, dims, dims[0] if together else 0
+
+
+def _dims(item):
+    """How many dimensions one item of an index takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if _is_mask(item) else 1
+
+
+def _is_mask(item):
+    return hasattr(item, "dtype") and item.dtype.kind == "b"
+
+
+def _as_integers(item, ops):
+    if _is_mask(item):
+        return item.nonzero()
+    return (ops.scalar_tensor(int(item), dtype="int64") if type(item) in SCALARS else item,)
+
+
+def _in_row(view, arrays, places, ops):
+    """(the view with its indexed dimensions in one in front, the places in that, their shape, the other sizes)."""
+    k = len(places)
+    front = ops.movedim(view, tuple(places), tuple(range(k)))
+    sizes, rest = front.shape[:k], tuple(front.shape[k:])
+    flat = None
+    for array, n in zip(arrays, sizes, strict=True):
+        refuse_where(
+            ops.logical_or(ops.lt(array, -n), ops.ge(array, n)),
+            lambda n=n: IndexError(f"an index is out of bounds for a dimension of size {n}."),
+        )
+        place = ops.where(ops.lt(array, 0), ops.add(array, n), array)
+        flat = place if flat is None else ops.add(ops.mul(flat, n), place)
+    shape = tuple(broadcast_shapes(*[tuple(a.shape) for a in arrays]))
+    return ops.reshape(front, (prod(sizes), *rest)), flat, shape, rest
+
+
+def _moved(x, count, come, go, ops):
+    """x with `count` dimensions from `come` on at `go`."""
+    if come == go:
+        return x
+    return ops.movedim(x, tuple(range(come, come + count)), tuple(range(go, go + count)))

@@ -1,0 +1,132 @@
+"""Optimizers as functions: parameters, gradients and state in, new parameters and new state out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pullback.core.errors import type_name
+from pullback.core.pytree import tree_flatten, tree_unflatten
+from pullback.optim.options import check_options
+from pullback.optim.rules import Options, Rule, State
+
+
+class OptimizerState(NamedTuple):
+    """What an optimizer remembers of its parameters: a tree of arrays, as every transform takes it.
+
+    Attributes
+    ----------
+    step : int
+        How many steps were made.
+    kept : list of dicts
+        For each leaf of the parameters, in the order of `utils.pytree.tree_leaves`, the arrays kept for it.
+    """
+
+    step: int
+    kept: list[State]
+
+
+class FunctionalOptimizer:
+    """An optimizer that writes into nothing: `optim.Adam.functional(lr=0.1)` makes one.
+
+    Its steps are functions of plain arrays. They are differentiable, by the start and by the options too, because they
+    are computed by what `func.grad` sees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pullback as pb
+    >>> loss = lambda p: np.sum((p["w"] - 3.0) ** 2)
+    >>> optimizer = pb.optim.SGD.functional(lr=0.1, momentum=0.5)
+    >>> params = {"w": np.zeros(2)}
+    >>> state = optimizer.init(params)
+    >>> for _ in range(60):
+    ...     params, state = optimizer.update(params, pb.func.grad(loss)(params), state)
+    >>> params["w"].round(6)
+    array([3., 3.])
+    """
+
+    def __init__(
+        self, name: str, rule: Rule, kept: Callable[[Options], Mapping[str, float]], defaults: Options, given: Options
+    ) -> None:
+        check_options(f"{name}.functional", given, defaults)
+        self._name, self._rule, self._kept = name, rule, kept
+        self.options: Options = {**defaults, **given}
+
+    def __repr__(self) -> str:
+        return f"{self._name}.functional({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+
+    def init(self, params: Any) -> OptimizerState:
+        """The state before the first step.
+
+        Parameters
+        ----------
+        params : array, number, or tree of these
+            Floating-point or complex parameters.
+        """
+        leaves = [self._leaf(x) for x in tree_flatten(params)[0]]
+        kept = self._kept(self.options)
+        return OptimizerState(0, [{key: np.full_like(x, value) for key, value in kept.items()} for x in leaves])
+
+    def update(self, params: Any, grads: Any, state: OptimizerState, **options: Any) -> tuple[Any, OptimizerState]:
+        """One step.
+
+        Parameters
+        ----------
+        params, grads : trees of the same structure
+            The parameters and the gradient by them, as `func.grad` gives it.
+        state : OptimizerState
+            From `init`, or from the step before.
+        **options
+            Options of this step alone, `lr` say. A callable `lr` is called with the number of steps made before.
+
+        Returns
+        -------
+        (params, state), built as what was given.
+
+        Raises
+        ------
+        ValueError
+            `grads` or `state` is built differently from `params`.
+        """
+        name = f"{self._name}.functional"
+        check_options(name, options, self.options)
+        o = {**self.options, **options}
+        if callable(o["lr"]):
+            o["lr"] = o["lr"](state.step)
+        (leaves, spec), (slopes, slopes_spec) = tree_flatten(params), tree_flatten(grads)
+        if spec != slopes_spec:
+            raise ValueError(f"{name}.update: grads are {slopes_spec} and params {spec}")
+        if len(state.kept) != len(leaves):
+            raise ValueError(f"{name}.update: the state is of {len(state.kept)} arrays, params of {len(leaves)}")
+        new_leaves, new_kept = [], []
+        for leaf, slope, kept in zip(leaves, slopes, state.kept, strict=True):
+            x, g, kept = self._leaf(leaf), _parts(slope), dict(kept)
+            if np.shape(g) != np.shape(x):
+                raise ValueError(
+                    f"{name}.update: a gradient of shape {np.shape(slope)} for a parameter of {np.shape(leaf)}"
+                )
+            moved = self._rule(x, g, kept, o, state.step + 1)
+            new_leaves.append(moved[0] + 1j * moved[1] if _is_complex(leaf) else moved)
+            new_kept.append(kept)
+        return tree_unflatten(new_leaves, spec), OptimizerState(state.step + 1, new_kept)
+
+    def _leaf(self, x: Any) -> Any:
+        if not np.issubdtype(_dtype(x), np.inexact):
+            raise TypeError(f"{self._name}.functional: a parameter holds floating-point numbers, not {type_name(x)}")
+        return _parts(x)
+
+
+def _parts(x: Any) -> Any:
+    """The real numbers of a parameter or a gradient: of complex ones each part is a parameter, as in PyTorch."""
+    return np.stack([np.real(x), np.imag(x)]) if _is_complex(x) else x
+
+
+def _is_complex(x: Any) -> bool:
+    return np.issubdtype(_dtype(x), np.complexfloating)
+
+
+def _dtype(x: Any) -> Any:
+    return getattr(x, "dtype", np.dtype(type(x)))

@@ -1,0 +1,76 @@
+"""What all schedulers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pullback.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of schedulers. A subclass says in `rate` how a group's rate follows from the one before.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    last_epoch : int, default -1
+        The epoch after which to go on; -1 begins, and sets the "initial_lr" of each group.
+
+    Raises
+    ------
+    TypeError
+        `optimizer` is none.
+    KeyError
+        One goes on with an optimizer whose groups have no "initial_lr".
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(self).__name__}: give a pullback.optim.Optimizer, not {optimizer!r}")
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"{type(self).__name__}: last_epoch={last_epoch} needs 'initial_lr' in group {i}")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def rate(self, now: float, base: float, epoch: int, group: int) -> float:
+        """The rate of a group in `epoch`, from the rate `now` of the epoch before and that of the start."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """Go on to the next epoch."""
+        self.last_epoch += 1
+        self._set(
+            self.rate(group["lr"], base, self.last_epoch, i)
+            for i, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True))
+        )
+
+    def get_last_lr(self) -> list[float]:
+        """The present rates, by group."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimizer; of functions that were given, nothing."""
+        return {k: v for k, v in vars(self).items() if k != "optimizer" and not k.startswith("_")}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from where `state_dict()` was taken."""
+        vars(self).update(state_dict)
+
+    def _set(self, rates: Iterable[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+
+def by_group(value: Any, optimizer: Optimizer, name: str) -> list[Any]:
+    """One value a group, from one for all or a list of them."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, list | tuple):
+        return [value] * groups
+    if len(value) != groups:
+        raise ValueError(f"{name}: {len(value)} values for {groups} groups of parameters")
+    return list(value)

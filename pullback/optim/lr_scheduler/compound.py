@@ -1,0 +1,74 @@
+"""Schedulers made of schedulers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.lr_scheduler.base import LRScheduler
+from pullback.optim.optimizer import Optimizer
+
+
+class SequentialLR(LRScheduler):
+    """One scheduler after the other: the next begins at each of the `milestones`."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
+    ) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                f"SequentialLR: {len(schedulers)} schedulers have {len(schedulers) - 1} milestones between them, "
+                f"not {len(milestones)}"
+            )
+        _of_one_optimizer("SequentialLR", schedulers, optimizer)
+        self._schedulers, self.milestones = list(schedulers), list(milestones)
+        self.optimizer, self.last_epoch = optimizer, last_epoch + 1
+        # Each scheduler has made its first step: what they set is undone, and only the first one's holds.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1
+        self._schedulers[0].step()
+
+    def step(self) -> None:
+        self.last_epoch += 1
+        number = bisect_right(self.milestones, self.last_epoch)
+        scheduler = self._schedulers[number]
+        if number and self.milestones[number - 1] == self.last_epoch:  # it begins, from the first rate
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["initial_lr"]
+            scheduler.last_epoch = -1
+        scheduler.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        own = dict(state_dict)
+        for scheduler, state in zip(self._schedulers, own.pop("schedulers"), strict=True):
+            scheduler.load_state_dict(state)
+        super().load_state_dict(own)
+
+
+class ChainedScheduler(LRScheduler):
+    """Several schedulers at once, each changing what the one before it made."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler: there is no scheduler")
+        self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        _of_one_optimizer("ChainedScheduler", schedulers, self.optimizer)
+        self._schedulers, self.last_epoch = list(schedulers), schedulers[-1].last_epoch
+
+    def step(self) -> None:
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self.last_epoch += 1
+
+    state_dict, load_state_dict = SequentialLR.state_dict, SequentialLR.load_state_dict
+
+
+def _of_one_optimizer(name: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
+    if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
+        raise ValueError(f"{name}: its schedulers are of one optimizer")

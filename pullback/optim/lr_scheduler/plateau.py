@@ -1,0 +1,54 @@
+"""A scheduler that is told how good each epoch was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.optim.lr_scheduler.base import LRScheduler, by_group
+from pullback.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate times `factor` when what `step(metrics)` is given has not improved for more than `patience` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | Sequence[float] = 0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1:
+            raise ValueError(f"ReduceLROnPlateau: factor is below 1, not {factor}")
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise ValueError(
+                "ReduceLROnPlateau: mode is 'min' or 'max', threshold_mode 'rel' or 'abs', "
+                f"not {mode!r}, {threshold_mode!r}"
+            )
+        self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
+        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
+        self.min_lrs = by_group(min_lr, optimizer, "min_lr")
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = 0
+        self.optimizer, self.last_epoch = optimizer, 0
+
+    def step(self, metrics: Any) -> None:  # type: ignore[override]
+        """Go on to the next epoch, of which `metrics` says how good it was."""
+        value = float(metrics)
+        self.last_epoch += 1
+        if self._is_better(value):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        if self.num_bad_epochs > self.patience:
+            rates = zip(self.get_last_lr(), self.min_lrs, strict=True)
+            lowered = ((now, max(now * self.factor, least)) for now, least in rates)
+            self._set(new if now - new > self.eps else now for now, new in lowered)
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def _is_better(self, value: float) -> bool:
+        sign = -1 if self.mode == "min" else 1
+        if self.threshold_mode == "abs":
+            return sign * (value - self.best) > self.threshold
+        return sign * (value - self.best * (1 + sign * self.threshold)) > 0

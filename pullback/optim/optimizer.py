@@ -1,0 +1,281 @@
+"""What all optimizers have in common: groups of parameters, their states, and steps that write into Tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import numbers_of
+from pullback.core.errors import UnsupportedError, type_name
+from pullback.core.modes import enable_grad
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.version import bump
+from pullback.graph.journal import note_write
+from pullback.optim.functional import FunctionalOptimizer
+from pullback.optim.options import check_options
+from pullback.optim.rules import Rule, State
+
+Group = dict[str, Any]
+Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
+_BLOCK = 1 << 16  # elements, whose temporaries stay in the cache
+
+
+class Optimizer:
+    """Base of all optimizers: `param_groups`, `state`, `zero_grad`, `add_param_group`, `state_dict`.
+
+    Parameters
+    ----------
+    params : iterable of Tensors, or of dicts
+        What is optimised. A dict has the Tensors of a group as "params", and options that hold for them alone.
+    defaults : dict
+        The options of groups that name none of their own.
+
+    Attributes
+    ----------
+    param_groups : list of dicts
+        Each with "params" and every option. Options may be changed between steps.
+    state : dict
+        By parameter: a dict with "step" and the arrays that the optimizer keeps.
+
+    Raises
+    ------
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
+    TypeError
+        What is optimised is no Tensor, or an option has an unknown name.
+
+    Notes
+    -----
+    A subclass of one's own has a rule: see `pullback.optim.rules`, or overrides `step`.
+    """
+
+    def __init__(self, params: Params, defaults: Mapping[str, Any]) -> None:
+        if isinstance(params, Tensor | ndarray):
+            raise TypeError(
+                f"{type(self).__name__}: params is a list of Tensors or of dicts, not one {type_name(params)}: "
+                "write [tensor]"
+            )
+        self.defaults = dict(defaults)
+        self.param_groups: list[Group] = []
+        self.state: ByIdentity = ByIdentity()
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError(f"{type(self).__name__}: there is no parameter to optimise")
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  group {i}: {len(group['params'])} parameters"
+            + "".join(f", {name}={value!r}" for name, value in group.items() if name != "params")
+            for i, group in enumerate(self.param_groups)
+        ]
+        return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Optimise further Tensors: a dict with "params" and options of their own."""
+        name = type(self).__name__
+        group = dict(param_group)
+        params = group["params"]
+        group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
+        present = {id(p) for other in self.param_groups for p in other["params"]}
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(
+                    f"{name}: a parameter is a Tensor and not a {type_name(p)}; "
+                    f"for trees of arrays there is {name}.functional()"
+                )
+            if not p.is_leaf:
+                raise ValueError(f"{name}: a parameter is a leaf; this one was computed, by {p.grad_fn.name()}")
+            if id(p) in present:
+                raise ValueError(f"{name}: a parameter of shape {p.shape} is there twice")
+            present.add(id(p))
+        check_options(name, group, self.defaults)
+        self.param_groups.append({**group, **{o: v for o, v in self.defaults.items() if o not in group}})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Let go of the gradients, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none or p.grad is None:
+                    p.grad = None
+                else:
+                    p.grad = p.grad.detach()
+                    p.grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move every parameter that has a gradient, in place.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and the gradients anew. It is called first.
+
+        Returns
+        -------
+        What `closure` returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._move(p, group)
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states and options, parameters being numbered: built as PyTorch's, of numbers and arrays.
+
+        The arrays are those of the optimizer, not copies.
+        """
+        numbers = {id(p): n for n, p in enumerate(self._params())}
+        next_number = count()
+        return {
+            "state": {numbers[id(p)]: dict(kept) for p, kept in self.state.items()},
+            "param_groups": [
+                {**group, "params": [next(next_number) for _ in group["params"]]} for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from where `state_dict()` was taken, in this or another optimizer of the same parameters.
+
+        PyTorch's own dict may be given too, with its tensors turned into arrays.
+
+        Raises
+        ------
+        ValueError
+            The groups, or the shapes of the parameters, are others.
+        """
+        name, groups = type(self).__name__, state_dict["param_groups"]
+        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
+            raise ValueError(
+                f"{name}.load_state_dict: there are groups of {[len(g['params']) for g in groups]} parameters, "
+                f"and this optimizer has groups of {[len(g['params']) for g in self.param_groups]}"
+            )
+        numbers = [n for group in groups for n in group["params"]]
+        states = ByIdentity()
+        for n, p in zip(numbers, self._params(), strict=True):
+            kept = state_dict["state"].get(n, {})
+            if kept := {key: self._own(key, value, p) for key, value in kept.items() if value is not None}:
+                states[p] = kept
+        self.state = states
+        for mine, theirs in zip(self.param_groups, groups, strict=True):
+            mine.update({o: v for o, v in theirs.items() if o in mine and o != "params"})
+
+    @classmethod
+    def functional(cls, **options: Any) -> FunctionalOptimizer:
+        """The same optimizer for parameters in a tree of arrays, which stay as they are: new ones are returned."""
+        raise UnsupportedError(f"{cls.__name__}.functional: {cls.__name__} has no rule for one array at a time")
+
+    def _own(self, key: str, value: Any, p: Tensor) -> Any:
+        """A copy of an entry of a state that is loaded."""
+        if key == "step":
+            return int(np.asarray(numbers_of(value)))
+        values = np.array(numbers_of(value))
+        if np.iscomplexobj(values):
+            values = np.stack([values.real, values.imag])
+        if values.shape[values.ndim - p.ndim :] != p.shape:
+            raise ValueError(
+                f"{type(self).__name__}.load_state_dict: {key} has shape {values.shape}, its parameter {p.shape}"
+            )
+        return values
+
+    def _params(self) -> Iterator[Tensor]:
+        return (p for group in self.param_groups for p in group["params"])
+
+    @staticmethod
+    def rule(p: Any, g: Any, state: State, options: Group, t: int) -> Any:
+        """New parameters, with the new state stored in `state`; see `pullback.optim.rules`."""
+        raise NotImplementedError
+
+    def _kept(self, options: Group) -> Mapping[str, float]:
+        """The arrays that are kept for a parameter, and what they are filled with at first."""
+        raise NotImplementedError
+
+    def _move(self, p: Tensor, options: Group) -> None:
+        name = type(self).__name__
+        values, grad = memory_of(p, name), memory_of(p.grad, name)
+        if np.iscomplexobj(values):  # each part is a parameter, as in PyTorch
+            values, grad = (np.stack([x.real, x.imag]) for x in (values, grad))
+        state = self.state.get(p)
+        if state is None:
+            kept = self._kept(options)
+            self.state[p] = state = {"step": 0, **{key: np.full_like(values, v) for key, v in kept.items()}}
+        t = state["step"] = int(state.get("step", 1)) + 1
+        with writing(p, f"{name}.step") as target:
+            if np.iscomplexobj(target):
+                new = type(self).rule(values, grad, state, options, t)
+                target[...] = new[0] + 1j * new[1]
+            else:
+                _by_blocks(type(self).rule, target, grad, state, options, t)
+
+
+class ByIdentity(MutableMapping[Tensor, State]):
+    """A dict whose keys are tensors, of which Arrays have no hash."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, tuple[Tensor, State]] = {}
+
+    def __getitem__(self, p: Tensor) -> State:
+        return self._items[id(p)][1]
+
+    def __setitem__(self, p: Tensor, state: State) -> None:
+        self._items[id(p)] = p, state
+
+    def __delitem__(self, p: Tensor) -> None:
+        del self._items[id(p)]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (p for p, _ in self._items.values())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class writing:
+    """The memory of a tensor, to be written into under the name of who writes."""
+
+    def __init__(self, p: Tensor, culprit: str) -> None:
+        self.p, self.culprit = p, culprit
+
+    def __enter__(self) -> ndarray:
+        if type(self.p) in ARRAYS:  # nodes that saved it get what was in it before
+            note_write(self.p)
+        return memory_of(self.p, self.culprit)
+
+    def __exit__(self, *error: object) -> None:
+        bump(self.p, self.culprit)
+
+
+def memory_of(p: Any, name: str) -> ndarray:
+    """The numbers of a tensor that is neither a dual number nor a batch."""
+    values = p._array if isinstance(p, Tensor) else p
+    if type(values) is not ndarray:
+        raise UnsupportedError(
+            f"{name}: a parameter or its gradient carries derivatives of a transform, or a batch: "
+            f"it moves ndarrays alone. Inside of transforms there is {name.partition('.')[0]}.functional()"
+        )
+    return values
+
+
+def _by_blocks(rule: Rule, p: ndarray, g: ndarray, state: State, options: Group, t: int) -> None:
+    """Apply a rule in place. What is large goes through the cache block by block: a rule makes some ten arrays."""
+    kept = [key for key in state if type(state[key]) is ndarray]
+    arrays = [p, g, *(state[key] for key in kept)]
+    if p.size < 2 * _BLOCK or not all(x.flags.c_contiguous for x in arrays):
+        p[...] = rule(p, g, state, options, t)
+        return
+    flat = [x.reshape(-1) for x in arrays]
+    for start in range(0, p.size, _BLOCK):
+        q, h, *rest = (x[start : start + _BLOCK] for x in flat)
+        part = dict(zip(kept, rest, strict=True))
+        q[...] = rule(q, h, part, options, t)
+        for key, old in zip(kept, rest, strict=True):
+            old[...] = part[key]

@@ -1,0 +1,21 @@
+"""scipy.fft's fast Hankel transforms: SciPy's own Python, behind the object that chooses a backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.interop.adopt.ways import leaves_out
+from pullback.interop.adoption import RULES, scipy_rule
+
+
+def _enter(name: str) -> None:
+    behind = f"scipy.fft._fftlog_backend.{name}"
+    leaves_out(behind, "bias", 0.0)
+
+    @scipy_rule(f"scipy.fft.{name}")
+    def transform(*args: Any, **kwargs: Any) -> Any:
+        return RULES[behind](*args, **kwargs)
+
+
+for _name in ("fht", "ifht"):
+    _enter(_name)

@@ -1,0 +1,122 @@
+"""A call of a function of scipy.integrate: its arguments, and what the functions among them capture."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_type import numbers_of
+from pullback.core.errors import GradientError
+from pullback.core.pytree import flatten, unflatten
+from pullback.core.tensor import Tensor
+from pullback.func.closures import Captures
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.rule_calls import stripped
+from pullback.interop.adopt.ways import IMPLICIT, genuine
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array
+
+
+@functools.cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(genuine(name))
+
+
+# These take further arguments from any sequence; all others take what is no tuple for a single one.
+_UNPACKED = frozenset(f"scipy.integrate.{name}" for name in ("cubature", "solve_ivp", "tanhsinh"))
+
+
+class Call:
+    """One call, with `args` and what the functions capture as leaves, by which the result is differentiable.
+
+    Parameters
+    ----------
+    name : str
+        The public name.
+    functions : sequence of str
+        The arguments that are functions, or hold some.
+    differentiable : collection of str
+        Further arguments that may be differentiated; all others must be plain.
+
+    Attributes
+    ----------
+    given : dict
+        All arguments, with defaults.
+    options : dict
+        Those among them that go to a solver's method.
+    leaves : list
+        Of `args`, `count` of them, then what is captured.
+    """
+
+    def __init__(self, name: str, functions: Sequence[str], differentiable: Any, given: Any, named: Any) -> None:
+        self.name = name
+        bound = _signature(name).bind(*given, **named)
+        bound.apply_defaults()
+        self.given = {**bound.arguments}
+        self.options: dict[str, Any] = self.given.pop("options", {})  # of solve_ivp, for the method
+        self.given.update(self.options)
+        self.captures = Captures(*(self.given.get(key) for key in functions))
+        args: Any = self.given.get("args", ())
+        if args is None:
+            args = ()
+        elif name in _UNPACKED and (isinstance(args, list) or getattr(args, "ndim", 0)):
+            args = tuple(args)
+        elif not isinstance(args, tuple):
+            args = (args,)
+        leaves, self._form = flatten(args)
+        self.count = len(leaves)
+        self.leaves: Leaves = [*leaves, *self.captures.tensors]
+        for key, value in self.given.items():
+            if key != "args" and key not in functions and key not in differentiable:
+                self.given[key] = self.plain(key, value)
+        self.options = {key: self.given[key] for key in self.options if key not in functions}
+
+    def plain(self, key: str, value: Any) -> Any:
+        """An argument by which there is no derivative."""
+        leaves, form = flatten(value)
+        if any(isinstance(stripped(x), Tensor) for x in leaves):
+            raise GradientError(
+                f"{self.name}: {key!r} is being differentiated, but the result has no derivative by it here. Give it "
+                "plain values: detach() it."
+            )
+        return unflatten(form, [numbers_of(x) if isinstance(x, Tensor) else x for x in leaves])
+
+    def args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The further arguments of the function, of leaves."""
+        return unflatten(self._form, list(leaves[: self.count]))  # type: ignore[no-any-return]
+
+    def functions(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The functions, holding what is captured as these leaves have it."""
+        return self.captures.given(leaves[self.count :])
+
+    def integrand(self, x: Any, leaves: Leaves) -> Any:
+        """The value of the first function, after `x`."""
+        return array(self.functions(leaves)[0](x, *self.args(leaves)))
+
+
+def moves(x: Any) -> bool:
+    """Whether a derivative by an argument is at stake."""
+    return isinstance(stripped(x), Tensor)
+
+
+def floating(x: Any) -> Any:
+    """A number or an array in floating point."""
+    x = array(x)
+    return x.astype(np.float64) if x.dtype.kind in "biu" else x
+
+
+def solution_of(*names: str) -> Callable[[Any], Any]:
+    """Decorate a rule: it differentiates what an algorithm finds, not the algorithm."""
+    full = [f"scipy.integrate.{name}" for name in names]
+
+    def enter(rule: Any) -> Any:
+        IMPLICIT.update(full)
+        for name in full:
+            scipy_rule(name)(functools.partial(rule, name))
+        return rule
+
+    return enter

@@ -1,0 +1,267 @@
+"""solve_ivp and odeint: what SciPy finds, differentiated by the equations that derivatives fulfil (func.odeint's).
+
+SciPy runs once on plain numbers, with every option that it was given. Its steps are not differentiated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from pullback.core.array_type import numbers_of
+from pullback.core.errors import ConvergenceError, GradientError
+from pullback.core.pytree import flatten
+from pullback.core.tensor import Tensor
+from pullback.func.implicit.api import custom_root
+from pullback.func.implicit.flat import Kept, Layout
+from pullback.func.implicit.functions import plain, without_capture
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.interop.adopt.ways import genuine
+from pullback.interop.operands import array
+from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
+
+
+class _Ivp(Problem):
+    """A call of a solver: values are SciPy's for that call. Behind the leaves of the call its last time is given."""
+
+    time_first = True  # whether the slope is fun(t, y), else func(y, t)
+
+    def __init__(self, call: Call, integrator: Integrator) -> None:
+        super().__init__(self._slope, integrator)
+        self.call, self.count = call, len(call.leaves)
+
+    def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
+        own = leaves[: self.count]
+        function, args = self.call.functions(own)[0], self.call.args(own)
+        found = floating(function(t, y[0], *args) if self.time_first else function(y[0], t, *args))
+        shape = np.shape(y[0])
+        return [found if np.shape(found) == shape or np.size(found) != shape[0] else np.reshape(found, shape)]
+
+    def values(self, y0: Leaves, t: Any, args: Leaves, recorded: bool) -> Any:
+        """SciPy's values at the times t; its solution at any other, if it is `recorded`."""
+        layout = Layout(y0, f"{self.call.name}: y0")
+        columns, solution, evaluations = self.found(y0[0], t, args, recorded)
+        rows = [layout.ravel([y]) for y in columns]
+        return OptimizeResult(
+            y=np.stack(rows, 1), sol=lambda at: layout.ravel([solution(at)]), nfev=evaluations
+        ), layout
+
+    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+        """(y at each time, y as a function of time, how many slopes were evaluated)."""
+        raise NotImplementedError
+
+    def functions(self, leaves: Leaves) -> list[Any]:
+        """The functions of plain leaves, which may give nothing that is being differentiated."""
+        return [_checked(self.call.name, f) for f in self.call.functions(leaves[: self.count])]
+
+
+def _checked(name: str, function: Any) -> Any:
+    """The function of plain numbers (or each of several), whose values are looked at."""
+    if not callable(function):
+        return [_checked(name, f) for f in function] if isinstance(function, (list, tuple)) else function
+
+    def checked(*args: Any) -> Any:
+        found = function(*args)
+        if any(isinstance(x, Tensor) for x in flatten(found)[0]):
+            return without_capture(array(found), name, "function")
+        return found
+
+    for key in ("terminal", "direction"):  # of events
+        if hasattr(function, key):
+            setattr(checked, key, getattr(function, key))
+    return checked
+
+
+class _SolveIvp(_Ivp):
+    """A call of solve_ivp."""
+
+    def __init__(self, call: Call) -> None:
+        rtol, atol = call.options.get("rtol", 1e-3), np.asarray(call.options.get("atol", 1e-6))
+        if atol.ndim and np.iscomplexobj(plain(call.given["y0"])):
+            atol = np.repeat(atol, 2)
+        rtol = max(float(np.min(rtol)), _LEAST)
+        super().__init__(call, Integrator(call.name, call.given["method"], rtol, atol))
+        self.runs = Kept()
+
+    def run(self, y0: Any, start: Any, leaves: Leaves) -> Any:
+        """What SciPy finds for plain numbers, once for the same ones."""
+        point = [y0, start, *leaves]
+        if (found := self.runs.at(point)) is not None:
+            return found
+        given, options = self.call.given, self.call.options
+        fun, events, jac = self.functions(leaves)
+        found = genuine(self.call.name)(
+            fun, (start, leaves[-1]), y0, given["method"], dense_output=True, events=events,
+            vectorized=given["vectorized"], args=self.call.args(leaves) or None,
+            **(options if jac is None else {**options, "jac": jac}),
+        )  # fmt: skip
+        if found.status < 0:
+            raise ConvergenceError(f"{self.call.name}: no solution was found that has a derivative: {found.message}")
+        self.runs.keep(point, found)
+        return found
+
+    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+        run = self.run(y0, float(t[0]), leaves)
+        places = {float(at): i for i, at in enumerate(run.t)}
+        columns = [run.y[:, places[at]] if at in places else run.sol(at) for at in map(float, t)]
+        return [run.y[:, 0], *columns[1:]], run.sol, run.nfev
+
+
+_LEAST = 2.3e-14  # what solve_ivp takes as the least relative tolerance
+
+
+@solution_of("solve_ivp")
+def _solve_ivp(name: str, *given: Any, **named: Any) -> Any:
+    call = Call(name, ("fun", "events", "jac"), ("t_span", "y0", "t_eval"), given, named)
+    return _Solved(call).result()
+
+
+class _Solved:
+    """What solve_ivp gives, differentiable."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.problem = call, _SolveIvp(call)
+        self.y0 = floating(call.given["y0"])
+        self.start, self.end = map(floating, call.given["t_span"])
+        self.leaves = [*call.leaves, self.end.detach() if isinstance(self.end, Tensor) else float(self.end)]
+        self.events = call.given["events"]
+        if callable(self.events):
+            self.events = [self.events]
+
+    def at(self, times: Any) -> Any:
+        """y at these times, which go on from the start: shape (times, numbers)."""
+        every = np.concatenate([np.reshape(self.start, (1,)), times])
+        return self.problem.solve([self.y0], every, self.leaves)[0][1:]
+
+    def result(self) -> Any:
+        """As SciPy's, with tensors where something depends on what is differentiated."""
+        wanted = self.call.given["t_eval"]
+        if not all(numbers_of(x) is not None for x in (self.y0, self.start, *self.leaves) if isinstance(x, Tensor)):
+            return self._of_batch(wanted)
+        run = self.problem.run(plain(self.y0), float(plain(self.start)), [plain(x) for x in self.leaves])
+        t_events = y_events = None
+        end = self.end
+        if self.events is not None:
+            t_events = [self._times_of(i, times) for i, times in enumerate(run.t_events)]
+            y_events = [self.at(times) if len(times) else np.array([]) for times in t_events]
+            if run.status == 1:
+                end = self._last(t_events, run.t[-1])
+        if wanted is None:
+            t = np.concatenate([np.reshape(self.start, (1,)), run.t[1:-1], np.reshape(end, (1,))])
+            y = np.concatenate([self.y0[None], self.at(t[1:])])
+        else:
+            t = floating(wanted)
+            self._check(plain(t), run)
+            t = t[: int(np.sum(np.abs(plain(t) - run.t[0]) <= abs(run.t[-1] - run.t[0])))]
+            y = self.at(t) if len(t) else np.zeros((0, len(self.y0)))
+        sol = _Solution(self, run) if self.call.given["dense_output"] else None
+        return type(run)({**run, "t": t, "y": y.T, "sol": sol, "t_events": t_events, "y_events": y_events})
+
+    def _of_batch(self, wanted: Any) -> Any:
+        """Many samples at once, of which nothing is known but at the times that are asked for."""
+        if wanted is None or self.events is not None or self.call.given["dense_output"]:
+            raise GradientError(
+                f"{self.call.name}: in vmap each sample has steps, events and a solution of its own: give the times in "
+                "t_eval, without events and dense_output."
+            )
+        t = floating(wanted)
+        return OptimizeResult(t=t, y=self.at(t).T, status=0, success=True, message="in vmap: each sample by itself")
+
+    def _check(self, t: Any, run: Any) -> None:
+        """Raise what SciPy raises for these times."""
+        start, end = float(plain(self.start)), float(plain(self.end))
+        if t.ndim != 1:
+            raise ValueError("`t_eval` must be 1-dimensional.")
+        if np.any(t < min(start, end)) or np.any(t > max(start, end)):
+            raise ValueError("Values in `t_eval` are not within `t_span`.")
+        if np.any(np.diff(t) * np.sign(end - start) <= 0):
+            raise ValueError("Values in `t_eval` are not properly sorted.")
+
+    def _times_of(self, i: int, times: Any) -> Any:
+        """When event number i happened: where its function of time and solution is zero."""
+        call, last = self.call, float(plain(self.end))
+
+        def condition(t: Any, y0: Any, start: Any, *leaves: Any) -> Any:
+            own = list(leaves)
+            event = call.functions(own)[1]
+            event = event if callable(event) else event[i]
+            every = np.concatenate([np.reshape(start, (1,)), np.reshape(t, (1,))])
+            y = self.problem.solve([y0], every, [*own, last])[0][-1]
+            return np.reshape(array(event(t, y, *call.args(own))), ())
+
+        def solver(at: Any) -> Any:
+            found = custom_root(lambda *_: at, condition)
+            found._name = f"{call.name}: event {i}"
+            return found(None, self.y0, self.start, *call.leaves)
+
+        return array([solver(float(at)) for at in times]) if len(times) else times
+
+    def _last(self, t_events: list[Any], end: float) -> Any:
+        """The time of the event that ended it."""
+        for times in t_events:
+            if len(times) and float(plain(times)[-1]) == end:
+                return times[-1]
+        raise GradientError(f"{self.call.name}: the event that ended the solution at t={end} is not among its events.")
+
+
+class _Solution:
+    """y at any time, as `sol` of SciPy's result gives it, differentiable by that time too."""
+
+    def __init__(self, solved: _Solved, run: Any) -> None:
+        self._solved = solved
+        self.t_min, self.t_max, self.ts = run.sol.t_min, run.sol.t_max, run.sol.ts
+
+    def __call__(self, t: Any) -> Any:
+        """y at a time, or at several: shape (numbers,) or (numbers, times)."""
+        t = floating(t)
+        at = np.reshape(t, (-1,))
+        numbers = plain(at)
+        if np.any(numbers < self.t_min) or np.any(numbers > self.t_max):
+            raise GradientError(
+                f"scipy.integrate.solve_ivp: sol has derivatives from {self.t_min} to {self.t_max}, got times outside."
+            )
+        order = np.argsort(numbers)
+        if self.ts[-1] < self.ts[0]:
+            order = order[::-1]
+        y = self._solved.at(at[order])[np.argsort(order)]
+        return y.T if np.ndim(t) else y[0]
+
+
+# -- odeint -----------------------------------------------------------------------------------------------------------
+class _Odeint(_Ivp):
+    """A call of odeint: values are its own, between them stands solve_ivp's LSODA, with the same tolerances."""
+
+    def __init__(self, call: Call) -> None:
+        rtol, atol = (_ODEINT if call.given[key] is None else call.given[key] for key in ("rtol", "atol"))
+        super().__init__(call, Integrator(call.name, "LSODA", max(float(np.min(rtol)), _LEAST), np.asarray(atol)))
+        self.time_first = bool(call.given["tfirst"])
+        self.said: list[Any] = []
+
+    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+        func, Dfun = self.functions(leaves)
+        given = {key: x for key, x in self.call.given.items() if key not in ("func", "y0", "t", "args", "Dfun")}
+        y, info = genuine(self.call.name)(
+            func, y0, t, args=self.call.args(leaves), Dfun=Dfun, **{**given, "full_output": True}
+        )
+        if info["message"] != "Integration successful.":
+            raise ConvergenceError(f"{self.call.name}: no solution was found that has a derivative: {info['message']}")
+        self.said.append(info)
+        if not recorded:
+            return list(y), None, 0
+        run, layout = self.integrator.run(self.slope, [y0], t, leaves, dense_output=True)
+        return list(y), lambda at: layout.unravel(run.sol(at))[0], run.nfev
+
+
+_ODEINT = 1.49012e-8  # its tolerances
+
+
+@solution_of("odeint")
+def _odeint(name: str, *given: Any, **named: Any) -> Any:
+    call = Call(name, ("func", "Dfun"), ("y0", "t"), given, named)
+    y0, t = np.atleast_1d(floating(call.given["y0"])), floating(call.given["t"])
+    problem = _Odeint(call)
+    y = problem.solve([y0], t, call.leaves)[0]
+    return (y, problem.said[0]) if call.given["full_output"] else y

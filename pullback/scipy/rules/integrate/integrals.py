@@ -1,0 +1,156 @@
+"""The integral of a vector over an interval as a function with rules: of its ends, and of what the integrand takes.
+
+Its derivatives are integrals again, of the derivatives of the integrand, found by the same quadrature, and values of
+the integrand at the ends; so every order and nesting follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.functions import plain, without_capture
+from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+
+Integrand: TypeAlias = Callable[[Any, Leaves], Any]  # (x, leaves) -> a vector
+Quadrature: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Any]  # (of x alone, limits) -> a vector
+
+
+class Integral:
+    """What is integrated, and how.
+
+    Parameters
+    ----------
+    name : str
+        The public name of the function of SciPy.
+    quadrature : callable
+        `quadrature(f, limits)` for plain f and limits; the first two of these are the ends, others are places where
+        the integrand may jump.
+    weight : callable, optional
+        A factor of the integrand that the quadrature knows.
+    """
+
+    def __init__(self, name: str, quadrature: Quadrature, weight: Callable[[Any], Any] | None = None) -> None:
+        self.name, self.quadrature, self.weight = name, quadrature, weight
+
+    def of(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
+        """The integral, differentiable by limits and leaves."""
+        return _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
+
+
+class _Call:
+    """One call: how many of the leaves are limits, and which of the others are differentiated."""
+
+    def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: Leaves) -> None:
+        self.integral, self.integrand, self.count = integral, integrand, count
+        moving = [isinstance(x, Tensor) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
+        self.limits = [i for i in range(count) if moving[i] and np.isfinite(plain(leaves[i]))]
+        self.free = [i for i in range(len(leaves) - count) if moving[count + i]]
+
+    def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
+        """(the limits, the others)."""
+        return list(leaves[: self.count]), list(leaves[self.count :])
+
+    def edge(self, i: int, limits: Leaves, leaves: Leaves) -> Any:
+        """By what the integral grows as limit number i does."""
+        at, weight = limits[i], self.integral.weight
+        if i > 1:  # a jump: what is on its left grows, what is on its right shrinks
+            below, above = (np.nextafter(plain(at), to) - plain(at) for to in (-np.inf, np.inf))
+            jump = self.integrand(at + below, leaves) - self.integrand(at + above, leaves)
+            jump = jump if plain(limits[0]) < plain(limits[1]) else -jump
+            return jump if weight is None else jump * weight(at)
+        value = self.integrand(at, leaves) if weight is None else self.integrand(at, leaves) * weight(at)
+        return value if i else -value
+
+
+def _integral(how: _Call, *leaves: Any) -> Any:
+    limits, others = how.split(leaves)
+
+    def plain_integrand(x: Any) -> Any:
+        return np.asarray(without_capture(how.integrand(x, others), how.integral.name, "integrand"))
+
+    return how.integral.quadrature(plain_integrand, limits)
+
+
+def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
+    limits, others = how.split(leaves)
+    by_limit = [_inner(cotangent, how.edge(i, limits, others)) for i in how.limits]
+    gathered: Leaves = []
+    if how.free:
+        points = [others[i] for i in how.free]
+        shapes = [(np.shape(x), np.iscomplexobj(x)) for x in points]
+
+        def pulled(x: Any, given: Leaves) -> Any:
+            function = restricted(lambda leaves: [how.integrand(x, leaves)], given[1:], how.free)
+            linearized = Linearized(function, [given[1 + i] for i in how.free])
+            return _joined(linearized.pull([given[0]]), shapes) * sizes
+
+        # Quadratures have absolute tolerances: they see numbers of the size of the integral's own.
+        size = _largest(cotangent) or 1.0
+        sizes = np.concatenate(
+            [np.tile(_sizes(x).ravel(), 1 + is_pair) for x, (_, is_pair) in zip(points, shapes, strict=True)]
+        )
+        gathered = _parted(how.integral.of(pulled, limits, [cotangent / size, *others]) * (size / sizes), shapes)
+    return (
+        None,
+        *replaced([None] * how.count, how.limits, by_limit),
+        *replaced([None] * len(others), how.free, gathered),
+    )
+
+
+def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any:
+    limits, others = how.split(leaves)
+    _, *moving = tangents
+    by_limit, by_other = how.split(moving)
+    found = sum((how.edge(i, limits, others) * by_limit[i] for i in how.limits), np.zeros_like(value))
+    if how.free:
+        many = len(others)
+
+        def pushed(x: Any, given: Leaves) -> Any:
+            function = restricted(lambda leaves: [how.integrand(x, leaves)], given[:many], how.free)
+            return push(function, [given[i] for i in how.free], given[many:])[0]
+
+        tangent = [by_other[i] for i in how.free]
+        size = max(_largest(plain(v) / _sizes(others[i])) for i, v in zip(how.free, tangent, strict=True)) or 1.0
+        found = found + size * how.integral.of(pushed, limits, [*others, *(v / size for v in tangent)])
+    return found
+
+
+def _sizes(x: Any) -> Any:
+    return np.maximum(np.abs(plain(x)), 1)
+
+
+def _largest(x: Any) -> float:
+    return float(np.max(np.abs(plain(x)), initial=0))
+
+
+def _inner(cotangent: Any, slope: Any) -> Any:
+    product = np.conj(cotangent) * slope
+    return np.sum(np.real(product) if np.iscomplexobj(product) else product)
+
+
+def _joined(parts: Leaves, shapes: list[Any]) -> Any:
+    """Arrays as one vector of real numbers."""
+    vectors = []
+    for x, (_, is_pair) in zip(parts, shapes, strict=True):
+        vectors += [np.ravel(np.real(x)), np.ravel(np.imag(x))] if is_pair else [np.ravel(x)]
+    return np.concatenate(vectors)
+
+
+def _parted(vector: Any, shapes: list[Any]) -> Leaves:
+    """The arrays of such a vector."""
+    parts, start = [], 0
+    for shape, is_pair in shapes:
+        size = int(np.prod(shape))
+        taken = [np.reshape(vector[start + i * size : start + (i + 1) * size], shape) for i in range(1 + is_pair)]
+        parts.append(taken[0] + 1j * taken[1] if is_pair else taken[0])
+        start += size * (1 + is_pair)
+    return parts
+
+
+_integral.__name__ = "integral"  # of the node
+_integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]

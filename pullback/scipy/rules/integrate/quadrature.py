@@ -1,0 +1,167 @@
+"""quad and quad_vec: integrals over intervals, with weights, and with places at which the integrand jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import GradientError
+from pullback.func.implicit.functions import plain
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.interop.adopt.ways import genuine
+from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
+from pullback.scipy.rules.integrate.integrals import Integral
+
+
+@solution_of("quad")
+def quad(name: str, *given: Any, **named: Any) -> Any:
+    """The value; SciPy's estimate of its error and what else it says are constants."""
+    call = Call(name, ("func",), ("a", "b", "points", "wvar"), given, named)
+    options = call.given
+    if options["complex_func"]:
+        return _complex(name, call)
+    problem = _Weighted(call) if options["weight"] is not None else _Problem(call)
+    said: list[Any] = []
+
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+        found = problem.components(f, limits)
+        said.append(found[0][1:])
+        return np.array([y[0] for y in found])
+
+    value = Integral(name, quadrature, problem.factor).of(problem.integrand, problem.limits, problem.leaves)
+    value, said = value[0] * problem.outside, list(said[0])
+    if options["full_output"]:
+        return (value, *said)
+    return value, said[0]
+
+
+class _Problem:
+    """An integral as it was asked for."""
+
+    factor: Callable[[Any], Any] | None = None
+    outside: Any = 1.0
+    passed = ("full_output", "epsabs", "epsrel", "limit", "maxp1", "limlst")
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.leaves = call, call.leaves
+        self.limits = [floating(call.given["a"]), floating(call.given["b"])]
+        self.options = {key: call.given[key] for key in self.passed}
+        if call.given["points"] is not None:
+            self.limits += _inside(self.limits, floating(call.given["points"]))
+
+    def integrand(self, x: Any, leaves: Leaves) -> Any:
+        return np.reshape(self.call.integrand(x, leaves), (1,))
+
+    def components(self, f: Callable[[Any], Any], limits: Sequence[Any]) -> list[Any]:
+        """What SciPy gives for each component of a vector; each point is asked for once."""
+        known: dict[float, Any] = {}
+
+        def at(x: float) -> Any:
+            if x not in known:
+                known[x] = f(x)
+            return known[x]
+
+        a, b, *points = map(float, limits)
+        options = {**self.options, "points": points} if points else self.options
+        found: list[Any] = []
+        size = 1
+        while len(found) < size:
+            found.append(genuine(self.call.name)(lambda x: float(at(x)[len(found)]), a, b, **options))
+            size = len(next(iter(known.values()), (0,)))
+        return found
+
+
+class _Weighted(_Problem):
+    """An integral with one of SciPy's weights, moved so that what is differentiated stands in the integrand."""
+
+    passed = (*_Problem.passed, "weight", "wvar", "wopts")
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.kind, self.wvar = call.given["weight"], call.given["wvar"]
+        of_limits = any(map(moves, self.limits))
+        if self.kind.startswith("alg"):
+            if of_limits and self.kind != "alg":
+                self.refuse("an end of the interval", "the weights 'alg-loga', 'alg-logb' and 'alg-log'")
+            if moves(self.wvar) or any(map(moves, self.wvar)):
+                self.refuse("wvar", f"the weight {self.kind!r}")
+            if of_limits:  # x = a + (b - a) u
+                a, b = self.limits
+                self.leaves, self.limits = [*self.leaves, a, b], [0.0, 1.0]
+                self.outside = (b - a) ** (1 + sum(self.wvar))
+        elif moves(self.wvar):
+            if self.kind == "cauchy":  # x = wvar + u
+                self.leaves, self.limits = [*self.leaves, self.wvar], [x - self.wvar for x in self.limits]
+            elif np.isfinite([float(plain(x)) for x in self.limits]).all() and plain(self.wvar) > 0:  # x = u / wvar
+                self.leaves, self.limits = [*self.leaves, self.wvar], [x * self.wvar for x in self.limits]
+                self.outside = 1 / self.wvar
+            else:
+                self.refuse("wvar", f"the weight {self.kind!r} unless it is positive, and the interval finite")
+            self.wvar = 0.0 if self.kind == "cauchy" else 1.0
+        self.options["wvar"] = self.wvar
+        self.moved = len(self.leaves) - len(call.leaves)
+
+    def refuse(self, what: str, where: str) -> None:
+        raise GradientError(
+            f"{self.call.name}: {what} is being differentiated, by which there is no derivative here for {where}. "
+            "Write the weight as a part of the integrand, or detach() it."
+        )
+
+    def integrand(self, x: Any, leaves: Leaves) -> Any:
+        if not self.moved:
+            return super().integrand(x, leaves)
+        own, (first, *second) = leaves[: -self.moved], leaves[-self.moved :]
+        if second:
+            return super().integrand(first + (second[0] - first) * x, own)
+        return super().integrand(x + first if self.kind == "cauchy" else x / first, own)
+
+    def factor(self, x: Any) -> Any:  # type: ignore[override]
+        """The weight, at an end that may move."""
+        if self.kind == "cauchy":
+            return 1 / (x - self.wvar)
+        return (np.cos if self.kind == "cos" else np.sin)(self.wvar * x)
+
+
+def _inside(limits: Sequence[Any], points: Any) -> list[Any]:
+    """Those points that are between the ends."""
+    low, high = sorted(float(plain(x)) for x in limits)
+    return [points[i] for i, x in enumerate(np.atleast_1d(plain(points))) if low < x < high]
+
+
+def _complex(name: str, call: Call) -> Any:
+    """Two integrals, of the real part and of the imaginary one."""
+    given = {**call.given, "complex_func": False}
+    function = given.pop("func")
+    parts = [quad(name, lambda *args, part=part: part(function(*args)), **given) for part in (np.real, np.imag)]
+    (real, error), (imag, other) = (part[:2] for part in parts)
+    said = () if not given["full_output"] else ({"real": parts[0][2:], "imag": parts[1][2:]},)
+    return (real + 1j * imag, error + 1j * other, *said)
+
+
+@solution_of("quad_vec")
+def quad_vec(name: str, *given: Any, **named: Any) -> Any:
+    """The value; what SciPy says of its way is constant."""
+    call = Call(name, ("f",), ("a", "b", "points"), given, named)
+    options = {key: x for key, x in call.given.items() if key not in ("f", "a", "b", "args", "points")}
+    limits = [floating(call.given["a"]), floating(call.given["b"])]
+    if call.given["points"] is not None:
+        limits += _inside(limits, floating(call.given["points"]))
+    shape: list[Any] = []
+    said: list[Any] = []
+
+    def integrand(x: Any, leaves: Leaves) -> Any:
+        value = call.integrand(x, leaves)
+        if not shape:
+            shape.append(np.shape(value))
+        return np.reshape(value, (-1,))
+
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+        a, b, *points = map(float, limits)
+        found = genuine(name)(f, a, b, points=points or None, **options)
+        said.append(found[1:])
+        return found[0]
+
+    value = Integral(name, quadrature).of(integrand, limits, call.leaves)
+    return (np.reshape(value, shape[0])[()], *said[0])

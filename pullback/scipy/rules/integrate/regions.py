@@ -1,0 +1,176 @@
+"""Integrals over regions of several dimensions: nested ones, cubature, and means over quasi-random points."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_type import numbers_of
+from pullback.core.errors import ConvergenceError, GradientError
+from pullback.func.implicit.functions import plain
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.interop.adopt.clones import clone
+from pullback.interop.adopt.ways import genuine
+from pullback.interop.operands import array
+from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
+from pullback.scipy.rules.integrate.integrals import Integral
+from pullback.scipy.rules.integrate.quadrature import quad
+
+
+@solution_of("nquad")
+def nquad(name: str, func: Any, ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
+    """An integral of an integral of ..., each differentiable by what its ends and its integrand hold."""
+    depth = len(ranges)
+    more = () if args is None else args if isinstance(args, tuple) else (args,)
+    settings = opts if isinstance(opts, (list, tuple)) else [opts or {}] * depth
+    errors: list[float] = []
+    evaluations: list[int] = []
+
+    def integrated(level: int, *known: Any) -> Any:
+        """The integral over the dimensions up to `level`, those further out being known."""
+        ends, options = (x[level](*known) if callable(x[level]) else x[level] for x in (ranges, settings))
+        low, high = ends
+        options = dict(options)
+        function = functools.partial(integrated, level - 1) if level else func
+        found = quad("scipy.integrate.quad", function, low, high, args=known, full_output=full_output, **options)
+        errors.append(found[1])
+        if full_output and not level:
+            evaluations.append(found[2]["neval"])
+        return found[0]
+
+    value = integrated(depth - 1, *more)
+    return (value, max(errors), *([{"neval": sum(evaluations)}] if full_output else []))
+
+
+@solution_of("dblquad", "tplquad")
+def _nested(name: str, *given: Any, **named: Any) -> Any:
+    """SciPy's own words for `nquad`."""
+    return clone(genuine(name))(*given, **named)
+
+
+@solution_of("cubature")
+def _cubature(name: str, *given: Any, **named: Any) -> Any:
+    call = Call(name, ("f",), ("a", "b"), given, named)
+    options = {key: call.given[key] for key in ("rule", "rtol", "atol", "max_subdivisions", "workers", "points")}
+    limits = [np.atleast_1d(floating(call.given[key])) for key in ("a", "b")]
+    leaves, moving = call.leaves, any(map(moves, limits))
+    if moving:
+        if not all(np.isfinite(plain(x)).all() for x in limits) or options["points"]:
+            raise GradientError(
+                f"{name}: 'a' or 'b' is being differentiated, which must be finite then, and without 'points'."
+            )
+        leaves, plain_limits = [*leaves, *limits], [np.zeros(limits[0].shape), np.ones(limits[0].shape)]
+    else:
+        plain_limits = [plain(x) for x in limits]
+    shape: list[Any] = []
+    said: list[Any] = []
+
+    def integrand(x: Any, leaves: Leaves) -> Any:  # x: a row for each point
+        if not moving:
+            value = call.integrand(x, leaves)
+        else:
+            a, b = leaves[-2:]
+            value = call.integrand(a + (b - a) * x, leaves[:-2]) * np.prod(b - a)
+        if not shape:
+            shape.append(value.shape[1:])
+        return np.reshape(value, (-1,))
+
+    def quadrature(f: Callable[[Any], Any], _: Sequence[Any]) -> Any:
+        found = genuine(name)(lambda x: np.stack([f(row[None]) for row in x]), *plain_limits, **options)
+        _check(name, found, found.status == "converged", said)
+        return np.reshape(found.estimate, (-1,))
+
+    value = Integral(name, quadrature).of(integrand, [0.0, 1.0], leaves)
+    found = said[0]
+    found.estimate, found.error = (np.reshape(x, shape[0])[()] for x in (value, found.error))
+    del found.regions  # its estimates would be constants, and look as if they were none
+    return found
+
+
+def _check(name: str, found: Any, converged: Any, said: list[Any]) -> None:
+    """Keep a result; its success, too, is the caller's to look at, unless it is that of a derivative's integral."""
+    if said and not converged:
+        raise ConvergenceError(f"{name}: the integral of a derivative of the integrand did not converge.")
+    said.append(found)
+
+
+@solution_of("qmc_quad")
+def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
+    """The mean over the points that SciPy took: they move with the limits."""
+    if named.get("log"):
+        raise GradientError(f"{name}: log=True has no derivative here; integrate the function itself.")
+    a, b = (np.atleast_1d(floating(x)) for x in (a, b))
+    points: list[Any] = []
+
+    def watched(x: Any) -> Any:
+        points.append(np.array(x))
+        value = array(func(x))
+        known = numbers_of(value)
+        if known is None:
+            raise GradientError(f"{name}: the integrand has no numbers here; take quad or cubature in vmap.")
+        return known
+
+    low, high = plain(a), plain(b)
+    found = genuine(name)(watched, low, high, **named)
+    points = points[2:]  # after two trials
+    if len(points) != named.get("n_estimates", 8) or any(x.ndim != 2 for x in points):
+        raise GradientError(f"{name}: the integrand must take an array of points, as many in a row as there are.")
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    parts = [(x - low[:, None]) / (high - low)[:, None] for x in points]
+    up = np.where(plain(b) > plain(a), 1.0, -1.0)
+    start, length = np.where(up > 0, a, b), (b - a) * up
+    sums = [np.mean(func(start[:, None] + length[:, None] * u)) * np.prod(length) for u in parts]
+    estimates = array(sums)
+    value = np.mean(estimates)
+    error = np.std(estimates, ddof=1) / np.sqrt(len(parts))
+    return type(found)(value * np.prod(up), error)
+
+
+@solution_of("tanhsinh")
+def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
+    """One integral after the other: each depends on its own elements of `args`, and on what the function captures."""
+    call = Call(name, ("f",), ("a", "b"), given, named)
+    for key in ("log", "preserve_shape", "callback"):
+        if call.given[key]:
+            raise GradientError(f"{name}: {key!r} has no derivative here; leave it out.")
+    options = {key: call.given[key] for key in ("maxlevel", "minlevel", "atol", "rtol")}
+    own, held = call.leaves[: call.count], call.leaves[call.count :]
+    arrays = [floating(call.given["a"]), floating(call.given["b"]), *map(array, own)]
+    shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
+    elements = [np.reshape(np.broadcast_to(x, shape), (-1,)) for x in arrays]
+    said: list[Any] = []
+
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+        known: dict[float, Any] = {}
+
+        def at(x: Any) -> Any:
+            if float(x) not in known:
+                known[float(x)] = f(np.float64(x))
+            return known[float(x)]
+
+        def rows(x: Any) -> Any:  # the same integral for each component of f: of component i in row i
+            found = [[at(y)[i] for y in row] for i, row in enumerate(np.reshape(x, (size, -1)))]
+            return np.reshape(found, np.shape(x))
+
+        low, high = sorted(map(float, limits))
+        size = at(np.clip(0.5, low, high) if np.isinf(high - low) else (low + high) / 2).size
+        ends = [np.full(size, float(x)) for x in limits]
+        found = genuine(name)(rows, *ends, preserve_shape=True, **options)
+        _check(name, found, np.all(found.success), said)
+        return found.integral
+
+    def integrand(x: Any, leaves: Leaves) -> Any:
+        return np.reshape(call.integrand(x, leaves), (1,))
+
+    integral = Integral(name, quadrature)
+    values, results = [], []
+    for i in range(int(np.prod(shape))):
+        a, b, *args = (x[i] for x in elements)
+        values.append(integral.of(integrand, [a, b], [*args, *held]))
+        results.append(said[0])
+        said.clear()
+    said_of_all = {key: np.reshape([np.ravel(r[key])[0] for r in results], shape)[()] for key in results[0]}
+    return type(results[0])({**said_of_all, "integral": np.reshape(np.stack(values), shape)[()]})

@@ -1,0 +1,16 @@
+"""The error for what has no derivative."""
+
+from __future__ import annotations
+
+from pullback.core.call_site import call_site
+from pullback.core.errors import UnsupportedError
+
+SMOOTHING = (
+    "a smoothing spline of FITPACK (s > 0) has knots, and a smoothing factor, that an algorithm searches until it is "
+    "near enough: it has no derivative by the data"
+)
+
+
+def refused(name: str, why: str, remedy: str) -> UnsupportedError:
+    """It says that scipy.interpolate.`name` has no derivative and why, the line that called it, and what to write."""
+    return UnsupportedError(f"scipy.interpolate.{name}: {why}.{call_site().where()}{remedy}.")

@@ -1,0 +1,165 @@
+"""scipy.linalg of dense matrices, by the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import OperatorError
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, ops
+from pullback.scipy.rules.linalg.operators import mirrored
+from pullback.scipy.rules.linalg.stacks import over_stacks
+
+
+@scipy_rule("scipy.linalg.expm")
+def expm(A: Any) -> Any:
+    """The exponential of a matrix, or of a stack of them."""
+    return ops.linalg_matrix_exp(array(A))
+
+
+@scipy_rule("scipy.linalg.norm")
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """A norm of a matrix or of a vector."""
+    return np.linalg.norm(array(a), ord, axis, keepdims)
+
+
+@scipy_rule("scipy.linalg.toeplitz")
+@over_stacks(c=1, r=1)
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with first column c and first row r, whose first element is not read."""
+    c = _vector("toeplitz", "c", c)
+    r = np.conj(c) if r is None else _vector("toeplitz", "r", r)
+    diagonals = np.concatenate([c[::-1], r[1:]])
+    return diagonals[len(c) - 1 - np.arange(len(c))[:, None] + np.arange(len(r))]
+
+
+@scipy_rule("scipy.linalg.hankel")
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with first column c and last row r, whose first element is not read."""
+    c = _vector("hankel", "c", c)
+    r = np.zeros_like(c) if r is None else _vector("hankel", "r", r)
+    diagonals = np.concatenate([c, r[1:]])
+    return diagonals[np.arange(len(c))[:, None] + np.arange(len(r))]
+
+
+@scipy_rule("scipy.linalg.circulant")
+@over_stacks(c=1)
+def circulant(c: Any) -> Any:
+    """The matrix with first column c, each further one turned by one place."""
+    c = _vector("circulant", "c", c)
+    return c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]
+
+
+def _vector(name: str, argument: str, x: Any) -> Any:
+    x = array(x)
+    if x.ndim != 1:
+        raise OperatorError(f"scipy.linalg.{name}: {argument} must be a vector here, got shape {tuple(x.shape)}.")
+    return x
+
+
+def _symmetric(a: Any, lower: bool) -> Any:
+    part = np.tril(a, -1) if lower else np.triu(a, 1)
+    return part + np.swapaxes(part, -1, -2) + np.eye(a.shape[-1]) * a
+
+
+def hermitian(a: Any, lower: bool) -> Any:
+    """The Hermitian matrix of which one triangle is read."""
+    return mirrored(a, bool(lower))
+
+
+# What SciPy reads of a matrix that is said to be of this kind.
+_READ: dict[Any, Callable[[Any, bool], Any]] = {
+    **dict.fromkeys((None, "general", "gen", "banded"), lambda a, lower: a),
+    "diagonal": lambda a, lower: np.eye(a.shape[-1]) * a,
+    "tridiagonal": lambda a, lower: np.triu(np.tril(a, 1), -1),
+    "upper triangular": lambda a, lower: np.triu(a),
+    "lower triangular": lambda a, lower: np.tril(a),
+    **dict.fromkeys(("symmetric", "sym"), _symmetric),
+    **dict.fromkeys(("hermitian", "her", "positive definite", "pos"), hermitian),
+}
+
+
+def _read(a: Any, assume_a: Any, lower: bool) -> Any:
+    if assume_a not in _READ:
+        raise ValueError(f"{assume_a} is not a recognized matrix structure")
+    return _READ[assume_a](array(a), lower)
+
+
+@scipy_rule("scipy.linalg.inv")
+def inv(
+    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
+) -> Any:
+    """The inverse of a matrix."""
+    return np.linalg.inv(_read(a, assume_a, lower))
+
+
+@scipy_rule("scipy.linalg.det")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant."""
+    return np.linalg.det(array(a))
+
+
+@scipy_rule("scipy.linalg.solve")
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: Any = None,
+    transposed: bool = False,
+) -> Any:
+    """The solution of a x = b, or of the transposed system."""
+    a = _read(a, assume_a, lower)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, array(b))
+
+
+@scipy_rule("scipy.linalg.cholesky")
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Cholesky factor, of which SciPy gives the upper one by default."""
+    return np.linalg.cholesky(hermitian(array(a), lower), upper=not lower)
+
+
+@scipy_rule("scipy.linalg.cho_factor")
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The pair (Cholesky factor, lower). Where SciPy leaves what was there, beside the triangle, are zeros."""
+    return cholesky(a, lower), lower
+
+
+@scipy_rule("scipy.linalg.cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solution x of a x = b, from the Cholesky factor of a."""
+    c, lower = c_and_lower
+    return _cho_solve(c, b, lower)
+
+
+@over_stacks(c=2, b="1|2")
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+
+
+@scipy_rule("scipy.linalg.solve_triangular")
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The solution x of a x = b, a^T x = b or a^H x = b, for a triangular matrix a."""
+    a, b = array(a), array(b)
+    trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
+    if trans:
+        a = np.swapaxes(a, -1, -2) if trans == 1 else np.conj(np.swapaxes(a, -1, -2))
+    column = b.ndim == 1
+    x = ops.linalg_solve_triangular(
+        a, b[:, None] if column else b, upper=bool(lower) == bool(trans), unitriangular=bool(unit_diagonal)
+    )
+    return x[..., 0] if column else x

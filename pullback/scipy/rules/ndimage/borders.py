@@ -1,0 +1,45 @@
+"""Images continued beyond their borders, as scipy.ndimage's filters see them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.scipy.rules.ndimage.kernels import folded
+
+_NAMES = {"grid-mirror": "reflect", "grid-constant": "constant", "wrap": "grid-wrap"}
+MODES = ("reflect", "mirror", "nearest", "constant", "grid-wrap")
+
+
+def sequence(x: Any, n: int) -> list[Any]:
+    """One item for each of n axes."""
+    items = list(x) if isinstance(x, (list, tuple)) or np.ndim(x) else [x] * n
+    if len(items) != n:
+        raise RuntimeError("sequence argument must have length equal to input rank")
+    return items
+
+
+def mode_of(mode: Any) -> str:
+    """The mode by the one name that is used here."""
+    mode = _NAMES.get(mode, mode)
+    if mode not in MODES:
+        raise RuntimeError(f"boundary mode not supported: {mode!r}")
+    return str(mode)
+
+
+def indices(n: int, before: int, after: int, mode: str) -> Any:
+    """Which elements stand at -before, ..., n + after - 1; -1 for the constant."""
+    places = np.arange(-before, n + after)
+    if mode == "constant":
+        return np.where((places >= 0) & (places < n), places, -1)
+    return folded(places, n, mode)
+
+
+def continued(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) -> Any:
+    """The image with more elements along one axis."""
+    if mode == "constant":
+        widths = [(0, 0)] * x.ndim
+        widths[axis] = (before, after)
+        return np.pad(x, widths) if cval == 0 else np.pad(x - cval, widths) + cval
+    return np.take(x, indices(x.shape[axis], before, after, mode), axis)

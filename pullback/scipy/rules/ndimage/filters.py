@@ -1,0 +1,241 @@
+"""scipy.ndimage's linear filters: correlations of the continued image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from pullback.core.errors import UnsupportedError
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, deliver, floating, needs_grad, values
+from pullback.scipy.rules.ndimage.borders import continued, mode_of, sequence
+from pullback.scipy.rules.signal.operators import correlated
+
+
+def given(name: str, result: Any, like: Any, output: Any) -> Any:
+    """The result in the dtype of the image, or as `output` says."""
+    if output is None:
+        if like.dtype.kind == "f" and result.dtype.kind == "c":
+            return result
+        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, np.trunc(result), like)
+    if isinstance(output, (type, str, np.dtype)):
+        return result.astype(np.dtype(output))
+    return deliver(name, result, output)
+
+
+def whole(name: str, result: Any, like: Any) -> Any:
+    """Numbers in the dtype of an image of integers, in whose steps a derivative would be lost."""
+    if needs_grad(result):
+        raise UnsupportedError(
+            f"{name}: an image of integers ({like.dtype}) gives integers, which do not move with what is being "
+            "differentiated. Give it an image of floating-point numbers, image.astype(float), or output=float."
+        )
+    return result.astype(like.dtype)
+
+
+def axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that are filtered."""
+    return tuple(range(ndim)) if axes is None else tuple(normalize_axis_tuple(axes, ndim))
+
+
+def _along(x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: int, turned: bool = False) -> Any:
+    """A correlation (a convolution, if turned) along one axis."""
+    n = weights.shape[0]
+    if turned:
+        weights, origin = weights[::-1], -origin - (n % 2 == 0)
+    elif weights.dtype.kind == "c":
+        weights = np.conj(weights)
+    before = n // 2 + origin
+    if not 0 <= before < n:
+        raise ValueError("Invalid origin; origin must satisfy -(len(weights) // 2) <= origin <= (len(weights)-1) // 2")
+    shape = [1] * x.ndim
+    shape[axis] = n
+    wide = continued(x, axis, before, n - 1 - before, mode_of(mode), cval)
+    return correlated(wide, weights.reshape(shape), wide.ndim)
+
+
+@scipy_rule("scipy.ndimage.correlate1d")
+def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
+                origin: int = 0) -> Any:  # fmt: skip
+    """A correlation along one axis: differentiable in the image and in the weights."""
+    x, w = array(input), floating(array(weights))
+    found = _along(floating(x), w, normalize_axis_index(axis, x.ndim), mode, cval, origin)
+    return given("scipy.ndimage.correlate1d", found, x, output)
+
+
+@scipy_rule("scipy.ndimage.convolve1d")
+def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
+               origin: int = 0) -> Any:  # fmt: skip
+    """A convolution along one axis."""
+    x, w = array(input), floating(array(weights))
+    found = _along(floating(x), w, normalize_axis_index(axis, x.ndim), mode, cval, origin, True)
+    return given("scipy.ndimage.convolve1d", found, x, output)
+
+
+def _in_all(name: str, input: Any, weights: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
+            turned: bool) -> Any:  # fmt: skip
+    x, w = array(input), floating(array(weights))
+    along = axes_of(axes, x.ndim)
+    if w.ndim != len(along):
+        raise RuntimeError(f"filter weights array has incorrect shape: {tuple(w.shape)} for {len(along)} axes.")
+    wide, shape = floating(x), [1] * x.ndim
+    modes, origins = sequence(mode, len(along)), sequence(origin, len(along))
+    if turned:
+        w = w[(slice(None, None, -1),) * w.ndim]
+    elif w.dtype.kind == "c":
+        w = np.conj(w)
+    if turned:
+        origins = [-o - (n % 2 == 0) for o, n in zip(origins, w.shape, strict=True)]
+    for axis, n, kind, o in zip(along, w.shape, modes, origins, strict=True):
+        shape[axis] = n
+        before = n // 2 + o
+        if not 0 <= before < n:
+            raise ValueError(f"{name}: invalid origin {origin!r} for weights of shape {tuple(w.shape)}.")
+        wide = continued(wide, axis, before, n - 1 - before, mode_of(kind), cval)
+    w = np.transpose(w, np.argsort(along)) if w.ndim > 1 else w
+    return given(name, correlated(wide, w.reshape(shape), wide.ndim), x, output)
+
+
+@scipy_rule("scipy.ndimage.correlate")
+def correlate(input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *,
+              axes: Any = None) -> Any:  # fmt: skip
+    """A correlation in several dimensions: differentiable in the image and in the weights."""
+    return _in_all("scipy.ndimage.correlate", input, weights, output, mode, cval, origin, axes, False)
+
+
+@scipy_rule("scipy.ndimage.convolve")
+def convolve(input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *,
+             axes: Any = None) -> Any:  # fmt: skip
+    """A convolution in several dimensions."""
+    return _in_all("scipy.ndimage.convolve", input, weights, output, mode, cval, origin, axes, True)
+
+
+def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
+    """A Gaussian's weights, or those of a derivative of it, to be convolved with: differentiable in sigma."""
+    fixed = float(values(sigma.detach() if hasattr(sigma, "detach") else sigma, "rint"))
+    reach = int(truncate * fixed + 0.5) if radius is None else int(radius)
+    if order < 0:
+        raise ValueError("order must be non-negative")
+    places, variance = np.arange(-reach, reach + 1.0), sigma * sigma
+    bell = np.exp(-0.5 / variance * places**2)
+    bell = bell / bell.sum()
+    factor = [1.0]  # the polynomial q with (q bell)' = (q' - x q / variance) bell
+    for _ in range(order):
+        slope = [*[i * q for i, q in enumerate(factor)][1:], 0.0, 0.0]
+        shifted = [0.0, *(-q / variance for q in factor)]
+        factor = [a + b for a, b in zip(slope, shifted, strict=False)]
+    total: Any = 0.0
+    for i, q in enumerate(factor):
+        total = total + q * places**i
+    return bell * total
+
+
+@scipy_rule("scipy.ndimage.gaussian_filter1d")
+def gaussian_filter1d(input: Any, sigma: Any, axis: int = -1, order: int = 0, output: Any = None,
+                      mode: str = "reflect", cval: Any = 0.0, truncate: float = 4.0, *,
+                      radius: Any = None) -> Any:  # fmt: skip
+    """Smoothing along one axis: differentiable in the image and in sigma, where the number of weights is held."""
+    x = array(input)
+    weights = _gaussian(sigma, order, truncate, radius)
+    found = _along(floating(x), weights, normalize_axis_index(axis, x.ndim), mode, cval, 0, True)
+    return given("scipy.ndimage.gaussian_filter1d", found, x, output)
+
+
+@scipy_rule("scipy.ndimage.gaussian_filter")
+def gaussian_filter(input: Any, sigma: Any, order: Any = 0, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+                    truncate: float = 4.0, *, radius: Any = None, axes: Any = None) -> Any:  # fmt: skip
+    """Smoothing in several dimensions."""
+    x = array(input)
+    found, along = floating(x), axes_of(axes, x.ndim)
+    n = len(along)
+    sigmas = [sigma] * n if np.ndim(sigma) == 0 else [sigma[i] for i in range(len(sigma))]
+    parts = (sequence(sigmas, n), sequence(order, n), sequence(mode, n), sequence(radius, n))
+    for axis, s, o, kind, r in zip(along, *parts, strict=True):
+        if s > 1e-15:
+            found = _along(found, _gaussian(s, o, truncate, r), axis, kind, cval, 0, True)
+    return given("scipy.ndimage.gaussian_filter", found, x, output)
+
+
+@scipy_rule("scipy.ndimage.uniform_filter1d")
+def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
+                     cval: Any = 0.0, origin: int = 0) -> Any:  # fmt: skip
+    """Means of `size` neighbours along one axis."""
+    return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
+
+
+@scipy_rule("scipy.ndimage.uniform_filter")
+def uniform_filter(input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+                   origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+    """Means of neighbours in several dimensions."""
+    x = array(input)
+    found, along = floating(x), axes_of(axes, x.ndim)
+    n = len(along)
+    for axis, s, kind, o in zip(along, sequence(size, n), sequence(mode, n), sequence(origin, n), strict=True):
+        if s > 1:
+            found = _along(found, np.full(int(s), 1 / s), axis, kind, cval, o)
+    return given("scipy.ndimage.uniform_filter", found, x, output)
+
+
+def _edges(name: str, across: Any) -> None:
+    @scipy_rule(f"scipy.ndimage.{name}")
+    def edges(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+        x = array(input)
+        axis = normalize_axis_index(axis, x.ndim)
+        modes = sequence(mode, x.ndim)
+        found = _along(floating(x), np.array([-1.0, 0.0, 1.0]), axis, modes[axis], cval, 0)
+        for other in range(x.ndim):
+            if other != axis:
+                found = _along(found, np.array(across), other, modes[other], cval, 0)
+        return given(f"scipy.ndimage.{name}", found, x, output)
+
+
+_edges("sobel", [1.0, 2.0, 1.0])
+_edges("prewitt", [1.0, 1.0, 1.0])
+
+
+def _total(name: str, input: Any, output: Any, mode: Any, axes: Any, part: Callable[..., Any], square: bool) -> Any:
+    """The sum over axes of part(x, axis, order of each axis, mode), or the root of the sum of squares."""
+    x = array(input)
+    along = axes_of(axes, x.ndim)
+    modes = sequence(mode, len(along))
+    parts = [part(floating(x), i, axis, modes) for i, axis in enumerate(along)]
+    total = sum(p * p for p in parts) if square else sum(parts)
+    return given(name, np.sqrt(total) if square else total, x, output)
+
+
+@scipy_rule("scipy.ndimage.laplace")
+def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
+    """The sum of second differences."""
+
+    def part(x: Any, i: int, axis: int, modes: Any) -> Any:
+        return _along(x, np.array([1.0, -2.0, 1.0]), axis, modes[i], cval, 0)
+
+    return _total("scipy.ndimage.laplace", input, output, mode, axes, part, False)
+
+
+def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Any, options: Any) -> Callable[..., Any]:
+    def part(x: Any, i: int, axis: int, modes: Any) -> Any:
+        orders = [0] * len(modes)
+        orders[i] = order
+        return gaussian_filter(x, sigma, orders, None, modes, cval, axes=axes, **options)
+
+    return part
+
+
+@scipy_rule("scipy.ndimage.gaussian_laplace")
+def gaussian_laplace(input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
+                     axes: Any = None, **options: Any) -> Any:  # fmt: skip
+    """The sum of second derivatives of the smoothed image."""
+    part = _gaussian_parts(2, sigma, cval, axes, options)
+    return _total("scipy.ndimage.gaussian_laplace", input, output, mode, axes, part, False)
+
+
+@scipy_rule("scipy.ndimage.gaussian_gradient_magnitude")
+def gaussian_gradient_magnitude(input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
+                                axes: Any = None, **options: Any) -> Any:  # fmt: skip
+    """The length of the gradient of the smoothed image."""
+    part = _gaussian_parts(1, sigma, cval, axes, options)
+    return _total("scipy.ndimage.gaussian_gradient_magnitude", input, output, mode, axes, part, True)

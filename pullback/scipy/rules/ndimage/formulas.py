@@ -1,0 +1,40 @@
+"""Helpers that the formulas of declarations.yaml call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def gradients(coefficients: Any, places: Any, order: int, mode: str, slopes: Any, *, ops: Any) -> Any:
+    """The slopes along all dimensions, stacked first."""
+    values = ops.scipy_ndimage.spline_values
+    return ops.stack([values(coefficients, places, order, mode, _steeper(slopes, i)) for i in range(len(slopes))])
+
+
+def expand_rows(x: Any, places: Any, *, ops: Any) -> Any:
+    """A vector for each row of the places."""
+    return ops.expand(x, tuple(places.shape))
+
+
+def values_jvp(c: Any, c_t: Any, places: Any, places_t: Any, order: int, mode: str, slopes: Any, *, ops: Any) -> Any:
+    """The values of the tangent, and the slopes times the movement."""
+    moved = None if places_t is None else (gradients(c, places, order, mode, slopes, ops=ops) * places_t).sum(0)
+    if c_t is None:
+        return moved
+    own = ops.scipy_ndimage.spline_values(c_t, places, order, mode, slopes)
+    return own if moved is None else own + moved
+
+
+def spread_jvp(
+    x: Any, x_t: Any, places: Any, places_t: Any, shape: Any, order: int, mode: str, slopes: Any, *, ops: Any
+) -> Any:
+    """The spread of the tangent, and each element spread by the slope along which its place moves."""
+    spread = ops.scipy_ndimage.spline_spread
+    parts = [] if x_t is None else [spread(x_t, places, shape, order, mode, slopes)]
+    if places_t is not None:
+        parts += [spread(x * places_t[i], places, shape, order, mode, _steeper(slopes, i)) for i in range(len(slopes))]
+    return sum(parts[1:], parts[0])
+
+
+def _steeper(slopes: Any, dim: int) -> list[int]:
+    return [n + (i == dim) for i, n in enumerate(slopes)]

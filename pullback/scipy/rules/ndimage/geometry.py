@@ -1,0 +1,217 @@
+"""scipy.ndimage's interpolation: a spline through the image, at places that are computed; both are differentiable."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import OperatorError
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, deliver, floating, values
+from pullback.scipy.rules.ndimage.borders import sequence
+from pullback.scipy.rules.ndimage.filters import whole
+from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values
+
+_MODES = {
+    "constant": "mirror", "grid-constant": "mirror", "wrap": "mirror", "mirror": "mirror", "reflect": "reflect",
+    "grid-mirror": "reflect", "nearest": "reflect", "grid-wrap": "grid-wrap",
+}  # fmt: skip
+_FILLED = 12  # elements around an image that "nearest" and "grid-constant" continue, as SciPy has it
+
+
+def _given(name: str, result: Any, like: Any, output: Any) -> Any:
+    """The result in the dtype of the image, or as `output` says."""
+    if output is None:
+        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, np.round(result), like)
+    if isinstance(output, (type, str, np.dtype)):
+        return result.astype(np.dtype(output))
+    return deliver(f"{name}", result, output)
+
+
+@scipy_rule("scipy.ndimage.spline_filter1d")
+def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror") -> Any:
+    """The coefficients along one axis."""
+    x = floating(array(input))
+    _check(order, mode)
+    if order > 1 and x.ndim:
+        x = spline_coefficients(x, order, axis % x.ndim, _MODES[mode])
+    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
+    return _given("scipy.ndimage.spline_filter1d", x, x, dtype)
+
+
+@scipy_rule("scipy.ndimage.spline_filter")
+def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Any:
+    """The coefficients along all axes."""
+    x = floating(array(input))
+    _check(order, mode)
+    for axis in range(x.ndim if order > 1 else 0):
+        x = spline_coefficients(x, order, axis, _MODES[mode])
+    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
+    return _given("scipy.ndimage.spline_filter", x, x, dtype)
+
+
+def _check(order: int, mode: str) -> None:
+    if order not in range(6):
+        raise RuntimeError("spline order not supported")
+    if mode not in _MODES:
+        raise RuntimeError(f"boundary mode not supported: {mode!r}")
+
+
+def _interpolated(x: Any, places: Any, order: int, mode: str, cval: Any, prefilter: bool) -> Any:
+    """The image at places of shape (ndim, n)."""
+    _check(order, mode)
+    x, places, shape = floating(x), floating(places), x.shape
+    known = places
+    if mode in ("nearest", "grid-constant") and prefilter and order > 1:
+        x = _continued(x, mode, cval)
+        known = places = places + _FILLED
+        shape = x.shape
+    if prefilter and order > 1:
+        for axis in range(x.ndim):
+            x = spline_coefficients(x, order, axis, _MODES[mode])
+    ends = np.array(shape)[:, None] - 1
+    if mode == "wrap":
+        periods = np.where(known < 0, np.trunc(-known / np.maximum(ends, 1)) + 1, 0)
+        periods = np.where(known > ends, -np.trunc(known / np.maximum(ends, 1)), periods)
+        places = np.where(ends > 0, places + periods * ends, 0 * places)
+    elif mode == "nearest":
+        places = np.where(known < 0, 0.0, np.where(known > ends, ends * 1.0, places))
+    slopes = [0] * x.ndim
+    if mode == "grid-constant":
+        return spline_values(x - cval, places, order, "constant", slopes) + cval
+    if mode != "constant":
+        return spline_values(x, places, order, _MODES[mode] if mode != "nearest" else "nearest", slopes)
+    inside = ((known >= 0) & (known <= ends)).all(0)
+    found = spline_values(x, np.where(inside, places, 0.0), order, "mirror", slopes)
+    return np.where(inside, found, cval)
+
+
+def _continued(x: Any, mode: str, cval: Any) -> Any:
+    if mode == "grid-constant":
+        return np.pad(x - cval, _FILLED) + cval
+    return x[np.ix_(*(np.pad(np.arange(n), _FILLED, "edge") for n in x.shape))]
+
+
+def values_of(x: Any) -> Any:
+    """The numbers that decide on which side of a border a place lies."""
+    return values(x.detach() if hasattr(x, "detach") else x, "floor")
+
+
+@scipy_rule("scipy.ndimage.map_coordinates")
+def map_coordinates(input: Any, coordinates: Any, output: Any = None, order: int = 3, mode: str = "constant",
+                    cval: Any = 0.0, prefilter: bool = True) -> Any:  # fmt: skip
+    """The image at given places: differentiable in both."""
+    x, places = array(input), array(coordinates)
+    if places.dtype.kind == "c":
+        raise TypeError("Complex type not supported")
+    if x.ndim < 1 or not places.ndim or places.shape[0] != x.ndim:
+        raise RuntimeError("invalid shape for coordinate array")
+    found = _interpolated(x, places.reshape((x.ndim, -1)), order, mode, cval, prefilter)
+    return _given("scipy.ndimage.map_coordinates", found.reshape(places.shape[1:]), x, output)
+
+
+def _grid(shape: Any) -> Any:
+    return np.indices(shape, dtype=np.float64).reshape(len(shape), -1)
+
+
+def _shape_of(output: Any, output_shape: Any, default: Any) -> Any:
+    if output_shape is not None:
+        return tuple(int(n) for n in np.atleast_1d(output_shape))
+    return tuple(output.shape) if hasattr(output, "shape") and not isinstance(output, type) else tuple(default)
+
+
+@scipy_rule("scipy.ndimage.geometric_transform")
+def geometric_transform(input: Any, mapping: Callable[..., Any], output_shape: Any = None, output: Any = None,
+                        order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
+                        extra_arguments: Any = (), extra_keywords: Any = None) -> Any:  # fmt: skip
+    """Each element of the result from where `mapping` says."""
+    x = array(input)
+    shape = _shape_of(output, output_shape, x.shape)
+    rows = [
+        np.stack([array(part) for part in mapping(at, *extra_arguments, **(extra_keywords or {}))])
+        for at in itertools.product(*map(range, shape))
+    ]
+    found = _interpolated(x, np.stack(rows, -1), order, mode, cval, prefilter)
+    return _given("scipy.ndimage.geometric_transform", found.reshape(shape), x, output)
+
+
+@scipy_rule("scipy.ndimage.affine_transform")
+def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, output: Any = None,
+                     order: int = 3, mode: str = "constant", cval: Any = 0.0,
+                     prefilter: bool = True) -> Any:  # fmt: skip
+    """The image at matrix @ index + offset: differentiable in all three."""
+    x, matrix, offset = array(input), floating(array(matrix)), floating(array(offset))
+    n = x.ndim
+    if matrix.ndim == 2 and matrix.shape[1] == n + 1 and matrix.shape[0] in (n, n + 1):
+        matrix, offset = matrix[:n, :n], matrix[:n, n]
+    if matrix.ndim not in (1, 2) or matrix.shape[0] != n or (matrix.ndim == 2 and matrix.shape[1] != n):
+        raise RuntimeError(f"affine matrix has wrong number of rows or columns: {tuple(matrix.shape)}")
+    shape = _shape_of(output, output_shape, x.shape)
+    grid = _grid(shape)
+    places = matrix @ grid if matrix.ndim == 2 else matrix[:, None] * grid
+    places = places + np.broadcast_to(offset, (n,))[:, None]
+    found = _interpolated(x, places, order, mode, cval, prefilter)
+    return _given("scipy.ndimage.affine_transform", found.reshape(shape), x, output)
+
+
+@scipy_rule("scipy.ndimage.shift")
+def shift(input: Any, shift: Any, output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
+          prefilter: bool = True) -> Any:  # fmt: skip
+    """The image moved: differentiable in the image and in how far."""
+    x = array(input)
+    places = _grid(x.shape) - np.broadcast_to(floating(array(shift)), (x.ndim,))[:, None]
+    found = _interpolated(x, places, order, mode, cval, prefilter)
+    return _given("scipy.ndimage.shift", found.reshape(x.shape), x, output)
+
+
+@scipy_rule("scipy.ndimage.zoom")
+def zoom(input: Any, zoom: Any, output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
+         prefilter: bool = True, *, grid_mode: bool = False) -> Any:  # fmt: skip
+    """The image in another size, which is a whole number: there is no gradient in the factor."""
+    x = array(input)
+    factors = sequence(values(zoom, "zoom").tolist(), x.ndim)
+    shape = tuple(round(n * f) for n, f in zip(x.shape, factors, strict=True))
+    grid = _grid(shape)
+    for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)):
+        if grid_mode:
+            grid[i] = (grid[i] + 0.5) * (n / m) - 0.5
+        elif m > 1:
+            grid[i] *= (n - 1) / (m - 1)
+            grid[i] = np.minimum(grid[i], n - 1)  # the last one is not beyond by a rounding
+    if all(f == 1 for f in factors) and prefilter:
+        return _given("scipy.ndimage.zoom", x, x, output)
+    found = _interpolated(x, grid, order, mode, cval, prefilter)
+    return _given("scipy.ndimage.zoom", found.reshape(shape), x, output)
+
+
+@scipy_rule("scipy.ndimage.rotate")
+def rotate(input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, output: Any = None, order: int = 3,
+           mode: str = "constant", cval: Any = 0.0, prefilter: bool = True) -> Any:  # fmt: skip
+    """The image turned in a plane: differentiable in the image and in the angle (in degrees)."""
+    x = array(input)
+    if x.ndim < 2:
+        raise ValueError("input array should be at least 2D")
+    axes = sorted(axis % x.ndim for axis in axes)
+    if len(axes) != 2 or axes[0] == axes[1]:
+        raise OperatorError(f"scipy.ndimage.rotate: axes must be two different ones, got {axes}.")
+    radians = floating(array(angle)) * (np.pi / 180)
+    c, s = np.cos(radians), np.sin(radians)
+    size = np.array([x.shape[axis] for axis in axes])
+    found = size
+    if reshape:
+        fixed = values_of(radians)
+        turn = np.array([[np.cos(fixed), np.sin(fixed)], [-np.sin(fixed), np.cos(fixed)]])
+        corners = turn @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
+        found = (np.ptp(corners, axis=1) + 0.5).astype(int)
+    shape = list(x.shape)
+    shape[axes[0]], shape[axes[1]] = (int(n) for n in found)
+    grid = _grid(shape)
+    one, two = grid[axes[0]] - (found[0] - 1) / 2, grid[axes[1]] - (found[1] - 1) / 2
+    rows: list[Any] = list(grid)
+    rows[axes[0]] = c * one + s * two + (size[0] - 1) / 2
+    rows[axes[1]] = c * two - s * one + (size[1] - 1) / 2
+    result = _interpolated(x, np.stack(rows), order, mode, cval, prefilter)
+    return _given("scipy.ndimage.rotate", result.reshape(tuple(shape)), x, output)

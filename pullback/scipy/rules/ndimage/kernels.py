@@ -1,0 +1,131 @@
+"""What computes scipy.ndimage's operators: plain functions on ndarrays."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+from scipy.interpolate import BSpline
+
+
+def spline_coefficients(x: Any, order: int, dim: int, mode: str, transposed: bool) -> Any:
+    """By SciPy; transposed by the symmetry of the matrix, which is formed where it is small."""
+    dtype = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, n = x.astype(dtype), x.shape[dim]
+    if not transposed:
+        return ndimage.spline_filter1d(x, order, dim, dtype, mode)
+    if n < _SMALL:
+        matrix = ndimage.spline_filter1d(np.eye(n), order, 0, np.float64, mode)
+        return np.moveaxis(np.tensordot(matrix, x, (0, dim)), 0, dim)
+    if mode != "mirror":
+        return ndimage.spline_filter1d(x, order, dim, dtype, mode)
+    shape = [1] * x.ndim
+    shape[dim] = n
+    halved = np.ones(n)
+    halved[[0, -1]] = 0.5  # of the matrix B of "mirror" D B is symmetric, with D = diag(1/2, 1, ..., 1, 1/2)
+    halved = halved.reshape(shape)
+    return halved * ndimage.spline_filter1d(x / halved, order, dim, dtype, mode)
+
+
+# SciPy begins its recursions at the borders by sums that it cuts off: the poles' powers are below rounding from here.
+_SMALL = 64
+
+
+def spline_values(c: Any, places: Any, order: int, mode: str, slopes: Any) -> Any:
+    """Sums of (order + 1)**ndim coefficients, by their weights."""
+    dims = len(slopes)
+    shape = c.shape[c.ndim - dims :]
+    front, offset = _stacked(c.shape[: c.ndim - dims], places, math.prod(shape))
+    flat = np.broadcast_to(c, (*front, *shape)).ravel()
+    total = np.zeros((*front, places.shape[-1]), np.result_type(c, np.float64))
+    for index, weight in _neighbours(places, shape, order, mode, slopes):
+        total += flat[index + offset] * weight
+    return total
+
+
+def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes: Any) -> Any:
+    """The same sums the other way."""
+    size = int(np.prod(shape))
+    front, offset = _stacked(x.shape[:-1], places, size)
+    whole = math.prod(front) * size
+    total = np.zeros(whole, np.result_type(x, np.float64))
+    for index, weight in _neighbours(places, shape, order, mode, slopes):
+        part = np.broadcast_to(x * weight, (*front, places.shape[-1])).ravel()
+        index = np.broadcast_to(index + offset, (*front, places.shape[-1])).ravel()
+        if total.dtype.kind == "c":
+            total += np.bincount(index, part.real, whole) + 1j * np.bincount(index, part.imag, whole)
+        else:
+            total += np.bincount(index, part, whole)
+    return total.reshape((*front, *shape))
+
+
+def _stacked(front: Any, places: Any, size: int) -> Any:
+    """The dimensions in front, and where the grid of each begins among all, one behind the other."""
+    front = np.broadcast_shapes(front, places.shape[:-2])
+    return front, np.arange(math.prod(front)).reshape((*front, 1)) * size if front else 0
+
+
+def _neighbours(places: Any, shape: Any, order: int, mode: str, slopes: Any) -> Iterator[Any]:
+    """(flat index, weight) of each coefficient that a place depends on, at once for all places."""
+    axes = [
+        _along(place, n, order, mode, slope, step)
+        for place, n, slope, step in zip(np.moveaxis(places, -2, 0), shape, slopes, _steps(shape), strict=True)
+    ]
+    for parts in itertools.product(*axes):
+        index, weight = parts[0]
+        for more_index, more_weight in parts[1:]:
+            index, weight = index + more_index, weight * more_weight
+        yield index, weight
+
+
+def _steps(shape: Any) -> list[int]:
+    return [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
+
+
+def _along(place: Any, n: int, order: int, mode: str, slope: int, step: int) -> Any:
+    first = np.floor(place if order % 2 else place + 0.5).astype(np.intp) - order // 2
+    basis = _basis(order, slope)
+    found = []
+    for k in range(order + 1):
+        index = first + k
+        weight = basis(place - index)
+        inside = (index >= 0) & (index < n)
+        if not inside.all():
+            if mode == "constant":
+                weight = np.where(inside, weight, 0.0)
+            index = folded(index, n, mode)
+        found.append((index * step, weight))
+    return found
+
+
+@functools.cache
+def _basis(order: int, slope: int) -> Any:
+    """The centred B-spline, or a derivative; beyond its order it is 0, for jumps and kinks have no slope."""
+    if slope > order:
+        return np.zeros_like
+    if order == 0:
+        return np.ones_like
+    knots = np.arange(order + 2) - (order + 1) / 2
+    spline = BSpline.basis_element(knots, extrapolate=False)
+    spline = spline.derivative(slope) if slope else spline
+    return lambda x: np.nan_to_num(spline(x), copy=False, nan=0.0)
+
+
+def folded(index: Any, n: int, mode: str) -> Any:
+    """Where the grid, continued in this way, has the elements at these indices."""
+    if mode in ("nearest", "constant"):
+        return np.clip(index, 0, n - 1)
+    if mode == "grid-wrap":
+        return index % n
+    if mode == "reflect":
+        index = index % (2 * n)
+        return np.minimum(index, 2 * n - 1 - index)
+    if n == 1:
+        return np.zeros_like(index)
+    index = index % (2 * n - 2)
+    return np.minimum(index, 2 * n - 2 - index)

@@ -1,0 +1,120 @@
+"""scipy.ndimage's filters that choose one element of each window: its gradient goes to the one that was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import OperatorError
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, values
+from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
+from pullback.scipy.rules.ndimage.filters import axes_of, given
+
+
+def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any) -> Any:
+    """The element of this rank in each window: `rank` of the number of elements."""
+    modes, origins = sequence(mode, x.ndim), sequence(origin, x.ndim)
+    flat = np.zeros((1,) * x.ndim, np.intp)
+    outside = np.zeros((1,) * x.ndim, bool)
+    for axis, (n, m, kind, o) in enumerate(zip(x.shape, footprint.shape, modes, origins, strict=True)):
+        before = m // 2 + o
+        if not 0 <= before < m:
+            raise ValueError(f"invalid origin {origin!r} for a window of shape {footprint.shape}.")
+        places = indices(n, before, m - 1 - before, mode_of(kind))
+        shape = [1] * x.ndim
+        shape[axis] = len(places)
+        outside = outside | (places < 0).reshape(shape)
+        flat = flat + (np.maximum(places, 0) * int(np.prod(x.shape[axis + 1 :]))).reshape(shape)
+    flat = np.where(outside, x.size, flat)
+    windows = np.lib.stride_tricks.sliding_window_view(flat, footprint.shape)[..., footprint]
+    elements = np.append(values(x.detach() if hasattr(x, "detach") else x, name).ravel(), cval)
+    order = np.argpartition(elements[windows], rank(windows.shape[-1]), axis=-1)
+    choice = np.take_along_axis(windows, order[..., rank(windows.shape[-1]), None], -1)[..., 0]
+    return np.take(np.append(x.reshape(-1), np.asarray(cval, x.dtype)), choice)
+
+
+def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
+    along = axes_of(axes, ndim)
+    if footprint is None:
+        if size is None:
+            raise RuntimeError(f"{name}: no footprint or filter size provided")
+        shape = [1] * ndim
+        for axis, n in zip(along, sequence(size, len(along)), strict=True):
+            shape[axis] = int(n)
+        return np.ones(shape, bool)
+    footprint = values(footprint, name).astype(bool)
+    if footprint.ndim != len(along):
+        raise RuntimeError(f"{name}: footprint array has incorrect shape.")
+    if len(along) < ndim:
+        if along != tuple(sorted(along)):
+            raise OperatorError(f"scipy.ndimage.{name}: name the axes in rising order beside a footprint.")
+        shape = [1] * ndim
+        for axis, n in zip(along, footprint.shape, strict=True):
+            shape[axis] = n
+        footprint = footprint.reshape(shape)
+    if not footprint.any():
+        raise ValueError("All-zero footprint is not supported.")
+    return footprint
+
+
+def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
+    along = axes_of(axes, ndim)
+    full = [rest] * ndim
+    for axis, item in zip(along, sequence(items, len(along)), strict=True):
+        full[axis] = item
+    return full
+
+
+def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any,
+            origin: Any, axes: Any) -> Any:  # fmt: skip
+    x = array(input)
+    window = _window(name, size, footprint, x.ndim, axes)
+    modes, origins = _spread(mode, axes, x.ndim, "reflect"), _spread(origin, axes, x.ndim, 0)
+    return given(f"scipy.ndimage.{name}", _chosen(name, x, window, modes, cval, origins, rank), x, output)
+
+
+def _extreme(kind: str, last: bool) -> None:
+    def rank(n: int) -> int:
+        return n - 1 if last else 0
+
+    @scipy_rule(f"scipy.ndimage.{kind}_filter")
+    def several(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
+                cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+        return _filter(f"{kind}_filter", input, rank, size, footprint, output, mode, cval, origin, axes)
+
+    @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
+    def one(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
+            origin: int = 0) -> Any:  # fmt: skip
+        return _filter(f"{kind}_filter1d", input, rank, size, None, output, mode, cval, origin, (axis,))
+
+
+_extreme("minimum", False)
+_extreme("maximum", True)
+
+
+@scipy_rule("scipy.ndimage.median_filter")
+def median_filter(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
+                  cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+    """The middle of each window."""
+    return _filter("median_filter", input, lambda n: n // 2, size, footprint, output, mode, cval, origin, axes)
+
+
+@scipy_rule("scipy.ndimage.rank_filter")
+def rank_filter(input: Any, rank: int, size: Any = None, footprint: Any = None, output: Any = None,
+                mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+    """The element of this rank."""
+    return _filter("rank_filter", input, lambda n: rank % n, size, footprint, output, mode, cval, origin, axes)
+
+
+@scipy_rule("scipy.ndimage.percentile_filter")
+def percentile_filter(input: Any, percentile: float, size: Any = None, footprint: Any = None, output: Any = None,
+                      mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+    """The element at this percentage of the ranks."""
+
+    def rank(n: int) -> int:
+        share = percentile + 100.0 if percentile < 0 else percentile
+        return n - 1 if share == 100.0 else int(n * share / 100.0)
+
+    return _filter("percentile_filter", input, rank, size, footprint, output, mode, cval, origin, axes)

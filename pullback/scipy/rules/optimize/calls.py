@@ -1,0 +1,130 @@
+"""A call of one of SciPy's solvers: what goes to the solver alone, and by what its solution is differentiable."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import GradientError
+from pullback.core.pytree import flatten, unflatten
+from pullback.func.closures import Captures
+from pullback.interop.adopt.ways import IMPLICIT, genuine
+from pullback.interop.adoption import scipy_rule
+from pullback.optimize.objective import first_of
+from pullback.optimize.parameters import depends, plain_value, without_derivative
+
+
+@functools.cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(genuine(name))
+
+
+class Call:
+    """One call of a solver.
+
+    Parameters
+    ----------
+    name : str
+        The public name.
+    starts : collection of str
+        Arguments that say where the solver starts: the solution does not depend on them.
+    by : sequence of str
+        The arguments by which the solution is differentiable, beside what the functions capture.
+    """
+
+    def __init__(self, name: str, starts: Any, given: Any, named: Any, by: tuple[str, ...] = ("args",)) -> None:
+        self.name, self._by = name, by
+        self._bound = _signature(name).bind(*given, **named)
+        self._passed = {*self._bound.arguments, *by}  # a default is no argument: some are deprecated
+        self._bound.apply_defaults()
+        self.given = self._bound.arguments
+        self._functions = [key for key, value in self.given.items() if callable(value)]
+        self._captures = Captures(*(self.given[key] for key in self._functions))
+        for key, value in self.given.items():
+            if key in by or key in self._functions:
+                continue
+            if depends(_held(value)) and key not in starts:
+                raise GradientError(
+                    f"{name}: {key!r} is being differentiated, but the solution is differentiable by "
+                    f"{' and '.join(map(repr, by))}, and what the functions capture, alone here. Pass what it depends "
+                    "on there, or detach() it."
+                )
+            leaves, form = flatten(value)
+            self.given[key] = unflatten(form, [without_derivative(x) for x in leaves])
+        if "args" in by and not isinstance(self.given["args"], tuple):
+            self.given["args"] = (self.given["args"],)
+        self._count = len(self.args) - len(self._captures.tensors)
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """What the solution is differentiable by: of the function or of the solver, then what functions capture."""
+        own = self.given["args"] if self._by == ("args",) else [self.given[key] for key in self._by]
+        return (*own, *self._captures.tensors)
+
+    def own(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Those among `args` that are not captured."""
+        return tuple(args[: self._count])
+
+    def holding(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """The function that the solver is given, holding what is captured as `args` have it."""
+        return self._held(args)[self._functions[0]]
+
+    def function(self, with_derivative: bool = False) -> Callable[..., Any]:
+        """(x, *args) -> its value, without the derivative that it may return beside it."""
+
+        def value(x: Any, *args: Any) -> Any:
+            found = self.holding(args)
+            return (first_of(found) if with_derivative else found)(x, *self.own(args))
+
+        return functools.wraps(self.given[self._functions[0]])(value)
+
+    def _held(self, args: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self._functions, self._captures.given(args[self._count :]), strict=True))
+
+    def solved(self, *plain: Any) -> Any:
+        """What SciPy gives for plain arguments."""
+        own = self.own(plain)
+        values = {"args": own} if self._by == ("args",) else dict(zip(self._by, own, strict=True))
+        values |= {key: self._guarded(function) for key, function in self._held(plain).items()}
+        given = {key: x for key, x in {**self.given, **values}.items() if key in self._passed}
+        bound = inspect.BoundArguments(self._bound.signature, given)
+        return genuine(self.name)(*bound.args, **bound.kwargs)
+
+    def _guarded(self, function: Any) -> Any:
+        """The function, which may give nothing that is being differentiated."""
+        if isinstance(function, type):
+            return function
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            found = function(*args, **kwargs)
+            for x in flatten(found)[0]:
+                plain_value(self.name, x, "function")
+            return found
+
+        return checked
+
+
+def _held(value: Any) -> Any:
+    """What an argument holds, also the limits of `Bounds` and constraints."""
+    if isinstance(value, (list, tuple)):
+        return [_held(x) for x in value]
+    if hasattr(value, "lb") and hasattr(value, "ub"):
+        limits = (value.lb, value.ub)
+        return [list(np.ravel(x)) if getattr(getattr(x, "dtype", None), "kind", "") == "O" else x for x in limits]
+    return value
+
+
+def implicit(name: str, rule: Callable[..., Any], *more: Any) -> None:
+    """Enter a rule that differentiates what a solver finds by the condition that it fulfils."""
+    IMPLICIT.add(f"scipy.optimize.{name}")
+    scipy_rule(f"scipy.optimize.{name}")(functools.partial(rule, f"scipy.optimize.{name}", *more))
+
+
+def without_arrays(found: dict[str, Any]) -> dict[str, Any]:
+    """What a solver says of its way, without arrays: these would be constants, and look as if they were none."""
+    return {key: x for key, x in found.items() if np.ndim(x) == 0 or np.asarray(x).dtype.kind not in "fc"}

@@ -1,0 +1,17 @@
+"""The order in which SciPy gives eigenvalues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def order_like(ours: Any, theirs: Any) -> Any:
+    """Which of our values stands where in SciPy's order."""
+    left, order = list(range(len(ours))), []
+    for value in theirs:
+        nearest = min(left, key=lambda i: abs(ours[i] - value))
+        left.remove(nearest)
+        order.append(nearest)
+    return np.array(order, int)

@@ -1,0 +1,67 @@
+"""What computes scipy.signal's operators: plain functions on ndarrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import signal
+
+_DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster
+
+
+def moving_sum(x: Any, b: Any) -> Any:
+    """By lfilter."""
+    one = np.ones(1, np.result_type(x, b))
+    return _by_each_filter(lambda b, x: signal.lfilter(b, one, x), b, x)
+
+
+def recursion(x: Any, a: Any) -> Any:
+    """By lfilter."""
+    one = np.ones(1, np.result_type(x, a))
+    return _by_each_filter(lambda a, x: signal.lfilter(one, a, x), a, x)
+
+
+def _by_each_filter(run: Any, filters: Any, x: Any) -> Any:
+    """Each filter along the rows that are its own: dimensions in front are broadcast, those of stride 0 are one."""
+    dtype = np.result_type(x, filters)
+    filters, x = filters.astype(dtype, copy=False), x.astype(dtype, copy=False)
+    if filters.ndim == 1:
+        return run(filters, x) if x.size else x
+    front = np.broadcast_shapes(x.shape[:-1], filters.shape[:-1])
+    x = np.broadcast_to(x, (*front, x.shape[-1]))
+    same = [slice(1) if step == 0 else slice(None) for step in filters.strides[:-1]]
+    filters = filters[tuple(same)].reshape((1,) * (x.ndim - filters.ndim) + filters[tuple(same)].shape)
+    made = np.empty(x.shape, dtype)
+    for index in np.ndindex(*filters.shape[:-1]) if x.size else ():
+        place = tuple(slice(None) if n == 1 else i for n, i in zip(filters.shape, index, strict=False))
+        made[place] = run(filters[index], x[place])
+    return made
+
+
+def lagged_products(x: Any, y: Any, lags: int) -> Any:
+    """A product of the rows for each lag."""
+    size = x.shape[-1]
+    return np.stack([np.vecdot(y[..., : max(size - k, 0)], x[..., k:]) for k in range(lags)], -1)
+
+
+def correlated(x: Any, w: Any, dims: int) -> Any:
+    """By a product with all windows, or by transforms where that is faster."""
+    dtype = np.result_type(x, w)
+    x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
+    core = w.shape[w.ndim - dims :]
+    sizes = [n - m + 1 for n, m in zip(x.shape[x.ndim - dims :], core, strict=True)]
+    if any(n < 1 for n in sizes):
+        raise ValueError(f"the kernel {w.shape} must fit into the array {x.shape}.")
+    if x.size // max(x.shape[-1], 1) * float(sizes[-1]) * w.size < _DIRECT_BELOW:
+        windows = np.lib.stride_tricks.sliding_window_view(x, core, tuple(range(-dims, 0)))
+        if w.ndim == dims:
+            return np.tensordot(windows, w, dims)
+        flat = windows.reshape((*x.shape[: x.ndim - dims], math.prod(sizes), w[(0,) * (w.ndim - dims)].size))
+        found = (flat @ w.reshape((*w.shape[: w.ndim - dims], -1, 1)))[..., 0]
+        return found.reshape((*found.shape[:-1], *sizes))
+    w = w[(..., *[slice(None, None, -1)] * dims)]
+    rank = max(x.ndim, w.ndim)
+    x, w = (a.reshape((1,) * (rank - a.ndim) + a.shape) for a in (x, w))
+    return signal.fftconvolve(x, w, "valid", tuple(range(rank - dims, rank)))

@@ -1,0 +1,161 @@
+"""scipy.sparse's classes and functions that make matrices, of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from pullback.core.errors import UnsupportedError
+from pullback.interop.adopt.scipy_calls import plain
+from pullback.interop.adopt.ways import gives_no_gradient
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, frozen
+from pullback.scipy.rules.sparse.pattern import Pattern
+from pullback.scipy.rules.sparse.sparse_array import (
+    KINDS,
+    Sparse,
+    compressed,
+    from_entries,
+    is_sparse,
+    joined_entries,
+    rearranged,
+    sparse,
+)
+
+
+def _class_rule(kind: type) -> None:
+    form = kind.__name__[:3]
+
+    def rule(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, **options: Any) -> Any:
+        made = _made(kind, form, arg1, shape, options if not copy else {**options, "copy": copy})
+        return made if dtype is None else made.astype(dtype, copy=False)
+
+    scipy_rule(f"scipy.sparse.{kind.__name__}")(rule)
+
+
+def _made(kind: Any, form: str, arg1: Any, shape: Any, options: Any) -> Any:
+    if is_sparse(arg1):
+        return sparse(arg1).asformat(form, **options).like(kind)
+    if isinstance(arg1, tuple) and len(arg1) == 2 and form == "bsr":
+        return _made(_kind_of("coo", kind), "coo", arg1, shape, {}).asformat(form, **options).like(kind)
+    if isinstance(arg1, tuple) and len(arg1) == 2 and form in ("csr", "csc", "coo"):
+        data, (rows, cols) = arg1
+        return _of_coordinates(kind, array(data), rows, cols, shape, form != "coo" or "copy" in options)
+    if isinstance(arg1, tuple):
+        data, *places = arg1
+        places = [plain(p) for p in places]
+        if form in KINDS and data.ndim == 1:
+            marks = np.zeros(data.shape)
+            found = _genuine(kind, (marks, *places), shape, options)  # which checks the places
+            if found.data.size == data.size:
+                return compressed(data if np.may_share_memory(found.data, marks) else data.copy(), found)
+        return rearranged(lambda x: _genuine(kind, (x, *places), shape, options), array(data))
+    dense = array(arg1)
+    if dense.ndim != 2:
+        if dense.ndim > 2 or not issubclass(kind, scipy.sparse.spmatrix):
+            raise UnsupportedError(f"scipy.sparse.{kind.__name__}: of a Tensor it is made with two dimensions here.")
+        dense = dense.reshape(1, -1)
+    return rearranged(lambda x: _genuine(kind, x, shape, options), dense)
+
+
+def _of_coordinates(kind: Any, data: Any, rows: Any, cols: Any, shape: Any, copy: bool) -> Any:
+    rows, cols = (np.asarray(plain(x)).ravel() for x in (rows, cols))
+    if data.ndim != 1 or not len(rows) == len(cols) == data.shape[0]:
+        checked = np.zeros(data.shape)  # SciPy says what is wrong, or broadcasts
+        data, rows, cols = np.ravel(data), *scipy.sparse.coo_array((checked, (rows, cols)), shape).coords
+    if shape is None:
+        shape = (rows.max() + 1, cols.max() + 1)
+    scipy.sparse.coo_array((np.zeros(len(rows)), (rows, cols)), shape)  # which checks the indices
+    index = scipy.sparse.get_index_dtype(maxval=max(*shape, len(rows)))
+    return from_entries(data, rows.astype(index), cols.astype(index), shape, kind, copy)
+
+
+def _kind_of(form: str, like: Any) -> Any:
+    return getattr(scipy.sparse, f"{form}_{like.__name__[4:]}")
+
+
+def _genuine(kind: Any, arg1: Any, shape: Any, options: Any) -> Any:
+    return kind(arg1, shape=shape, **options)
+
+
+for _name in ("csr", "csc", "coo", "bsr", "dia", "lil", "dok"):
+    for _face in ("array", "matrix"):
+        _class_rule(getattr(scipy.sparse, f"{_name}_{_face}"))
+
+
+def _arranging(name: str) -> Callable[..., Any]:
+    """The rule of a function that arranges the numbers of its first argument."""
+    function = getattr(scipy.sparse, name)
+
+    def rule(first: Any, *args: Any, **kwargs: Any) -> Any:
+        dtype = kwargs.pop("dtype", None)
+        rest, named = plain(args), plain(kwargs)
+        made = rearranged(lambda x: function(x, *rest, **named), first if is_sparse(first) else _as_tree(first))
+        return made if dtype is None else made.astype(dtype, copy=False)
+
+    return scipy_rule(f"scipy.sparse.{name}")(rule)
+
+
+def _as_tree(first: Any) -> Any:
+    return list(first) if isinstance(first, (list, tuple)) else first
+
+
+for _name in (
+    "block_array", "block_diag", "bmat", "diags", "diags_array", "hstack", "permute_dims", "spdiags",
+    "swapaxes", "tril", "triu", "vstack",
+):  # fmt: skip
+    if hasattr(scipy.sparse, _name):  # older versions of SciPy lack some
+        _arranging(_name)
+
+
+@scipy_rule("scipy.sparse.kron")
+def kron(A: Any, B: Any, format: Any = None) -> Any:
+    """The Kronecker product."""
+    A, B = _two(A, B)
+    data = np.ravel(np.expand_dims(A._data, 1) * B._data)
+    rows = (np.asarray(A.row, np.int64)[:, None] * B.shape[0] + B.row).ravel()
+    cols = (np.asarray(A.col, np.int64)[:, None] * B.shape[1] + B.col).ravel()
+    shape = (A.shape[0] * B.shape[0], A.shape[1] * B.shape[1])
+    made = Sparse(data, Pattern(rows, cols, shape), _kind("coo", A, B))
+    return made.asformat(format or "coo")
+
+
+@scipy_rule("scipy.sparse.kronsum")
+def kronsum(A: Any, B: Any, format: Any = None) -> Any:
+    """The Kronecker sum: of I and A, and of B and I."""
+    A, B = _two(A, B)
+    one, two = (scipy.sparse.eye_array(X.shape[0], format="csr") for X in (A, B))
+    found = joined_entries([kron(two, A).tocsr(), kron(B, one).tocsr()], _kind("csr", A, B))
+    return found.asformat(format)
+
+
+def _two(A: Any, B: Any) -> tuple[Sparse, Sparse]:
+    first, second = (sparse(x) if is_sparse(x) else _made(scipy.sparse.csr_matrix, "csr", x, None, {}) for x in (A, B))
+    return first.asformat("csr"), second.asformat("csr")
+
+
+def _kind(form: str, *parts: Sparse) -> Any:
+    face = "array" if any(not p.is_matrix for p in parts) else "matrix"
+    return getattr(scipy.sparse, f"{form}_{face}")
+
+
+@scipy_rule("scipy.sparse.find")
+def find(A: Any) -> Any:
+    """Rows, columns and values of the entries."""
+    A = sparse(A)
+    A = A if A.pattern.is_canonical(None) else A.merged()
+    plain = frozen(A._data, "find")
+    rows, cols, places = scipy.sparse.find(A.with_values(np.arange(1, len(plain) + 1) * (plain != 0)))
+    return rows, cols, A._data[places - 1]
+
+
+gives_no_gradient(
+    *(f"scipy.sparse.{name}" for name in (
+        "issparse", "isspmatrix", "isspmatrix_bsr", "isspmatrix_coo", "isspmatrix_csc", "isspmatrix_csr",
+        "isspmatrix_dia", "isspmatrix_dok", "isspmatrix_lil", "get_index_dtype", "safely_cast_index_arrays",
+        "eye", "eye_array", "identity",
+    ))
+)  # fmt: skip

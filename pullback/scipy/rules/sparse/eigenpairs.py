@@ -1,0 +1,150 @@
+"""A few eigenvalues or singular values of sparse matrices, and their vectors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from scipy.sparse.linalg import LinearOperator
+
+from pullback.core.errors import UnsupportedError
+from pullback.interop.adopt.dispatchers import at_stake
+from pullback.interop.adopt.scipy_calls import plain
+from pullback.interop.adopt.ways import IMPLICIT
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.holders import Holder
+from pullback.interop.operands import floating, frozen
+from pullback.scipy.rules.orders import order_like
+from pullback.scipy.rules.sparse.operators import eigenpairs, eigenvalues
+from pullback.scipy.rules.sparse.pattern import Pattern
+from pullback.scipy.rules.sparse.solvers import Factors
+from pullback.scipy.rules.sparse.solving import as_sparse, factored
+
+
+class Pairs:
+    """How eigenpairs are found, and the bordered systems of their derivatives.
+
+    kind : of decomposition, which errors name
+    pairs : function of the matrix, which gives values, and vectors as columns
+    """
+
+    def __init__(self, kind: str, pairs: Callable[[Any], Any]) -> None:
+        self.kind, self.pairs = f"linalg.{kind}", pairs
+        self._known: tuple[Any, Any] = (None, None)
+
+    def factors(self) -> Factors:
+        """Sparse LU factors, of one system."""
+        return Factors(factored)
+
+    def bordered(self, pattern: Any, k: int) -> Pattern:
+        """The pattern of ((A - w, V), (V^H, 0)), whose values are those of A, n times -w, V, conj V."""
+        if self._known[0] is not pattern:
+            n = pattern.shape[0]
+            i, j = (x.ravel() for x in np.indices((n, k)))
+            each = np.arange(n)
+            rows = np.concatenate([pattern.rows, each, i, n + j])
+            cols = np.concatenate([pattern.cols, each, n + j, i])
+            self._known = pattern, Pattern(rows, cols, (n + k, n + k))
+        return self._known[1]  # type: ignore[no-any-return]
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: plain(x, lambda t: frozen(t, "eigsh")) for name, x in options.items()}
+
+
+def _matrix(A: Any, name: str) -> Any:
+    if isinstance(A, LinearOperator) and issubclass(type(A), Holder):
+        A = A.A
+    if isinstance(A, LinearOperator):
+        raise UnsupportedError(
+            f"scipy.sparse.linalg.{name}: a LinearOperator has no rule beside a Tensor; give a matrix."
+        )
+    return as_sparse(A)
+
+
+@scipy_rule("scipy.sparse.linalg.eigsh")
+def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **options: Any) -> Any:
+    """k eigenvalues of a Hermitian matrix, and their vectors."""
+    if M is not None or at_stake(sigma):
+        raise UnsupportedError(
+            "scipy.sparse.linalg.eigsh: with M, or a sigma of a Tensor, there is no rule: take scipy.linalg.eigh."
+        )
+    names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "mode", "rng")
+    options = _options(dict(zip(names, args, strict=False)) | options)
+    both = options.pop("return_eigenvectors", True)
+    A, k = _matrix(A, "eigsh"), operator.index(k)
+    solver = Pairs("eigh", lambda matrix: scipy.sparse.linalg.eigsh(matrix, k, None, plain(sigma), **options))
+    w, V = eigenpairs(floating(A._data), A.pattern, solver)
+    if both:
+        return w, V
+    alone = scipy.sparse.linalg.eigsh(A.plain(), k, None, plain(sigma), return_eigenvectors=False, **options)
+    return w[order_like(frozen(w, "eigsh"), alone)]
+
+
+@scipy_rule("scipy.sparse.linalg.eigs")
+def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **options: Any) -> Any:
+    """k eigenvalues of a matrix, whose vectors have no rule."""
+    if M is not None or at_stake(sigma):
+        raise UnsupportedError("scipy.sparse.linalg.eigs: with M, or a sigma of a Tensor, there is no rule.")
+    names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "OPpart", "rng")
+    options = _options(dict(zip(names, args, strict=False)) | options)
+    if options.pop("return_eigenvectors", True):
+        raise UnsupportedError(
+            "scipy.sparse.linalg.eigs: eigenvectors have no rule. Give return_eigenvectors=False, or take "
+            "scipy.linalg.eig(A.toarray())."
+        )
+    A, k = _matrix(A, "eigs"), operator.index(k)
+    solver = Pairs("eig", lambda matrix: scipy.sparse.linalg.eigs(matrix, k, None, plain(sigma), **options))
+    w, _ = eigenvalues(floating(A._data), A.pattern, solver)
+    alone = scipy.sparse.linalg.eigs(A.plain(), k, None, plain(sigma), return_eigenvectors=False, **options)
+    return w[order_like(frozen(w, "eigs"), alone)]
+
+
+@scipy_rule("scipy.sparse.linalg.lobpcg")
+def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: Any, **options: Any) -> Any:
+    """As many eigenvalues of a Hermitian matrix as X has columns, and their vectors."""
+    if B is not None or Y is not None:
+        raise UnsupportedError("scipy.sparse.linalg.lobpcg: with B or Y there is no rule: take scipy.linalg.eigh.")
+    names = (
+        "tol",
+        "maxiter",
+        "largest",
+        "verbosityLevel",
+        "retLambdaHistory",
+        "retResidualNormsHistory",
+        "restartControl",
+    )
+    options = _options(dict(zip(names, args, strict=False)) | options)
+    if options.get("retLambdaHistory") or options.get("retResidualNormsHistory"):
+        raise UnsupportedError("scipy.sparse.linalg.lobpcg: histories have no rule; leave them out.")
+    A, X = _matrix(A, "lobpcg"), frozen(X, "lobpcg")
+    solver = Pairs("eigh", lambda matrix: scipy.sparse.linalg.lobpcg(matrix, X, None, plain(M), **options))
+    return eigenpairs(floating(A._data), A.pattern, solver)
+
+
+@scipy_rule("scipy.sparse.linalg.svds")
+def svds(A: Any, k: int = 6, *args: Any, **options: Any) -> Any:
+    """k singular values and their vectors: (u, v) / sqrt 2 is an eigenvector of ((0, A), (A^H, 0))."""
+    names = ("ncv", "tol", "which", "v0", "maxiter", "return_singular_vectors", "solver", "rng", "options")
+    options = _options(dict(zip(names, args, strict=False)) | options)
+    wanted = options.pop("return_singular_vectors", True)
+    A = _matrix(A, "svds")
+    m, n = A.shape
+
+    def pairs(matrix: Any) -> Any:
+        u, s, vh = scipy.sparse.linalg.svds(matrix[:m, m:], k, **options)
+        return s, np.concatenate([u, vh.conj().T]) / np.sqrt(2)
+
+    data = floating(A._data)
+    both = Pattern(np.concatenate([A.row, A.col + m]), np.concatenate([A.col + m, A.row]), (m + n, m + n))
+    s, V = eigenpairs(np.concatenate([data, np.conj(data)]), both, Pairs("svd", pairs))
+    u, vh = V[:m] * np.sqrt(2), np.conj(V[m:].T) * np.sqrt(2)
+    if wanted is False:
+        return s
+    return (u if wanted in (True, "u") else None), s, (vh if wanted in (True, "vh") else None)
+
+
+IMPLICIT.update(f"scipy.sparse.linalg.{name}" for name in ("eigs", "eigsh", "lobpcg", "svds"))

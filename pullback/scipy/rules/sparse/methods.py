@@ -1,0 +1,59 @@
+"""Methods of SciPy's own sparse matrices and linear operators, where a tensor is the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array
+from pullback.scipy.rules.sparse.sparse_array import is_sparse, sparse
+
+
+def _method_rule(name: str) -> None:
+    def rule(self: Any, other: Any) -> Any:
+        return getattr(sparse(self), name)(other)
+
+    scipy_rule(f"scipy.sparse._methods.{name}")(rule)
+
+
+for _name in (
+    "__add__", "__matmul__", "__mul__", "__radd__", "__rmatmul__", "__rmul__", "__rsub__", "__sub__", "__truediv__",
+    "dot", "multiply",
+):  # fmt: skip
+    _method_rule(_name)
+
+
+def _product_rule(name: str, on_vector: str, on_matrix: str, adjoint: bool) -> Callable[..., Any]:
+    def rule(self: LinearOperator, x: Any) -> Any:
+        x = array(x)
+        size = self.shape[0] if adjoint else self.shape[1]
+        if x.ndim not in (1, 2) or x.shape[0] != size:
+            raise ValueError(f"{name}: dimension mismatch of an operator of shape {self.shape} and {tuple(x.shape)}")
+        if type(self).__module__.startswith("scipy.") and hasattr(self, "A"):  # that of a matrix
+            matrix = sparse(self.A) if is_sparse(self.A) else self.A
+            return (np.conj(matrix.T) if adjoint and not is_sparse(matrix) else matrix.H if adjoint else matrix) @ x
+        if name in ("matmat", "rmatmat"):
+            return np.stack([rule(self, x[:, i]) for i in range(x.shape[1])], 1)
+        found = getattr(self, on_vector)(x)
+        return array(found).reshape(-1, 1) if x.ndim == 2 else array(found).reshape(-1)
+
+    return scipy_rule(f"scipy.sparse.linalg._methods.{name}")(rule)
+
+
+_matvec = _product_rule("matvec", "_matvec", "_matmat", False)
+_matmat = _product_rule("matmat", "_matvec", "_matmat", False)
+_product_rule("rmatvec", "_rmatvec", "_rmatmat", True)
+_product_rule("rmatmat", "_rmatvec", "_rmatmat", True)
+
+
+@scipy_rule("scipy.sparse.linalg._methods.dot")
+def dot(self: Any, x: Any) -> Any:
+    """A product with a number is an operator; a vector or a matrix goes through it."""
+    x = array(x)
+    if x.ndim == 0:
+        raise ValueError("an operator times a tensor that is a number has no rule: multiply what it gives instead")
+    return _matvec(self, x) if x.ndim == 1 else _matmat(self, x)

@@ -1,0 +1,231 @@
+"""SciPy's private ufuncs of distributions, which scipy.stats calls: values by SciPy, derivatives by closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, frozen
+from pullback.scipy.rules.special import operators as special
+
+
+def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The decorated expression is the rule of the ufunc; of its derivatives alone where it loses digits in a tail."""
+
+    def enter(expression: Callable[..., Any]) -> Callable[..., Any]:
+        genuine = getattr(sp._ufuncs, name, None)
+
+        def corrected(*args: Any) -> Any:
+            found = expression(*args)
+            missing = genuine(*[frozen(x, name) for x in args]) - frozen(found, name)  # type: ignore[misc]
+            return found + missing
+
+        if genuine is not None:  # the installed SciPy has it
+            scipy_rule(f"scipy.special.{name}")(corrected if loses_digits else expression)
+        return expression
+
+    return enter
+
+
+@_rule("_beta_pdf")
+def beta_density(x: Any, a: Any, b: Any) -> Any:
+    """x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+
+
+@_rule("_ncx2_pdf")
+def noncentral_chi_square_density(x: Any, k: Any, nc: Any) -> Any:
+    """exp(-(sqrt(x) - sqrt(nc))^2 / 2) (x / nc)^(k/4 - 1/2) ive(k/2 - 1, sqrt(nc x)) / 2."""
+    apart = np.sqrt(x) - np.sqrt(nc)
+    return np.exp(-(apart**2) / 2) * (x / nc) ** (k / 4 - 0.5) * sp.ive(k / 2 - 1, np.sqrt(nc * x)) / 2
+
+
+@_rule("_ncx2_sf", loses_digits=True)
+def noncentral_chi_square_survival(x: Any, k: Any, nc: Any) -> Any:
+    """1 minus the distribution function."""
+    return 1 - sp.chndtr(x, k, nc)
+
+
+@_rule("_ncf_sf", loses_digits=True)
+def noncentral_f_survival(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
+    """1 minus the distribution function."""
+    return 1 - sp.ncfdtr(d1, d2, nc, x)
+
+
+@_rule("_nct_sf", loses_digits=True)
+def noncentral_t_survival(x: Any, df: Any, nc: Any) -> Any:
+    """1 minus the distribution function."""
+    return 1 - sp.nctdtr(df, nc, x)
+
+
+@_rule("_ncf_pdf", loses_digits=True)
+def noncentral_f_density(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
+    """The central density times exp(-nc/2) 1F1((d1+d2)/2; d1/2; w nc/2), with w = d1 x / (d1 x + d2)."""
+    w = d1 * x / (d1 * x + d2)
+    a, b = d1 / 2, d2 / 2
+    central = sp.xlogy(a, w) + sp.xlog1py(b, -w) - np.log(x) - sp.betaln(a, b)
+    return np.exp(central - nc / 2) * sp.hyp1f1(a + b, a, nc / 2 * w)
+
+
+@_rule("_nct_pdf", loses_digits=True)
+def noncentral_t_density(x: Any, df: Any, nc: Any) -> Any:
+    """The slope of the distribution function."""
+    return special.nctdtr_derivative(array(df), array(nc), array(x), 0, 0, 1)
+
+
+@_rule("_kolmogp", loses_digits=True)
+def kolmogorov_slope(x: Any) -> Any:
+    """The slope of the survival function."""
+    return special.kolmogorov_derivative(array(x), 1)
+
+
+@_rule("_smirnovc", loses_digits=True)
+def smirnov_distribution(n: Any, x: Any) -> Any:
+    """1 minus the survival function."""
+    return 1 - sp.smirnov(n, x)
+
+
+@_rule("_skewnorm_cdf")
+def skew_normal(x: Any, loc: Any, scale: Any, a: Any) -> Any:
+    """Phi(z) - 2 T(z, a), with Owen's function T."""
+    z = (x - loc) / scale
+    return sp.ndtr(z) - 2 * sp.owens_t(z, a)
+
+
+@_rule("_landau_pdf")
+def landau_density(x: Any, loc: Any, scale: Any) -> Any:
+    """The standard one's, of which the slope has no rule."""
+    return special.landau_pdf((array(x) - loc) / scale) / scale
+
+
+@_rule("_landau_cdf")
+def landau_distribution(x: Any, loc: Any, scale: Any) -> Any:
+    """The standard one's."""
+    return special.landau_cdf((array(x) - loc) / scale)
+
+
+@_rule("_landau_sf")
+def landau_survival(x: Any, loc: Any, scale: Any) -> Any:
+    """The standard one's."""
+    return special.landau_sf((array(x) - loc) / scale)
+
+
+@_rule("_scaled_exp1")
+def scaled_exponential_integral(x: Any) -> Any:
+    """x exp(x) E1(x)."""
+    return special.scaled_exp1(array(x))
+
+
+@_rule("_cosine_cdf")
+def cosine(x: Any) -> Any:
+    """(pi + x + sin(x)) / (2 pi) between -pi and pi."""
+    inside = np.clip(x, -np.pi, np.pi)
+    return (np.pi + inside + np.sin(inside)) / (2 * np.pi)
+
+
+@_rule("_kolmogc", loses_digits=True)
+def kolmogorov_distribution(x: Any) -> Any:
+    """1 minus the survival function."""
+    return 1 - sp.kolmogorov(x)
+
+
+@_rule("_log1mexp")
+def log_of_one_minus_exp(x: Any) -> Any:
+    """log(1 - exp(x))."""
+    return np.log(-np.expm1(x))
+
+
+@_rule("_binom_pmf")
+def binomial_mass(k: Any, n: Any, p: Any) -> Any:
+    """(n over k) p^k (1-p)^(n-k)."""
+    return np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p))
+
+
+@_rule("_binom_cdf")
+def binomial_distribution(k: Any, n: Any, p: Any) -> Any:
+    """I_{1-p}(n - k, k + 1); 1 from n on."""
+    ended = frozen(k >= n, "_binom_cdf")
+    k = np.where(ended, 0, k)
+    return np.where(ended, 1.0, sp.betainc(n - k, k + 1, 1 - p))
+
+
+@_rule("_binom_sf")
+def binomial_survival(k: Any, n: Any, p: Any) -> Any:
+    """I_p(k + 1, n - k); 0 from n on."""
+    ended = frozen(k >= n, "_binom_sf")
+    k = np.where(ended, 0, k)
+    return np.where(ended, 0.0, sp.betainc(k + 1, n - k, p))
+
+
+@_rule("_nbinom_pmf")
+def negative_binomial_mass(k: Any, n: Any, p: Any) -> Any:
+    """(k + n - 1 over k) p^n (1-p)^k."""
+    return np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -p))
+
+
+@_rule("_nbinom_cdf")
+def negative_binomial_distribution(k: Any, n: Any, p: Any) -> Any:
+    """I_p(n, k + 1)."""
+    return sp.betainc(n, k + 1, p)
+
+
+@_rule("_nbinom_sf")
+def negative_binomial_survival(k: Any, n: Any, p: Any) -> Any:
+    """I_{1-p}(k + 1, n)."""
+    return sp.betainc(k + 1, n, 1 - p)
+
+
+@_rule("_nbinom_mean")
+def negative_binomial_mean(n: Any, p: Any) -> Any:
+    """n (1-p) / p."""
+    return n * (1 - p) / p
+
+
+@_rule("_nbinom_variance")
+def negative_binomial_variance(n: Any, p: Any) -> Any:
+    """n (1-p) / p^2."""
+    return n * (1 - p) / p**2
+
+
+@_rule("_nbinom_skewness")
+def negative_binomial_skewness(n: Any, p: Any) -> Any:
+    """(2 - p) / sqrt(n (1-p))."""
+    return (2 - p) / np.sqrt(n * (1 - p))
+
+
+@_rule("_nbinom_kurtosis_excess")
+def negative_binomial_kurtosis(n: Any, p: Any) -> Any:
+    """(p^2 - 6 p + 6) / (n (1-p))."""
+    return (p**2 - 6 * p + 6) / (n * (1 - p))
+
+
+@_rule("_ncf_mean", loses_digits=True)
+def noncentral_f_mean(d1: Any, d2: Any, nc: Any) -> Any:
+    """d2 (d1 + nc) / (d1 (d2 - 2))."""
+    return d2 * (d1 + nc) / (d1 * (d2 - 2))
+
+
+@_rule("_ncf_variance", loses_digits=True)
+def noncentral_f_variance(d1: Any, d2: Any, nc: Any) -> Any:
+    """2 (d2/d1)^2 ((d1+nc)^2 + (d1 + 2 nc) (d2-2)) / ((d2-2)^2 (d2-4))."""
+    return 2 * (d2 / d1) ** 2 * ((d1 + nc) ** 2 + (d1 + 2 * nc) * (d2 - 2)) / ((d2 - 2) ** 2 * (d2 - 4))
+
+
+@_rule("_nct_mean", loses_digits=True)
+def noncentral_t_mean(df: Any, nc: Any) -> Any:
+    """nc sqrt(df/2) Gamma((df-1)/2) / Gamma(df/2)."""
+    return nc * np.sqrt(df / 2) * np.exp(sp.gammaln((df - 1) / 2) - sp.gammaln(df / 2))
+
+
+@_rule("_nct_variance", loses_digits=True)
+def noncentral_t_variance(df: Any, nc: Any) -> Any:
+    """df (1 + nc^2) / (df - 2) minus the square of the mean."""
+    return df * (1 + nc**2) / (df - 2) - noncentral_t_mean(df, nc) ** 2
+
+
+def _log_binomial(n: Any, k: Any) -> Any:
+    return sp.gammaln(n + 1) - sp.gammaln(k + 1) - sp.gammaln(n - k + 1)

@@ -1,0 +1,191 @@
+"""scipy.special's functions that are Python, or objects, around compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import UnsupportedError
+from pullback.interop.adopt.ways import on_arrays
+from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import array, axes_of, floating, needs_grad, ops, values
+from pullback.scipy.rules.special import operators as special
+
+
+def _whole(name: str, argument: str, x: Any) -> Any:
+    """The whole numbers of an argument that is not differentiated, as an array of integers."""
+    given = values(x, name)
+    if np.any(given != np.trunc(given)):
+        raise ValueError(f"scipy.special.{name}: {argument} must be whole beside tensors, got {given}.")
+    return given.astype(int)
+
+
+def _refuse(name: str, what: str) -> UnsupportedError:
+    return UnsupportedError(f"scipy.special.{name}: {what} is not supported on tensors that are differentiated.")
+
+
+@scipy_rule("scipy.special.zeta")
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """Riemann's zeta function, or with q Hurwitz's."""
+    if out is not None:
+        raise _refuse("zeta", "out=")
+    return special.riemann_zeta(array(x)) if q is None else special.hurwitz_zeta(array(x), array(q))
+
+
+# The ufuncs that these functions call, where `adopt()` is not in force.
+scipy_rule("scipy.special._zeta")(special.hurwitz_zeta)
+scipy_rule("scipy.special._riemann_zeta")(special.riemann_zeta)
+
+
+@scipy_rule("scipy.special.polygamma")
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma."""
+    n, x = _whole("polygamma", "n", n), array(x)
+    if n.ndim == 0:
+        return ops.polygamma(int(n), x)
+    sign = (-1.0) ** (n + 1)
+    higher = sign * np.asarray(special.gamma(n + 1.0)) * special.hurwitz_zeta(np.maximum(n, 1) + 1.0, x)
+    return np.where(n == 0, special.psi(x), higher)
+
+
+@scipy_rule("scipy.special.lambertw", "scipy.special._lambertw")
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
+    """A branch of Lambert's W."""
+    k = _whole("lambertw", "k", k)
+    if k.ndim:
+        raise _refuse("lambertw", "an array of branches k")
+    return special.lambert_w(array(z), int(k), float(tol))
+
+
+@scipy_rule("scipy.special.logsumexp")
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log(sum(exp(a))): one operator; SciPy's own Python where there are weights, signs or complex numbers."""
+    x = floating(array(a))
+    if b is None and not return_sign and x.dtype.kind == "f" and x.size and (axes := axes_of(axis, x.ndim)):
+        found = ops.logsumexp(x, axes, bool(keepdims))
+        return found if found.ndim else found[()]  # a number
+    return on_arrays("scipy.special.logsumexp")(a, axis, b, keepdims, return_sign)
+
+
+def _spherical(name: str, operator: Any, last: float, rest: float) -> None:
+    """Enter a spherical Bessel function: f_n' = (n f_{n-1} last + (n + 1) f_{n+1} rest) / (2 n + 1)."""
+
+    @scipy_rule(f"scipy.special.{name}")
+    def rule(n: Any, z: Any, derivative: bool = False) -> Any:
+        n, z = _whole(name, "n", n), array(z)
+        if not derivative:
+            return operator(n, z)
+        below = np.where(n == 0, 0.0, last * n) * operator(np.maximum(n - 1, 0), z)
+        return (below + rest * (n + 1) * operator(n + 1, z)) / (2 * n + 1)
+
+
+_spherical("spherical_jn", special.spherical_j, 1.0, -1.0)
+_spherical("spherical_yn", special.spherical_y, 1.0, -1.0)
+_spherical("spherical_in", special.spherical_i, 1.0, 1.0)
+_spherical("spherical_kn", special.spherical_k, -1.0, -1.0)
+
+
+@scipy_rule("scipy.special.comb")
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """Binomial coefficients of real numbers; 0 where SciPy says so."""
+    if exact:
+        raise _refuse("comb", "exact=True, which is of whole numbers,")
+    N, k = array(N), array(k)
+    if repetition:
+        N = N + k - 1
+    known = np.asarray(values(np.greater_equal(N, k) & np.greater_equal(k, 0) & np.greater_equal(N, 0), "comb"))
+    return np.where(known, special.binom(N, k), 0.0)
+
+
+@scipy_rule("scipy.special.perm")
+def perm(N: Any, k: Any, exact: bool = False) -> Any:
+    """N! / (N - k)! of real numbers; 0 where SciPy says so."""
+    if exact:
+        raise _refuse("perm", "exact=True, which is of whole numbers,")
+    N, k = array(N), array(k)
+    known = np.asarray(values(np.greater_equal(N, k) & np.greater_equal(k, 0) & np.greater_equal(N, 0), "perm"))
+    return np.where(known, special.poch(N - k + 1, k), 0.0)
+
+
+@scipy_rule("scipy.special.factorial")
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """Gamma(n + 1); 0 for negative n unless extend="complex"."""
+    if exact:
+        raise _refuse("factorial", "exact=True, which is of whole numbers,")
+    n = array(n)
+    if extend == "complex":
+        return special.gamma(n + 1)
+    if extend != "zero":
+        raise ValueError(f"argument `extend` must be either 'zero' or 'complex', received: {extend}")
+    negative = np.asarray(values(np.less(n, 0), "factorial"))
+    return np.where(negative, 0.0, special.gamma(np.where(negative, 0.0, n) + 1))
+
+
+@scipy_rule("scipy.special.multigammaln")
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the multivariate gamma function."""
+    d = _whole("multigammaln", "d", d)
+    a = array(a)
+    if np.any(np.asarray(a.detach() if needs_grad(a) else a) <= 0.5 * (d - 1)):
+        raise ValueError(f"condition a ({a}) > 0.5 * (d-1) ({0.5 * (d - 1)}) not met")
+    return ops.mvlgamma(a, int(d))
+
+
+@scipy_rule("scipy.special.diric")
+def diric(x: Any, n: Any) -> Any:
+    """sin(n x / 2) / (n sin(x / 2)), a Chebyshev polynomial of cos(x / 2)."""
+    given = values(n, "diric")
+    sound = (given > 0) & (given == np.trunc(given))
+    n = np.where(sound, given, 1.0)
+    kernel = ops.special_chebyshev_polynomial_u(np.cos(array(x) / 2), n - 1) / n
+    return np.where(sound, kernel, np.nan)
+
+
+@scipy_rule("scipy.special.sinc")
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x)."""
+    return np.sinc(array(x))
+
+
+@scipy_rule("scipy.special.softplus")
+def softplus(x: Any, **kwargs: Any) -> Any:
+    """log(1 + exp(x))."""
+    if kwargs:
+        raise _refuse("softplus", f"{next(iter(kwargs))}=")
+    return np.logaddexp(0, array(x))
+
+
+@scipy_rule("scipy.special.eval_sh_jacobi")
+def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
+    """Shifted Jacobi polynomials."""
+    p, q, x = array(p), array(q), array(x)
+    return special.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / special.binom(2 * n + p - 1, n)
+
+
+def _alone(name: str, diff_n: int) -> None:
+    if diff_n:
+        raise _refuse(name, "diff_n, of which the gradient would be one of the next order,")
+
+
+@scipy_rule("scipy.special.sph_harm_y")
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
+    """Spherical harmonics."""
+    _alone("sph_harm_y", diff_n)
+    n, m = _whole("sph_harm_y", "n", n), _whole("sph_harm_y", "m", m)
+    return special.spherical_harmonic(n, m, array(theta), array(phi))
+
+
+@scipy_rule("scipy.special.sph_legendre_p")
+def sph_legendre_p(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
+    """Spherical Legendre functions; SciPy's first dimension is that of derivatives."""
+    _alone("sph_legendre_p", diff_n)
+    n, m = _whole("sph_legendre_p", "n", n), _whole("sph_legendre_p", "m", m)
+    return special.spherical_legendre(n, m, array(theta))[None]
+
+
+@scipy_rule("scipy.special.legendre_p")
+def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+    """Legendre polynomials; SciPy's first dimension is that of derivatives."""
+    _alone("legendre_p", diff_n)
+    return ops.special_legendre_polynomial_p(array(z), _whole("legendre_p", "n", n))[None]

@@ -1,0 +1,143 @@
+"""Noncentral distributions, differentiated: sums over Poisson weights of central ones, and for t an integral."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from pullback.scipy.rules.special.formulas import beta_density_derivative_slope
+from pullback.scipy.rules.special.integrals import (
+    beta_density_derivative,
+    betainc_derivative,
+    gamma_density_derivative,
+    gammainc_derivative,
+    of_arrays,
+)
+from pullback.scipy.rules.special.quadrature import gauss
+
+
+def _weights(half: Any) -> Any:
+    """(the first index, the weights) of the Poisson distribution of mean `half`, as far as they count."""
+    finite = np.where(np.isfinite(half), half, 0.0)  # where there is no mean the sum is nan
+    spread = 10 * np.sqrt(finite.max(initial=0.0)) + 40
+    first = np.maximum(np.floor(finite - spread), 0.0)
+    count = int(2 * spread) + 1
+    j = first[:, None] + np.arange(count)
+    return j, np.exp(sp.xlogy(j, half[:, None]) - half[:, None] - sp.gammaln(j + 1))
+
+
+def _mixed(nc: Any, central: Any, *args: Any) -> Any:
+    j, weights = _weights(nc / 2)
+    columns = [np.broadcast_to(x[:, None], j.shape).ravel() for x in args]
+    values = central(j.ravel(), *columns).reshape(j.shape)
+    return np.sum(weights * values, axis=1)
+
+
+@of_arrays(1)
+def chndtr_derivative(x: Any, df: Any, nc: Any, n: int) -> Any:
+    """The n-th derivative in df of the noncentral chi-square distribution's function."""
+    if n == 0:
+        return sp.chndtr(x, df, nc)
+    return 0.5**n * _mixed(nc, lambda j, x, df: gammainc_derivative(df / 2 + j, x / 2, n), x, df)
+
+
+@of_arrays(1)
+def chndtr_density(x: Any, df: Any, nc: Any, n: int) -> Any:
+    """The n-th derivative in df of the noncentral chi-square distribution's density."""
+    return 0.5 ** (n + 1) * _mixed(nc, lambda j, x, df: gamma_density_derivative(df / 2 + j, x / 2, n), x, df)
+
+
+_OWN = SimpleNamespace(scipy_special=SimpleNamespace(beta_density_derivative=beta_density_derivative))
+
+
+def _beta_density_slope(a: Any, b: Any, w: Any, m: int, n: int) -> Any:
+    return beta_density_derivative_slope(a, b, w, m, n, ops=_OWN)
+
+
+@of_arrays(3)
+def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, w: Any, m: int, n: int, density: int) -> Any:
+    """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights."""
+    kind = (betainc_derivative, beta_density_derivative, _beta_density_slope)[density]
+    return _mixed(nc, lambda j, a, b, w: kind(a / 2 + j, b / 2, w, m, n), dfn, dfd, w)
+
+
+@of_arrays(3)
+def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
+    """The derivative of the noncentral t distribution's function: i times in df, j in nc and k in t.
+
+    F = integral over s of Phi(t s - nc) h(s; df), with s**2 df chi-square with df degrees of freedom: only h moves
+    with df. Phi^(j + k) is a Hermite polynomial times the normal density.
+    """
+    if i == j == k == 0:
+        return sp.nctdtr(df, nc, t)
+    nodes, weights = gauss(160)
+    # log s has the density exp(df log s - df s**2 / 2), about as wide as 1 / sqrt(2 df), with a tail exp(df log s)
+    low = -np.minimum(42 / df, 3.0) - np.where(df < 14, 42 / df, 9 / np.sqrt(2 * df))
+    high = np.minimum(0.5 * np.log1p(2 * 50 / df) + 0.1, 12 / np.sqrt(2 * df) + 0.2)
+    low = np.where(df >= 14, -14 / np.sqrt(2 * df) - 0.3, low)
+    total = np.zeros_like(t)
+    for start, end in ((low, np.zeros_like(low)), (np.zeros_like(low), high)):
+        turn = np.arcsinh(np.abs(end - start))[:, None] * nodes
+        u = np.where((start < 0)[:, None], -np.sinh(turn), np.sinh(turn))
+        scale = np.arcsinh(np.abs(end - start))[:, None] * np.cosh(turn)
+        s, d = np.exp(u), df[:, None]
+        height = d * (u - np.expm1(2 * u) / 2)
+        norm = (d / 2) * np.log(d / 2) - d / 2 - sp.gammaln(d / 2) + math.log(2)
+        moving: Any = 1.0
+        if i:
+            slopes = [
+                u - s * s / 2 + 0.5 * np.log(d / 2) + 0.5 - 0.5 * sp.psi(d / 2),
+                *(
+                    0.5 * (-1) ** (q - 2) * math.factorial(q - 2) / d ** (q - 1.0) - 0.5**q * sp.polygamma(q - 1, d / 2)
+                    for q in range(2, i + 1)
+                ),
+            ]
+            values = [1.0]
+            for n in range(i):
+                values.append(sum(math.comb(n, q) * values[n - q] * slopes[q] for q in range(n + 1)))
+            moving = values[-1]
+        y = t[:, None] * s - nc[:, None]
+        if j + k == 0:
+            # the weight of h is 1 whatever df is: the smaller side of Phi, which is never near 1 over the whole
+            inner = sp.ndtr(y)
+        else:
+            p = j + k - 1
+            inner = (-1) ** p * sp.eval_hermitenorm(p, y) * np.exp(-y * y / 2) / math.sqrt(2 * math.pi)
+        values_at = inner * moving * (-1.0) ** j * s**k * np.exp(height + norm) * scale
+        total += values_at @ weights
+    return total
+
+
+@of_arrays(1)
+def kolmogorov_derivative(y: Any, n: int) -> Any:
+    """The n-th derivative of Kolmogorov's survival function: of its series, or for small y of the transformed one."""
+    if n == 0:
+        return sp.kolmogorov(y)
+    small = y < 1.0
+    z = np.where(small, 1.0, y)
+    large_y = sum(2 * (-1) ** (k - 1) * _gaussian(z, 2.0 * k * k, n) for k in range(1, 12))
+    x = np.where(small & (y > 0.03), y, 1.0)
+    small_y = -sum(math.sqrt(2 * math.pi) * _reciprocal(x, (2 * k - 1) ** 2 * math.pi**2 / 8, n) for k in range(1, 12))
+    return np.where(small, np.where(y > 0.03, small_y, 0.0), large_y)
+
+
+def _gaussian(y: Any, c: float, n: int) -> Any:
+    """The n-th derivative of exp(-c y**2)."""
+    root = math.sqrt(2 * c)
+    return (-root) ** n * sp.eval_hermitenorm(n, root * y) * np.exp(-c * y * y)
+
+
+def _reciprocal(y: Any, c: float, n: int) -> Any:
+    """The n-th derivative of exp(-c / y**2) / y, as exp(-c / y**2) times a polynomial in 1 / y."""
+    powers = {1: 1.0}  # exponent of 1 / y -> factor
+    for _ in range(n):
+        made: dict[int, float] = {}
+        for p, factor in powers.items():
+            made[p + 1] = made.get(p + 1, 0.0) - p * factor
+            made[p + 3] = made.get(p + 3, 0.0) + 2 * c * factor
+        powers = made
+    return np.exp(-c / (y * y)) * sum(factor * y ** -float(p) for p, factor in powers.items())

@@ -1,0 +1,76 @@
+"""Densities that scipy.stats computes in compiled code; distribution functions by integrals of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+import scipy.stats
+
+from pullback.interop.adopt.clones import clone
+from pullback.interop.adoption import scipy_rule
+
+
+@scipy_rule("scipy.stats._stats.geninvgauss_logpdf")
+def generalized_inverse_gaussian(x: Any, p: Any, b: Any) -> Any:
+    """(p - 1) log x - b (x + 1/x) / 2 - log(2 K_p(b)), x > 0."""
+    return (p - 1) * np.log(x) - b * (x + 1 / x) / 2 - math.log(2) - np.log(sp.kve(p, b)) + b
+
+
+@scipy_rule("scipy.stats._stats.genhyperbolic_logpdf")
+def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> Any:
+    """p log g - (p - 1/2) log(a / r) + b x + log K_(p-1/2)(a r) / K_p(g) - log(2 pi) / 2.
+
+    With g = sqrt(a^2 - b^2) and r = sqrt(1 + x^2).
+    """
+    g, r = np.sqrt((a - b) * (a + b)), np.sqrt(1 + x**2)
+    bessels = np.log(sp.kve(p - 0.5, a * r)) - a * r - np.log(sp.kve(p, g)) + g
+    return p * np.log(g) - (p - 0.5) * np.log(a / r) + b * x + bessels - 0.5 * math.log(2 * math.pi)
+
+
+@scipy_rule("scipy.stats._stats.genhyperbolic_pdf")
+def generalized_hyperbolic_density(x: Any, p: Any, a: Any, b: Any) -> Any:
+    """The exponential of its logarithm."""
+    return np.exp(generalized_hyperbolic(x, p, a, b))
+
+
+def _by_integral(kind: str) -> None:
+    """SciPy gives C code to the quadrature there; in general it gives the density."""
+
+    @scipy_rule(f"scipy.stats._continuous_distns.{kind}._cdf")
+    def _cdf(self: Any, x: Any, *shapes: Any) -> Any:
+        return clone(scipy.stats.rv_continuous._cdf)(self, x, *shapes)
+
+    @scipy_rule(f"scipy.stats._continuous_distns.{kind}._sf")
+    def _sf(self: Any, x: Any, *shapes: Any) -> Any:
+        return 1 - _cdf(self, x, *shapes)
+
+
+_by_integral("geninvgauss_gen")
+_by_integral("genhyperbolic_gen")
+
+
+@scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._entropy")
+def entropy(self: Any, *shapes: Any) -> Any:
+    """SciPy's integral, but where the density ends in the midst of it, at a number that moves with the shapes."""
+    closed = _CLOSED.get(self.name)
+    return clone(scipy.stats.rv_continuous._entropy)(self, *shapes) if closed is None else closed(*shapes)
+
+
+def _pearson3_entropy(skew: Any) -> Any:
+    """That of a gamma distribution of shape 4 / skew^2, shrunk by 2 / |skew|."""
+    shape = 4 / skew**2
+    return shape + sp.gammaln(shape) + (1 - shape) * sp.psi(shape) - np.log(2 / np.abs(skew))
+
+
+_CLOSED: dict[str, Callable[..., Any]] = {"pearson3": _pearson3_entropy}
+
+
+@scipy_rule("scipy.stats._distn_infrastructure.entr")
+def entropy_of_density(density: Any) -> Any:
+    """-p log p; 0, with the slope 0, where the density is too small for a number."""
+    tiny = np.asarray(np.equal(density, 0))
+    return np.where(tiny, 0.0, sp.entr(np.where(tiny, 1.0, density)))

@@ -1,0 +1,120 @@
+"""Where scipy.stats' Python on samples meets compiled code, or steps that depend on the order of the samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.stats import gaussian_kde
+
+from pullback.core.errors import UnsupportedError
+from pullback.interop.adopt.clones import kind_of_twin, twin
+from pullback.interop.adopt.dispatchers import at_stake
+from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.operands import array, frozen
+
+
+@scipy_rule("scipy.stats._stats_py._cdf_distance")
+def distance_of_distributions(
+    p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+) -> Any:
+    """(integral |U - V|^p)^(1/p) of the distribution functions of two samples, which are constant between the values.
+
+    Of two values that change places at a tie either order gives the same distance.
+    """
+    if at_stake((p,)):
+        raise UnsupportedError("scipy.stats: a distance of distributions has no derivative in its order p here.")
+    for values in (u_values, v_values):
+        if np.shape(values) == (0,):
+            raise ValueError("Distribution can't be empty.")
+    joined = np.concatenate([np.ravel(array(u_values)), np.ravel(array(v_values))])
+    order = np.argsort(frozen(joined, "wasserstein_distance"), kind="stable")
+    shares = np.concatenate([_shares(u_values, u_weights), -_shares(v_values, v_weights)])
+    apart = np.abs(np.cumsum(shares[order])[:-1])
+    return np.sum(apart**p * np.diff(joined[order])) ** (1 / p)
+
+
+def _shares(values: Any, weights: Any) -> Any:
+    """The weights of a sample, of sum one, after SciPy's checks."""
+    size = np.size(values)
+    if weights is None:
+        return np.full(size, 1 / size)
+    weights = array(weights)
+    plain = frozen(weights, "wasserstein_distance")
+    if plain.size != size:
+        raise ValueError("Value and weight array-likes for the same empirical distribution must be of the same size.")
+    if np.any(plain < 0):
+        raise ValueError("All weights must be non-negative.")
+    if not 0 < np.sum(plain) < np.inf:
+        raise ValueError("Weight array-like sum must be positive and finite. Set as None for an equal distribution.")
+    return weights / np.sum(weights)
+
+
+@scipy_rule("scipy._lib.array_api_extra._lib._funcs._apply_where")
+def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any = None) -> Any:
+    """f1 of the elements where `cond` holds; f2 of the others, or `fill_value`."""
+    holds = frozen(cond, "where")
+    args = tuple(array(x) for x in args)
+    yes = np.ravel(f1(*(x[holds] for x in args)))
+    no = np.ravel(f2(*(x[~holds] for x in args)) if f2 else np.broadcast_to(array(fill_value), holds.shape)[~holds])
+    places = np.empty(holds.shape, int)
+    places[holds], places[~holds] = np.arange(yes.size), yes.size + np.arange(no.size)
+    return np.concatenate([yes, no])[places]
+
+
+@scipy_rule("scipy.stats.expectile")
+def expectile(a: Any, alpha: Any = 0.5, *, weights: Any = None) -> Any:
+    """The root t of alpha E[(a - t)+] = (1 - alpha) E[(t - a)+]: a mean of weights that jump where t passes a value."""
+    plain = stats.expectile(*(frozen(x, "expectile") for x in (a, alpha)), weights=_plain_or_none(weights))
+    a = array(a)
+    shares = np.where(frozen(a, "expectile") > plain, alpha, 1 - array(alpha))
+    if weights is not None:
+        shares = shares * array(weights)
+    return np.sum(shares * a) / np.sum(shares)
+
+
+def _plain_or_none(weights: Any) -> Any:
+    return None if weights is None else frozen(weights, "expectile")
+
+
+class _Estimate:
+    """What stands for a compiled function of points and a sample, which SciPy takes from a table by dtype."""
+
+    def __init__(self, logarithm: bool) -> None:
+        self.logarithm = logarithm
+
+    def __getitem__(self, dtype: Any) -> Any:
+        return self
+
+    def __call__(self, sample: Any, weights: Any, points: Any, factor: Any, dtype: Any) -> Any:
+        """Densities of `points`, (m, d), as (m, 1): kernels with the Cholesky factor of a covariance, at (n, d)."""
+        whiten = RULES["scipy.linalg.solve_triangular"]
+        sample, points = (whiten(factor, array(x).T, lower=True) for x in (sample, points))
+        apart = sample[:, None, :] - points[:, :, None]
+        d = np.shape(factor)[-1]
+        exponents = -0.5 * np.sum(apart**2, axis=0) - np.sum(np.log(np.diagonal(factor))) - 0.5 * d * np.log(2 * np.pi)
+        if self.logarithm:
+            weighed = exponents + np.log(array(weights)[:, 0])
+            return RULES["scipy.special.logsumexp"](weighed, axis=1)[:, None]
+        return (np.exp(exponents) @ array(weights)[:, 0])[:, None]
+
+
+scipy_rule("scipy.stats._stats.gaussian_kernel_estimate")(_Estimate(logarithm=False))
+scipy_rule("scipy.stats._stats.gaussian_kernel_estimate_log")(_Estimate(logarithm=True))
+
+
+@scipy_rule("scipy.stats.gaussian_kde")
+def density_estimate(*args: Any, **kwargs: Any) -> Any:
+    """A twin of SciPy's object."""
+    return kind_of_twin(gaussian_kde)(*args, **kwargs)
+
+
+def _on_a_twin(name: str) -> None:
+    @scipy_rule(f"scipy.stats._kde._methods.{name}")
+    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(twin(self), name)(*args, **kwargs)
+
+
+for _name in ("__call__", "evaluate", "logpdf", "pdf"):
+    _on_a_twin(_name)

@@ -1,0 +1,30 @@
+"""One row of what a graph holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What the nodes of one operator, recorded by one line, hold together.
+
+    Attributes
+    ----------
+    where : str
+        The line, as "model.py:12"; empty if nothing noted it.
+    code : str
+        Its text.
+    operator : str
+        The nodes' name.
+    nodes : int
+        How many there are.
+    bytes : int
+        What they hold that no node before them holds: memory that several share counts once.
+    """
+
+    where: str
+    code: str
+    operator: str
+    nodes: int
+    bytes: int

@@ -1,0 +1,39 @@
+"""Where in the program a node was recorded, from the traceback that was noted of it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pullback.autograd.source_lines import line_of
+from pullback.graph.node import Node
+
+_FRAME = re.compile(r'  File "(.*)", line (\d+), in (.*)\n(?:    (.*)\n)?')
+
+
+class Frame(NamedTuple):
+    """One frame: file, number of the line, name of the function, text of the line."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+
+
+def frame_of(text: str) -> Frame:
+    """A frame from its text in a traceback."""
+    found = _FRAME.fullmatch(text)
+    if found is None:  # of a file whose name holds the end of a line
+        return Frame(text.strip(), 0, "", "")
+    file, line, function, code = found.groups()
+    return Frame(file, int(line), function, code or "")
+
+
+def place_of(node: Node) -> tuple[str, str]:
+    """("model.py:12", text of the line) of the line that recorded a node; two empty texts if nothing noted it."""
+    text = line_of(node)
+    if not text:
+        return "", ""
+    frame = frame_of(text)
+    name = re.split(r"[/\\]", frame.file)[-1]
+    return f"{name}:{frame.line}", frame.code

@@ -1,0 +1,175 @@
+"""why_no_grad and watch_cuts: every way out of the graph is named with its line."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core import cuts
+
+
+def here() -> int:
+    return sys._getframe(1).f_lineno
+
+
+def x():
+    return pb.tensor([1.0, 2.0], requires_grad=True)
+
+
+def under_no_grad(t):
+    with pb.no_grad():
+        return t * 2
+
+
+def in_inference_mode(t):
+    with pb.inference_mode():
+        return t * 2
+
+
+@pytest.mark.parametrize(
+    ("way", "reason", "what"),
+    [
+        (lambda t: t.detach() * 2, "detach", "detach()"),
+        (lambda t: t.data + 1, "detach", "data"),
+        (lambda t: (t * 1).detach_(), "detach", "detach_()"),
+        (under_no_grad, "no_grad", "mul under no_grad"),
+        (in_inference_mode, "no_grad", "mul under inference_mode"),
+        (lambda t: (t > 0) * 1.0, "comparison", "gt"),
+        (lambda t: t.argmax(), "no derivative", "argmax"),
+        (lambda t: t.to(pb.int64).to(pb.float64), "integer", "the cast to int64"),
+        (lambda t: pb.tensor(t[0].item() * 2) + 1, "item", "item()"),
+        (lambda t: pb.tensor(t.tolist()), "item", "tolist()"),
+        (lambda t: pb.from_numpy(t.detach().numpy()) * 2, "detach", "detach()"),
+        (lambda t: pb.asarray(t.detach().numpy()), "detach", "detach()"),
+        (lambda t: pb.stack([t.detach(), pb.ones(2)]), "detach", "detach()"),
+    ],
+)
+def test_the_cut_is_named_with_its_line(way, reason, what):
+    t = x()
+    with pb.watch_cuts() as log:
+        made = way(t)
+    line = way.__code__.co_firstlineno
+    why = pb.why_no_grad(made)
+    assert not why.requires_grad
+    assert why.cuts[0].reason == reason
+    assert why.cuts[0].what.startswith(what)
+    assert why.cuts[0].file == __file__
+    assert line <= why.cuts[0].line <= line + 2
+    assert why.cuts[0] in log.cuts
+    assert f"{__file__}:{why.cuts[0].line}" in str(why)
+    with pytest.raises(RuntimeError, match=rf"does not require grad.*test_cut_log.py:{why.cuts[0].line}"):
+        made.backward(pb.ones_like(made))
+
+
+def test_what_is_recorded_remembers_nothing():
+    t = x()
+    with pb.watch_cuts() as log:
+        y = (t * pb.ones(2)).sum()
+    assert log.cuts == []
+    why = pb.why_no_grad(y)
+    assert why.requires_grad
+    assert why.cuts == ()
+    assert "SumBackward0" in str(why)
+    y.backward()
+    assert t.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_leaf_that_was_forgotten():
+    with pb.watch_cuts():
+        w = pb.tensor([1.0])
+        line = here() - 1
+        y = w * 2
+    assert [(cut.reason, cut.line) for cut in pb.why_no_grad(y).cuts] == [("created", line)]
+    assert "requires_grad_()" in str(pb.why_no_grad(y))
+
+
+def test_an_input_that_was_not_used():
+    t, other = x(), x()
+    with pb.watch_cuts():
+        y = (other * t.detach()).sum()
+        line = here() - 1
+    why = pb.why_no_grad(y, t)
+    assert [cut.reason for cut in why.cuts] == ["unused", "detach"]
+    assert why.cuts[1].line == line
+    assert pb.why_no_grad(y, other).cuts == ()
+    assert pb.why_no_grad(y, pb.ones(2)).cuts[0].reason == "created"
+    with pytest.raises(RuntimeError, match="why_no_grad"):
+        pb.autograd.grad(y, t)
+
+
+def test_without_a_log_it_says_how_to_learn_more():
+    made = x().detach() * 2
+    assert "watch_cuts" in str(pb.why_no_grad(made))
+    assert pb.why_no_grad(pb.tensor([1, 2])).cuts[0].reason == "integer"
+    with pytest.raises(RuntimeError, match="watch_cuts"):
+        made.sum().backward()
+    assert "no Tensor" in str(pb.why_no_grad(np.ones(2)))
+    with pytest.raises(TypeError, match="input must be a Tensor"):
+        pb.why_no_grad(made, np.ones(2))
+
+
+def test_a_transform_within_the_log_and_the_log_within_a_transform():
+    seen = []
+
+    def f(v):
+        y = v.detach() * 2
+        seen.append(pb.why_no_grad(y))
+        return np.sum(v * y)
+
+    with pb.watch_cuts():
+        assert pb.func.grad(f)(np.ones(2)).tolist() == [2.0, 2.0]
+    assert pb.func.grad(pb.watch_cuts()(f))(np.ones(2)).tolist() == [2.0, 2.0]
+    for why in seen:
+        assert [(cut.reason, cut.line) for cut in why.cuts] == [("detach", f.__code__.co_firstlineno + 1)]
+
+
+def test_values_and_adopted_code_stay_as_they_are():
+    def f(v):
+        y = np.zeros(2)
+        y[0] = v[0]
+        y[1] = v[1] * v[0]
+        return np.sum(y)
+
+    with pb.adopt():
+        without = type(np.zeros(2))
+        with pb.watch_cuts():
+            assert type(np.zeros(2)) is without is np.ndarray  # no buffer: no transform runs
+            inside = pb.func.grad(f)(np.array([2.0, 3.0]))
+    assert inside.tolist() == [4.0, 2.0]
+
+
+def test_an_error_inside_leaves_nothing_behind():
+    with pytest.raises(ZeroDivisionError), pb.watch_cuts():
+        1 / 0
+    assert cuts.WATCHED == []
+    assert pb.is_grad_enabled()
+
+
+def test_what_is_remembered_goes_with_the_tensor():
+    from pullback.autograd import cut_log
+
+    before = len(cut_log._origins)
+    with pb.watch_cuts():
+        made = [x().detach() * i for i in range(10)]
+    assert len(cut_log._origins) > before
+    del made
+    assert len(cut_log._origins) == before
+
+
+def test_the_forward_of_a_function_is_no_cut():
+    class Double(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a.detach() * 2 + a.numpy(force=True) * 0
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    with pb.watch_cuts() as log:
+        made = Double.apply(x())
+    assert log.cuts == []
+    assert pb.why_no_grad(made).requires_grad

@@ -1,0 +1,202 @@
+"""What a Function's forward saves on the way has its derivative in a second backward, or is refused there."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.autograd import Function, gradgradcheck
+from pullback.autograd.function import once_differentiable
+
+
+class Saved(Function):
+    """x**3, with the slope computed by forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3 * x * x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+class BySetup(Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(3 * inputs[0] ** 2)
+
+    backward = staticmethod(Saved.backward)
+
+
+class Attribute(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = 3 * x * x
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.slope
+
+
+class ByNumPy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        values = x.detach().numpy()
+        ctx.save_for_backward(3 * values * values)
+        return values**3
+
+    backward = staticmethod(Saved.backward)
+
+
+class ByChance(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(3 * x * x + 1e-3 * pb.rand_like(x))
+        return x**3
+
+    backward = staticmethod(Saved.backward)
+
+
+class Dropped(Function):
+    """A mask that does not depend on the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        mask = (pb.rand(3, dtype="float64") < 0.5).to("float64")
+        ctx.save_for_backward(x, mask)
+        return x * x * mask
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, mask = ctx.saved_tensors
+        return 2 * grad * x * mask
+
+
+class Twofold(Function):
+    """x y**2, of which the product with y is kept; and a list of what is no tensor."""
+
+    @staticmethod
+    def forward(ctx, x, y, power):
+        kept = x * y
+        ctx.save_for_backward(y, kept)
+        ctx.power = power
+        return kept * y, kept > 0
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        y, kept = ctx.saved_tensors
+        return grad * y**ctx.power, 2 * grad * kept, None
+
+
+def leaf(*values):
+    return pb.tensor(values, requires_grad=True, dtype="float64")
+
+
+def second(function, x):
+    """d/dx of x f'(x)."""
+    (slope,) = pb.autograd.grad(function(x).sum(), x, create_graph=True)
+    return pb.autograd.grad((slope * x).sum(), x)[0].numpy()
+
+
+@pytest.mark.parametrize("function", [Saved, BySetup, Attribute])
+def test_second_derivatives_are_those_of_what_forward_computed(function):
+    x = leaf(2.0, -1.0)
+    np.testing.assert_allclose(second(function.apply, x), 9 * x.detach().numpy() ** 2)
+    assert gradgradcheck(function.apply, (x,))
+    assert gradgradcheck(lambda x: function.apply(x * x) * x, (x,))
+    y = function.apply(x)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 3 * x.detach().numpy() ** 2)
+
+
+@pytest.mark.parametrize("function", [ByNumPy, ByChance])
+def test_where_it_cannot_be_followed_the_second_derivative_is_an_error(function):
+    x = leaf(2.0, -1.0)
+    with pytest.raises(
+        RuntimeError, match=rf"differentiate twice through {function.__name__}Backward.*Save the inputs"
+    ):
+        second(function.apply, x)
+    (slope,) = pb.autograd.grad(function.apply(x).sum(), x, create_graph=True)  # which nobody differentiates
+    np.testing.assert_allclose(slope.detach().numpy(), 3 * x.detach().numpy() ** 2, atol=1e-2)
+    cotangent = leaf(1.0, 1.0)
+    (slope,) = pb.autograd.grad(function.apply(x), x, cotangent, create_graph=True)
+    (again,) = pb.autograd.grad(slope.sum(), cotangent)  # in which it is a constant
+    np.testing.assert_allclose(again.numpy(), slope.detach().numpy())
+
+
+def test_large_inputs_are_not_kept_alive_and_without_them_it_is_an_error():
+    x = leaf(*np.ones(100_000))
+    with pytest.raises(RuntimeError, match="or they are gone"):
+        second(lambda x: Saved.apply(x * 1.0), x)
+    z = x * 1.0
+    np.testing.assert_allclose(second(lambda x: Saved.apply(z), x), 9.0)
+    x = leaf(2.0, -1.0)
+    z = x * 1.0
+    y = Saved.apply(z)
+    z += 1
+    (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="writes into its inputs"):
+        slope.sum().backward()
+
+
+def test_what_does_not_depend_on_the_inputs_is_a_constant():
+    x = leaf(2.0, -1.0, 3.0)
+    pb.manual_seed(0)
+    y = Dropped.apply(x)
+    mask = (y.detach() != 0).numpy()
+    state = pb.rand(1)
+    (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+    (found,) = pb.autograd.grad((slope * x).sum(), x)
+    np.testing.assert_allclose(found.numpy(), 4 * x.detach().numpy() * mask)
+    pb.manual_seed(0)
+    Dropped.apply(x)
+    assert pb.rand(1) == state
+    following = pb.rand(1)
+    pb.manual_seed(0)
+    y = Dropped.apply(x)
+    pb.rand(1)
+    pb.autograd.grad(y.sum(), x, create_graph=True)
+    assert pb.rand(1) == following  # running forward again has drawn nothing
+
+
+def test_of_several_inputs_each_gets_its_part():
+    x, y = leaf(2.0, -1.0), leaf(0.5, 3.0)
+    assert gradgradcheck(lambda x, y: Twofold.apply(x, y, 2)[0], (x, y))
+
+
+def test_backwards_that_are_marked_keep_their_own_error():
+    class Once(Saved):
+        backward = staticmethod(once_differentiable(Saved.backward))
+
+    x = leaf(2.0)
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+        second(Once.apply, x)
+
+
+def test_through_hooks_for_saved_tensors():
+    x = leaf(2.0, -1.0)
+    with pb.autograd.graph.save_on_cpu():
+        y = Saved.apply(x)
+    (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+    np.testing.assert_allclose(pb.autograd.grad(slope.sum(), x)[0].numpy(), 6 * x.detach().numpy())
+
+
+def test_no_cycle_is_made():
+    x = leaf(2.0, -1.0)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(50):
+            second(Attribute.apply, x)
+        assert len(gc.get_objects()) - before < 50
+    finally:
+        gc.enable()

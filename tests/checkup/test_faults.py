@@ -1,0 +1,166 @@
+"""Functions with known faults: each is named by what `check` reports, and with the line where there is one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import linalg, special
+
+import pullback as pb
+
+X = np.array([0.5, -1.2, 2.0])
+WEIGHTS = np.array([[1.0, 2.0], [-0.5, 1.0]])
+calls = [0]
+
+
+@pb.custom_vjp
+def square_by_a_wrong_rule(x):
+    return x**2
+
+
+square_by_a_wrong_rule.defvjp(lambda x: (x**2, x), lambda x, g: (3 * x * g,))
+
+
+@pb.custom_vjp
+def sine_by_a_wrong_jvp(x):
+    return np.sin(x)
+
+
+sine_by_a_wrong_jvp.defvjp(lambda x: (np.sin(x), x), lambda x, g: (g * np.cos(x),))
+sine_by_a_wrong_jvp.defjvp(lambda tangents, y, x: tangents[0] * np.sin(x))
+
+
+def counting(x):
+    calls[0] += 1
+    return np.sum(x) * calls[0]
+
+
+def branch(x):
+    return np.sum(x**2) if x[0] >= 0.5 else np.sum(x)
+
+
+def branch_nearby(x):
+    return np.sum(x**2) if x[0] > 0.50001 else np.sum(x**2) + 1
+
+
+def writes(x):
+    x[0] = 3.0
+    return np.sum(x**2)
+
+
+def buffer(x):
+    out = np.zeros(3)
+    for i in range(3):
+        out[i] = x[i] ** 2
+    return np.sum(out)
+
+
+def bisection(a):
+    low, high = 0.0, 5.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle**3 > a else (middle, high)
+    return 0.5 * (low + high)
+
+
+def held(x):
+    return np.sum(pb.func.stop_gradient(x) * x)
+
+
+def fails(x):
+    raise KeyError("nothing")
+
+
+def another_variable(x):
+    return np.sum(X**2)
+
+
+# (function, arguments, level, what the report must say)
+FAULTS = [
+    (
+        lambda x: np.sum(square_by_a_wrong_rule(x)),
+        (X,),
+        "wrong",
+        "differs from differences, most at 2 (6, differences 4)",
+    ),
+    (lambda x: np.sum(sine_by_a_wrong_jvp(x)), (X,), "wrong", "forward mode and reverse mode differ"),
+    (counting, (X,), "wrong", "two calls give different values"),
+    (lambda x: np.sum(x) * np.random.default_rng().random(), (X,), "wrong", "two calls give different values"),
+    (branch, (X,), "wrong", "ge (a comparison at its threshold)"),
+    (branch_nearby, (X,), "look", "gt (a comparison at its threshold)"),
+    (lambda x: np.sum(np.where(x >= 0.5, x + 1, x)), (X,), "wrong", "jumps at these inputs"),
+    (lambda x: np.sum(np.maximum(WEIGHTS @ x, 0)), (np.zeros(2),), "wrong", "maximum (ties)"),
+    (lambda x: np.sum(np.abs(x)), (np.array([1.0, 0.0]),), "wrong", "abs (abs at 0)"),
+    (lambda x: np.sum(np.abs(x)), (np.array([1.0, 1e-9]),), "look", "abs (abs at 0)"),
+    (np.max, (np.ones(3),), "wrong", "amax (ties)"),
+    (lambda x: np.sum(np.sort(x) * np.arange(3)), (np.array([1.0, 1.0, 2.0]),), "wrong", "sort (ties)"),
+    (lambda x: np.linalg.norm(x - X), (X,), "wrong", "(a norm at 0)"),
+    (lambda x: np.hypot(x[0], x[1]), (np.zeros(2),), "wrong", "hypot (a kink where both are 0)"),
+    (lambda x: np.sum(np.sqrt(x * x)), (np.zeros(2),), "wrong", "nan or infinite"),
+    (lambda x: np.sum(np.sqrt(np.abs(x))), (np.array([0.0, 1.0]),), "wrong", "no finite slope"),
+    (lambda x: np.sum(np.cbrt(x)), (np.zeros(2),), "wrong", "no finite slope"),
+    (lambda x: np.arccos(x[0]), (np.ones(1),), "wrong", "the edge of its domain"),
+    (lambda x: np.sum(np.log(x)), (X,), "wrong", "1 of the function's values"),
+    (lambda x: np.sum(np.clip(x, -1, 0.5) ** 2), (X,), "wrong", "clamp (a kink at its bounds)"),
+    (lambda x: np.sum(np.round(x).astype(int) * 2.0), (X - 0.1,), "wrong", "the cast to int64 at"),
+    (lambda x: np.sum(np.floor(x)), (X + 0.1,), "wrong", "there are steps on the way"),
+    (lambda x: np.argmax(x) * 1.0 + 0 * x[0], (X,), "look", "argmax at"),
+    (bisection, (2.0,), "wrong", "differs from differences"),
+    (held, (X,), "wrong", "differs from differences"),
+    (another_variable, (X,), "look", "another variable"),
+    (lambda x: np.sum(x.astype(np.float32) ** 2), (X,), "look", "fewer digits"),
+    (lambda x: np.sum(x**2) + 1e-5 * np.sum(np.sin(1e9 * x)), (X,), "wrong", "differs from differences"),
+    (writes, (X,), "look", "writes into its arguments"),
+    (buffer, (X,), "look", "only after pullback.adopt()"),
+    (lambda x: math.exp(x[0]) + linalg.expm(np.outer(x, x))[0, 0], (X,), "look", "only after pullback.adopt()"),
+    (lambda x: float(np.sum(x)) ** 2, (X,), "wrong", "it cannot be differentiated: DetachingError"),
+    (lambda x: np.sum(np.frompyfunc(math.sin, 1, 1)(x)), (X,), "wrong", "it cannot be differentiated"),
+    (fails, (X,), "wrong", "fails on these arguments: KeyError"),
+    (lambda x: "text", (X,), "wrong", "returns str"),
+    (lambda x: x > 0, (X,), "wrong", "whole numbers or truth values"),
+    (lambda x: np.sum(special.factorial(x)), (np.abs(X),), "look", "scipy.special.factorial at"),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "level", "said"), FAULTS)
+def test_a_fault_is_named(function, args, level, said):
+    before = [np.copy(x) for x in args]
+    report = pb.check(function, *args)
+    found = [finding.text for finding in report.of(level)]
+    assert any(said in text for text in found), report
+    assert report.ok == (not report.of("wrong"))
+    assert all(np.array_equal(a, b) for a, b in zip(args, before, strict=True))
+
+
+def test_the_line_is_that_of_the_user():
+    line = branch.__code__.co_firstlineno + 1
+    assert f"{__file__}:{line}" in str(pb.check(branch, X))
+
+
+def test_adoption_is_needed_and_undone():
+    from pullback.interop.adoption import State
+
+    assert pb.check(buffer, X).needs_adopt
+    assert not State.on
+    with pb.adopt():
+        report = pb.check(buffer, X)
+        assert State.on
+    assert not report.needs_adopt
+    assert report.ok
+
+
+def test_the_report_in_a_notebook_is_escaped():
+    html = pb.check(lambda x: np.sum(np.abs(x)), np.zeros(2))._repr_html_()
+    assert "&lt;lambda&gt;" in html
+    assert "wrong" in html
+
+
+def test_bad_calls():
+    with pytest.raises(TypeError, match="must be callable"):
+        pb.check(3.0, X)
+    with pytest.raises(TypeError, match="Whole numbers have no gradient"):
+        pb.check(np.sum, np.arange(3))
+    with pytest.raises(TypeError, match=r"t\.detach\(\)"):
+        pb.check(np.sum, pb.ones(2))

@@ -1,0 +1,116 @@
+"""Sound functions: `check` finds nothing wrong, and raises no false alarm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg, special
+
+import pullback as pb
+
+rng = np.random.default_rng(1)
+X, A, ROWS = np.array([0.5, -1.2, 2.0]), rng.standard_normal((3, 3)), rng.standard_normal((10, 3))
+
+
+def newton(a):
+    x = 1.0
+    for _ in range(30):
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def newton_to_a_tolerance(a):
+    x = a * 1.0
+    while abs(x * x - a) > 1e-12:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def logistic(w, rows, y):
+    z = rows @ w
+    return np.mean(np.logaddexp(0, z) - y * z)
+
+
+def oscillator(x):
+    for _ in range(50):
+        x = x + 0.01 * np.stack([x[1], -x[0]])
+    return np.sum(x**2)
+
+
+def gaussian(p):
+    return -0.5 * np.sum((X - p["mean"]) ** 2) / p["scale"] ** 2 - 3 * np.log(p["scale"])
+
+
+def huber(x):
+    return np.sum(np.where(np.abs(x) < 1, 0.5 * x**2, np.abs(x) - 0.5))
+
+
+def table(x):
+    i = np.clip(np.searchsorted([0.0, 1.0, 3.0], x) - 1, 0, 1)
+    return np.sum(np.array([1.0, 2.0])[i] * x**2)
+
+
+SOUND = [
+    (newton, 2.0),
+    (newton_to_a_tolerance, 2.0),
+    (logistic, np.zeros(3), ROWS, (ROWS[:, 0] > 0) * 1.0),
+    (oscillator, np.array([1.0, 0.0])),
+    (gaussian, {"mean": 0.3, "scale": 2.0}),
+    (huber, X),
+    (table, np.array([0.5, 1.2, 2.0])),
+    (lambda a, b: np.sum(np.tanh(np.maximum(ROWS @ a, 0) @ b) ** 2), rng.standard_normal((3, 4)), np.ones((4, 2))),
+    (lambda x: np.sum(np.interp(x, [-2.0, 0.0, 1.0, 3.0], [0.0, 1.0, 3.0, 2.0])), X),
+    (lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x), X),
+    (lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2), X),
+    (lambda x: np.sum(np.sin(x) ** 2), rng.standard_normal(10000)),
+    (lambda x: np.sum(np.sin(x) * x), X.astype(np.float32)),
+    (lambda x: np.sum(special.erf(x)) + np.sum(special.gammaln(np.abs(x))), X),
+    (np.linalg.det, A),
+    (lambda a: np.linalg.inv(a @ a.T + np.eye(3)), A),
+    (lambda a: np.linalg.eigvalsh(a + a.T), A),
+    (np.linalg.solve, A, X),
+    (lambda x: x**3, 1.7),
+    (lambda z: np.abs(z) ** 2, np.array([1 + 2j, 0.5 - 1j])),
+    (lambda z: z**2 * np.conj(z), np.array([1 + 2j, 0.5 - 1j])),
+    (lambda x, n: np.sum(x**n), np.abs(X), 3),
+    (lambda x: np.sum(np.sort(x)), np.array([1.0, 1.0, 2.0])),
+    (lambda x: np.sum(np.abs(x) * x), np.zeros(3)),
+    (lambda x: np.sum(np.sin(x)), np.zeros(3)),
+    (lambda x: np.sum(x**2), np.zeros(3)),
+    (lambda x: np.cumsum(x)[::-1], X),
+    (lambda x: np.einsum("i,j->ij", x, x), X),
+    (lambda x: (np.sin(x), {"twice": x * 2}), X),
+    (lambda x: np.exp(50 * x), np.array([0.7, -0.2])),
+    (lambda x: 1e-12 * np.sum(x**2), X),
+    (lambda x: np.sum(x**2) * 1e12, X * 1e-8),
+    (lambda x: np.sum(np.log(x)), np.array([1e-9, 1.0])),
+    (np.linalg.norm, X),
+    (np.var, X),
+]
+
+
+@pytest.mark.parametrize("case", SOUND)
+def test_no_false_alarm(case):
+    report = pb.check(*case)
+    assert report.verdict == "nothing wrong", report
+    assert any("differences confirm" in finding.text for finding in report.findings)
+    assert any("forward mode agrees" in finding.text for finding in report.findings)
+    assert report.gradient_cost > 0
+    assert report.gradient_memory > 0
+
+
+def test_the_complex_step_is_taken_where_it_may():
+    analytic, not_so = pb.check(lambda x: np.sum(np.sin(x)), X), pb.check(lambda x: np.sum(np.abs(x) ** 2), X)
+    assert "complex step confirms" in str(analytic)
+    assert "complex step" not in str(not_so)
+
+
+def test_calls_are_counted_in_what_the_function_calls():
+    def inner(a):
+        return linalg.expm(a)
+
+    report = pb.check(lambda a: np.trace(inner(a)), A)
+    assert (
+        "2 places call NumPy, SciPy or math: 1 have rules, 1 have one after pullback.adopt() (scipy.linalg.expm)"
+        in str(report)
+    )

@@ -1,0 +1,82 @@
+"""What an inner transform gives to code for NumPy has NumPy's face: there x.std() means what it means in NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.array_face import ARRAYS, SCALAR_FACES
+
+X, V = np.array([0.3, 0.7, 1.5]), np.array([1.0, 2.0, -1.0])
+
+
+def filled(x):
+    z = np.zeros_like(x)
+    z[0] = x[1] * x[0]
+    z[1:] = x[:2] ** 2
+    return z
+
+
+def written(x):
+    y = x.copy()
+    y[0] = x[1] * x[0]
+    return y
+
+
+def total(x):
+    return np.sum(filled(x) ** 3)
+
+
+INNER = {
+    "the value of jvp": lambda x: pb.func.jvp(filled, (x,), (V,))[0],
+    "a tangent": lambda x: pb.func.jvp(filled, (x,), (V,))[1],
+    "a tangent that was a plain array": lambda x: pb.func.jvp(written, (x,), (V,))[1],
+    "an auxiliary result": lambda x: pb.func.jvp(lambda x: (np.sum(x), filled(x)), (x,), (V,), has_aux=True)[2],
+    "a gradient": pb.func.grad(total),
+    "the tangent of a gradient": lambda x: pb.func.jvp(pb.func.grad(total), (x,), (V,))[1],
+    "the gradient of a tangent": pb.func.grad(lambda x: pb.func.jvp(total, (x,), (V,))[1]),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_std_is_numpys(name):
+    inner = INNER[name]
+    expected = np.std(inner(X))
+    for depth in (1, 2):
+        for transforms in itertools.product("gj", repeat=depth):
+            found = []
+
+            def f(x):
+                y = inner(x)
+                found.append((type(y), y.std()))  # noqa: B023 - called at once
+                return y.sum()
+
+            for kind in transforms:
+                f = pushed(f) if kind == "j" else pulled(f)
+            f(X)
+            kind, deviation = found[0]
+            assert kind in ARRAYS, transforms
+            assert float(deviation.detach()) == pytest.approx(expected, rel=1e-12)
+
+
+def pushed(f):
+    return lambda x: pb.func.jvp(f, (x,), (V,))[1]
+
+
+def pulled(f):
+    return lambda x: np.sum(pb.func.grad(f)(x) * V)
+
+
+def test_numbers_are_scalars():
+    found = []
+
+    def f(s):
+        value, slope = pb.func.jvp(np.sin, (s,), (1.0,))
+        found.extend([value, slope, pb.func.grad(np.sin)(s)])
+        return slope
+
+    assert float(pb.func.grad(f)(0.5)) == pytest.approx(-np.sin(0.5))
+    assert float(pb.func.jvp(f, (0.5,), (1.0,))[1]) == pytest.approx(-np.sin(0.5))
+    assert len(found) == 6
+    assert all(type(x) in SCALAR_FACES for x in found)

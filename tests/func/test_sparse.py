@@ -1,0 +1,315 @@
+"""Sparse Jacobians and Hessians: patterns, colorings, values, and what is refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import pullback as pb
+from pullback.core.errors import GradientError
+from pullback.func import (
+    color_hessian,
+    color_jacobian,
+    grad,
+    hessian_sparsity,
+    jacobian_sparsity,
+    jvp,
+    sparse_hessian,
+    sparse_jacobian,
+)
+
+RNG = np.random.default_rng(7)
+
+
+def dense(function, x):
+    """The Jacobian of a function of one array, column by column."""
+    return np.stack([np.ravel(jvp(function, (x,), (e.reshape(x.shape),))[1]) for e in np.eye(x.size, dtype=x.dtype)], 1)
+
+
+def tridiagonal(x):
+    left, right = np.concatenate([x[:1] * 0, x[:-1]]), np.concatenate([x[1:], x[-1:] * 0])
+    return np.exp(-x) + left * x - 2 * np.sin(right)
+
+
+def rosenbrock(x):
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def arrow(x):
+    """A full first row, a full first column, a diagonal."""
+    rest = x[1:] ** 2 * x[0]
+    return np.concatenate([np.sum(x**3).reshape(1), rest])
+
+
+def brusselator(u, n=6, a=1.0, b=3.0, alpha=0.02):
+    """The right-hand side of the two-dimensional Brusselator on a periodic grid of n by n."""
+    w = u.reshape(2, n, n)
+
+    def laplacian(z):
+        return np.roll(z, 1, 0) + np.roll(z, -1, 0) + np.roll(z, 1, 1) + np.roll(z, -1, 1) - 4 * z
+
+    cubic = w[0] ** 2 * w[1]
+    first = a + cubic - (b + 1) * w[0] + alpha * laplacian(w[0])
+    second = b * w[0] - cubic + alpha * laplacian(w[1])
+    return np.stack([first, second]).reshape(-1)
+
+
+def rotated(angles, points):
+    """Rodrigues' formula, row by row."""
+    theta = np.sqrt(np.sum(angles**2, 1, keepdims=True))
+    axis = angles / theta
+    along = np.sum(axis * points, 1, keepdims=True)
+    return points * np.cos(theta) + np.cross(axis, points) * np.sin(theta) + axis * along * (1 - np.cos(theta))
+
+
+CAMERA, POINT = np.array([0, 0, 1, 1, 2, 2, 0]), np.array([0, 1, 1, 2, 2, 3, 3])
+SEEN = RNG.standard_normal((7, 2))
+
+
+def bundle_adjustment(parameters):
+    """Reprojection errors of seven observations: three cameras of 11 parameters, four points."""
+    cameras = parameters["cameras"][CAMERA]
+    points, weights = parameters["points"][POINT], parameters["weights"]
+    p = rotated(cameras[:, 0:3], points - cameras[:, 3:6])
+    image = p[:, :2] / p[:, 2:3]
+    squared = np.sum(image**2, 1, keepdims=True)
+    distorted = image * (1 + cameras[:, 9:10] * squared + cameras[:, 10:11] * squared**2)
+    projected = distorted * cameras[:, 6:7] + cameras[:, 7:9]
+    return {"errors": (projected - SEEN) * weights[:, None], "priors": 1 - weights**2}
+
+
+PARAMETERS = {
+    "cameras": RNG.standard_normal((3, 11)),
+    "points": RNG.standard_normal((4, 3)),
+    "weights": RNG.uniform(0.5, 1, 7),
+}
+PROGRAMS = {
+    "tridiagonal": (tridiagonal, RNG.standard_normal(9)),
+    "arrow": (arrow, RNG.standard_normal(8)),
+    "brusselator": (brusselator, RNG.uniform(0.5, 2, 72)),
+    "outer": (lambda x: x[:, None] * x[None, :3], RNG.standard_normal(6)),
+    "matrix product": (lambda x: x @ np.diag(np.arange(3.0)) @ x.T, RNG.standard_normal((4, 3))),
+    "norms": (lambda x: np.linalg.norm(x, axis=1), RNG.standard_normal((5, 2))),
+    "solve": (lambda x: np.linalg.solve(np.eye(2) * 3 + x[..., :2], x[..., 2:]), RNG.standard_normal((3, 2, 4))),
+    "sorted": (lambda x: np.sort(x, axis=1), RNG.standard_normal((3, 3))),
+    "cumulated": (lambda x: np.cumsum(x, axis=0), RNG.standard_normal((3, 2))),
+    "fft": (lambda x: np.abs(np.fft.fft(x, axis=1)), RNG.standard_normal((2, 4))),
+    "no input": (lambda x: np.ones(3), RNG.standard_normal(2)),
+    "scalar": (lambda x: np.sum(x[::2]), RNG.standard_normal(5)),
+    "float32": (lambda x: x[1:] * x[:-1], RNG.standard_normal(5).astype(np.float32)),
+    "image": (lambda x: x[1:, 1:] + x[:-1, :-1] ** 2, RNG.standard_normal((3, 4))),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pullback.extend.IndependentResultWarning")
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse", "both"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_the_dense_jacobian(name, mode):
+    function, x = PROGRAMS[name]
+    expected = dense(function, x)
+    found = sparse_jacobian(function, mode=mode, check=True)(x)
+    assert isinstance(found, sp.csr_array)
+    tolerance = 1e-5 if x.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found.toarray(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["tridiagonal", "arrow", "brusselator", "outer", "norms", "image"])
+def test_patterns_are_exact(name):
+    function, x = PROGRAMS[name]
+    np.testing.assert_array_equal(jacobian_sparsity(function)(x).toarray(), dense(function, x) != 0)
+
+
+def test_a_factor_of_zero_is_no_reason():
+    pattern = jacobian_sparsity(lambda x: x[1:] * x[:-1])(np.zeros(3))
+    np.testing.assert_array_equal(pattern.toarray(), [[True, True, False], [False, True, True]])
+
+
+def test_maxima_and_sorting_count_with_each_outcome():
+    for function in (lambda x: np.max(x), lambda x: np.sort(x)[0], lambda x: np.where(x[0] > 1, x[0], x[1] * x[2])):
+        assert jacobian_sparsity(function)(np.array([3.0, 2.0, 1.0])).toarray().all()
+
+
+@pytest.mark.parametrize(("diagonals", "colors"), [((0, 1), 2), ((-1, 0, 1), 3), ((-2, -1, 0, 1, 2), 5)])
+def test_banded_matrices_of_200(diagonals, colors):
+    pattern = sp.diags_array([1.0] * len(diagonals), offsets=diagonals, shape=(200, 200))
+    assert color_jacobian(pattern).passes == colors
+
+
+def test_a_banded_hessian_takes_three_colors():
+    assert color_hessian(hessian_sparsity(rosenbrock)(np.ones(200))).passes == 3
+
+
+def test_an_arrow_takes_three_passes_both_ways():
+    pattern = jacobian_sparsity(arrow)(np.ones(50))
+    assert [color_jacobian(pattern, mode).passes for mode in ("forward", "reverse", "both", "auto")] == [50, 50, 3, 3]
+    assert color_hessian(pattern).passes == 2
+
+
+def test_bundle_adjustment():
+    jacobian = sparse_jacobian(bundle_adjustment, check=True)(PARAMETERS)
+    pattern = jacobian_sparsity(bundle_adjustment)(PARAMETERS)
+    assert jacobian.shape == (21, 33 + 12 + 7)
+    keys = list(PARAMETERS)
+    starts = np.cumsum([0, *[PARAMETERS[key].size for key in keys]])
+
+    def of_vector(x):
+        parts = {k: x[a:b].reshape(PARAMETERS[k].shape) for k, a, b in zip(keys, starts, starts[1:], strict=False)}
+        found = bundle_adjustment(parts)
+        return np.concatenate([found["errors"].reshape(-1), found["priors"]])
+
+    x = np.concatenate([PARAMETERS[key].ravel() for key in keys])
+    np.testing.assert_allclose(jacobian.toarray(), dense(of_vector, x), rtol=1e-10, atol=1e-10)
+    assert (
+        np.diff(pattern.indptr).max() == 10 + 3 + 1
+    )  # each error: a camera (of its centre one half), a point, a weight
+    assert color_jacobian(pattern, "forward").passes == 14
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_colorings_of_random_patterns(seed):
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(1, 15, 2)
+    matrix = sp.csr_array(sp.random_array((m, n), density=rng.uniform(0, 0.6), rng=rng))
+    for mode in ("auto", "forward", "reverse", "both"):
+        coloring = color_jacobian(matrix, mode)
+        found = coloring.matrix(matrix @ coloring.seeds(), coloring.row_seeds() @ matrix)
+        np.testing.assert_allclose(found.toarray(), matrix.toarray(), rtol=1e-15)
+    square = sp.csr_array(sp.random_array((n, n), density=rng.uniform(0, 0.6), rng=rng))
+    square = square + square.T
+    coloring = color_hessian(square)
+    np.testing.assert_allclose(coloring.matrix(square @ coloring.seeds(), None).toarray(), square.toarray())
+
+
+@pytest.mark.parametrize(
+    "function", [rosenbrock, lambda x: np.sum(x) ** 2, lambda x: np.sum(np.sin(x)), lambda x: x[0]]
+)
+def test_hessians(function):
+    x = RNG.standard_normal(6)
+    np.testing.assert_allclose(
+        sparse_hessian(function, check=True)(x).toarray(), dense(grad(function), x), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_hessians_are_symmetric_to_the_last_bit():
+    x = RNG.standard_normal(30)
+    found = sparse_hessian(lambda x: np.sum(np.exp(x[1:] * np.sin(x[:-1])) * x[2] + x[0] * x[1:] ** 3))(x)
+    assert abs(found - found.T).max() == 0
+
+
+def test_buffers_filled_element_by_element():
+    def steps(x):
+        y = np.zeros_like(x)
+        y[0] = x[0]
+        for i in range(1, x.size):
+            y[i] = x[i] * 2 - x[i - 1] ** 2
+        y[1:3] *= 2
+        return y
+
+    with pb.adopt():
+        x = RNG.standard_normal(6)
+        np.testing.assert_array_equal(jacobian_sparsity(steps)(x).toarray(), dense(steps, x) != 0)
+        np.testing.assert_allclose(sparse_jacobian(steps)(x).toarray(), dense(steps, x))
+
+
+def test_tensors_and_keywords():
+    x = pb.tensor([1.0, 2.0, 3.0])
+    found = sparse_jacobian(lambda a, *, b: a * b.flip(0), "b")(2.0, b=x)
+    np.testing.assert_array_equal(found.toarray(), 2 * np.eye(3)[::-1])
+
+
+def quartic(y):
+    return np.sum(y**4)
+
+
+INSIDE = {
+    "argument": lambda x: x * sparse_hessian(quartic)(x).diagonal(),
+    "captured": lambda x: x * sparse_jacobian(lambda y: x * y**2)(np.ones(3)).diagonal(),
+    "with a pattern": lambda x: x * sparse_jacobian(lambda y: y**2, sparsity=np.eye(3))(x).diagonal(),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_no_derivative_is_lost_in_a_sparse_matrix(name):
+    function, x = INSIDE[name], np.ones(3)
+    for call in (
+        lambda: grad(lambda x: np.sum(function(x)))(x),
+        lambda: jvp(function, (x,), (x,)),
+        lambda: pb.func.vmap(function)(np.ones((2, 3))),
+        lambda: pb.func.jet(function, (x,), ([x, None],)),
+        lambda: pb.func.linearize(function, x),
+    ):
+        with pytest.raises(GradientError, match="holds no derivative"):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore::pullback.extend.IndependentResultWarning")
+def test_constants_inside_of_transforms():
+    def newton(a):
+        u = np.full(3, 2.0)
+        for _ in range(30):
+            r = lambda y: y**3 - 5.0  # noqa: E731
+            u = u - np.linalg.solve(sparse_jacobian(r)(u).toarray(), r(u))
+        held = pb.func.stop_gradient(a * u)
+        return a * np.sum(u) * sparse_hessian(quartic)(held)[0, 0]
+
+    root = 5 ** (1 / 3)
+    with pb.adopt():
+        assert grad(newton)(2.0) == pytest.approx(3 * root * 12 * (2 * root) ** 2)
+    outer = jacobian_sparsity(lambda x: x * jacobian_sparsity(lambda y: x * y)(x.detach()).diagonal())
+    np.testing.assert_array_equal(outer(np.ones(3)).toarray(), np.eye(3, dtype=bool))
+
+
+def test_a_small_entry_beside_large_ones_is_missed_by_no_check():
+    with pytest.raises(GradientError, match="lacks an entry in row 0"):
+        sparse_jacobian(lambda x: x * 1e6 + x[::-1], sparsity=np.eye(3))(np.ones(3))
+    rows = lambda x: np.stack([1e8 * x[0], x[1], 1e-9 * x[2] + 1e-9 * x[1]])  # noqa: E731
+    with pytest.raises(GradientError, match="lacks an entry in row 2"):
+        sparse_jacobian(rows, sparsity=np.eye(3))(np.ones(3))
+    with pytest.raises(GradientError, match="lacks an entry in row 2"), np.errstate(all="ignore"):
+        sparse_jacobian(lambda x: np.sqrt(x) + x[::-1], sparsity=np.eye(3))(np.array([0.0, 1.0, 1.0]))
+
+
+def test_decompositions_have_full_patterns():
+    def rebuilt(x):
+        w, V = np.linalg.eigh(np.diag(np.arange(3.0)) + x[:, None] * x)
+        return np.sum((V * w**2) @ V.T * np.arange(9.0).reshape(3, 3))
+
+    x = RNG.standard_normal(3)
+    np.testing.assert_allclose(sparse_hessian(rebuilt)(x).toarray(), pb.func.hessian(rebuilt)(x), rtol=1e-9)
+
+
+def test_a_pattern_that_lacks_an_entry_is_refused():
+    diagonal = sp.eye_array(9)
+    with pytest.raises(GradientError, match="lacks an entry in row 0"):
+        sparse_jacobian(tridiagonal, sparsity=diagonal)(PROGRAMS["tridiagonal"][1])
+    with pytest.raises(GradientError, match="lacks an entry"):
+        sparse_hessian(rosenbrock, sparsity=diagonal)(np.linspace(0.5, 1, 9))
+
+
+def test_a_branch_not_taken_when_the_pattern_was_found_is_noticed():
+    def function(x):
+        return x * 2 if x[0] > 0 else x * x[::-1]
+
+    jacobian = sparse_jacobian(function, sparsity=jacobian_sparsity(function)(np.ones(3)))
+    np.testing.assert_array_equal(jacobian(np.ones(3)).toarray(), 2 * np.eye(3))
+    with pytest.raises(GradientError, match="other branches"):
+        jacobian(-np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: sparse_jacobian(np.sin, sparsity=np.eye(3))(np.ones(4)), GradientError, r"\(3, 3\).*\(3, 4\)"),
+        (lambda: sparse_jacobian(np.sin, sparsity=np.eye(3, 4))(np.ones(4)), GradientError, r"\(3, 4\).*\(4, 4\)"),
+        (lambda: sparse_jacobian(np.sin)(np.ones(3, int)), TypeError, "astype"),
+        (lambda: sparse_jacobian(np.sin)(np.ones(3, complex)), TypeError, "real and imaginary"),
+        (lambda: sparse_jacobian(np.sin, (0, 1))(np.ones(3), 1.0), TypeError, "one argument"),
+        (lambda: color_jacobian(np.eye(3), "columns"), ValueError, "'forward'"),
+        (lambda: color_jacobian("eye"), TypeError, "scipy.sparse"),
+        (lambda: color_hessian(np.eye(3, 4)), ValueError, "square"),
+        (lambda: sparse_hessian(rosenbrock, sparsity=color_jacobian(np.eye(3))), TypeError, "color_hessian"),
+        (lambda: jacobian_sparsity(3), TypeError, "callable"),
+    ],
+)
+def test_what_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

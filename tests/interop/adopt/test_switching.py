@@ -1,0 +1,69 @@
+"""adopt() and release() that are cut off, as by Ctrl-C, leave nothing that the next one does not put right."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.interop.adopt import switch
+from pullback.interop.adoption import State
+
+
+class CutOffError(BaseException):
+    pass
+
+
+def cut_off_at(count, monkeypatch):
+    """Let the namespace of that number raise while views are given or taken back."""
+    genuine, calls = switch.is_reached, [0]
+
+    def is_reached(namespace):
+        calls[0] += 1
+        if calls[0] == count:
+            raise CutOffError
+        return genuine(namespace)
+
+    monkeypatch.setattr(switch, "is_reached", is_reached)
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 50, 200])
+@pytest.mark.parametrize("at", ["adopt", "release"])
+def test_the_next_one_puts_it_right(at, count, monkeypatch):
+    if at == "release":
+        pb.adopt()
+    cut_off_at(count, monkeypatch)
+    with pytest.raises(CutOffError):
+        getattr(pb, at)()
+    monkeypatch.undo()
+    assert globals()["np"] is sys.modules["numpy"], "what is cut off is finished before the exception goes on"
+    assert not State.on
+    pb.release()
+    assert globals()["np"] is sys.modules["numpy"]
+    with pb.adopt():
+        assert pb.func.grad(lambda x: math.exp(x))(0.0) == 1.0
+        assert globals()["np"] is not sys.modules["numpy"]
+    assert globals()["np"] is sys.modules["numpy"]
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_a_block_is_adopted_after_a_release_that_was_cut_off(count, monkeypatch):
+    pb.adopt()
+    cut_off_at(count, monkeypatch)
+    with pytest.raises(CutOffError):
+        pb.release()
+    monkeypatch.undo()
+    with pb.adopt():
+        assert pb.func.grad(lambda x: math.exp(x) * np.zeros(2).sum() + x)(0.0) == 1.0
+    assert globals()["np"] is sys.modules["numpy"]
+
+
+@pytest.mark.parametrize("count", [1, 10, 100])
+def test_the_end_of_a_block_that_is_cut_off_is_its_end(count, monkeypatch):
+    adoption = pb.adopt()
+    cut_off_at(count, monkeypatch)
+    with pytest.raises(CutOffError), adoption:
+        assert State.on
+    assert not State.on
+    assert globals()["np"] is sys.modules["numpy"]

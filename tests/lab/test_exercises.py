@@ -1,0 +1,53 @@
+"""Every solution is accepted; every template and typical wrong answer is refused, with the mistake named that it is."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from pullback.lab.course import COURSE
+from pullback.lab.judge import Mistake
+
+WRONG = runpy.run_path(str(Path(__file__).parent / "wrong_answers.py"))["WRONG"]
+CASES = [(e, *case) for e in COURSE for case in WRONG[e.name]]
+
+
+def defined(text):
+    names = {}
+    exec(compile(text, "<answer>", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("exercise", COURSE, ids=lambda e: e.name)
+def test_the_solution_is_right_and_the_template_is_not(exercise):
+    exercise.check(defined(exercise.solution))
+    with pytest.raises(Mistake):
+        exercise.check(defined(exercise.template))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "right", "wrong", "kind"), CASES, ids=[f"{e.name}-{w.strip()}" for e, _, w, _ in CASES]
+)
+def test_a_wrong_answer_gets_its_diagnosis(exercise, right, wrong, kind):
+    assert right in exercise.solution
+    with pytest.raises(Mistake) as caught:
+        exercise.check(defined(exercise.solution.replace(right, wrong)))
+    assert caught.value.diagnosis.kind == kind
+    assert not re.search(r"input \d", str(caught.value).partition("\n\n")[0]) or kind in {"raises", "unknown"}
+
+
+def test_enough_wrong_answers():
+    for exercise in COURSE:
+        named = [kind for _, _, kind in WRONG[exercise.name] if kind != "unknown"]
+        assert len(named) >= 4, exercise.name
+
+
+@pytest.mark.parametrize("exercise", COURSE, ids=lambda e: e.name)
+def test_hints_go_by_steps(exercise):
+    """The first hint is not the answer; the last one is, and nothing before the hints gives it away."""
+    answer = re.findall(r"return (.+)", exercise.solution)
+    assert len(exercise.hints) >= 4
+    assert not any(line in exercise.hints[0] for line in answer)
+    assert exercise.hints[-1].endswith(exercise.solution)
+    assert all(len(line) <= 120 for line in exercise.text.splitlines())

@@ -1,0 +1,301 @@
+"""What surrounds the numbers: groups, states, memory, transforms, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import SavedTensorModifiedError, UnsupportedError
+from pullback.optim import LBFGS, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, lr_scheduler
+
+BY_RULE = [
+    (SGD, {"lr": 0.1, "momentum": 0.9}),
+    (Adam, {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1}),
+    (AdamW, {"lr": 0.1}),
+    (RMSprop, {"lr": 0.1, "centered": True, "momentum": 0.5}),
+    (Adagrad, {"lr": 0.1}),
+]
+every = pytest.mark.parametrize(("kind", "options"), BY_RULE, ids=lambda x: getattr(x, "__name__", ""))
+
+
+def descend(optimizer, loss, steps=5):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+
+@every
+def test_large_parameters_move_as_small_ones_do(kind, options):
+    values = np.random.default_rng(0).standard_normal((300, 411))
+    large, parts = pb.tensor(values, requires_grad=True), [pb.tensor(row, requires_grad=True) for row in values]
+    descend(kind([large], **options), lambda: (large**2 / 3 + large.sin()).sum())
+    descend(kind(parts, **options), lambda: sum((x**2 / 3 + x.sin()).sum() for x in parts))
+    rows = np.stack([x.detach().numpy() for x in parts])
+    np.testing.assert_allclose(large.detach().numpy(), rows, rtol=1e-9)  # sin rounds otherwise in long vectors
+
+
+@every
+@pytest.mark.parametrize("layout", ["F", "strided"])
+def test_parameters_that_are_not_contiguous(kind, options, layout):
+    values = np.random.default_rng(1).standard_normal((300, 411))
+    memory = np.asfortranarray(values) if layout == "F" else np.repeat(values, 2, axis=1)[:, ::2]
+    x, y = pb.from_numpy(memory).requires_grad_(), pb.tensor(values, requires_grad=True)
+    for p in (x, y):
+        descend(kind([p], **options), lambda p=p: (p.cos() + p * p).sum())
+    assert np.array_equal(memory, y.detach().numpy())
+
+
+@every
+def test_complex_parameters_are_two_real_ones(kind, options):
+    z = pb.tensor([1.0 + 2j, -0.5 - 1j], requires_grad=True)
+    pair = pb.view_as_real(z.detach()).clone().requires_grad_()
+    descend(kind([z], **options), lambda: ((z * z).abs() + 7 * z.real + 5 * z.imag).sum())
+    descend(
+        kind([pair], **options), lambda: ((pb.view_as_complex(pair) ** 2).abs() + 7 * pair[:, 0] + 5 * pair[:, 1]).sum()
+    )
+    np.testing.assert_allclose(pb.view_as_real(z.detach()).numpy(), pair.detach().numpy(), rtol=1e-12)
+
+
+@every
+def test_dtypes_stay(kind, options):
+    x = pb.tensor([1.0, 2.0], dtype=pb.float32, requires_grad=True)
+    optimizer = kind([x], **options)
+    descend(optimizer, lambda: (x * x).sum())
+    assert x.dtype == np.float32
+    assert {v.dtype for v in optimizer.state[x].values() if isinstance(v, np.ndarray)} <= {np.dtype(np.float32)}
+
+
+@every
+@pytest.mark.parametrize("through", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_state_goes_on_elsewhere(kind, options, through):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = kind([x], **options)
+    loss = lambda p: lambda: (p**4).sum() / 50  # noqa: E731
+    descend(optimizer, loss(x))
+    y = x.detach().clone().requires_grad_()
+    other = kind([y], lr=77.0)
+    other.load_state_dict(through(optimizer.state_dict()))
+    for p, o in ((x, optimizer), (y, other)):
+        descend(o, loss(p))
+    assert np.array_equal(x.detach().numpy(), y.detach().numpy())
+    assert other.param_groups[0]["lr"] == 0.1
+
+
+def test_a_state_of_pytorch_is_understood():
+    """As torch.optim writes it, with its tensors turned into arrays; SGD counts no steps there."""
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = SGD([x], lr=1.0)
+    group = {"lr": 0.5, "momentum": 0.5, "foreach": None, "params": [0]}
+    optimizer.load_state_dict({"state": {0: {"momentum_buffer": np.array([1.0, 1.0])}}, "param_groups": [group]})
+    x.grad = pb.ones(2)
+    optimizer.step()
+    np.testing.assert_allclose(x.detach().numpy(), [0.25, 1.25])
+    assert "foreach" not in optimizer.param_groups[0]
+
+
+def test_a_state_of_another_shape_is_refused():
+    x, y = pb.zeros(2).requires_grad_(), pb.zeros(3).requires_grad_()
+    optimizer = Adam([x])
+    descend(optimizer, lambda: x.sum())
+    with pytest.raises(ValueError, match=r"Adam.load_state_dict: exp_avg has shape \(2,\), its parameter \(3,\)"):
+        Adam([y]).load_state_dict(optimizer.state_dict())
+    with pytest.raises(ValueError, match=r"groups of \[1\] parameters, and this optimizer has groups of \[2\]"):
+        Adam([x, y]).load_state_dict(optimizer.state_dict())
+
+
+def test_a_state_of_lbfgs_goes_on():
+    def minimise(x, optimizer, steps):
+        def closure():
+            optimizer.zero_grad()
+            loss = ((x**4).sum() + (x[0] - x[1]) ** 2).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(steps):
+            optimizer.step(closure)
+
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    options = {"max_iter": 2, "line_search_fn": "strong_wolfe"}
+    optimizer = LBFGS([x], **options)
+    minimise(x, optimizer, 2)
+    y = x.detach().clone().requires_grad_()
+    other = LBFGS([y], **options)
+    other.load_state_dict(pickle.loads(pickle.dumps(optimizer.state_dict())))
+    minimise(x, optimizer, 3)
+    minimise(y, other, 3)
+    assert np.array_equal(x.detach().numpy(), y.detach().numpy())
+
+
+def test_groups_have_options_of_their_own():
+    x, y, z = (pb.tensor([1.0], requires_grad=True) for _ in range(3))
+    optimizer = SGD([{"params": [x]}, {"params": y, "lr": 0.5}], lr=0.1)
+    optimizer.add_param_group({"params": [z], "weight_decay": 1.0})
+    descend(optimizer, lambda: (x + y + z).sum(), 1)
+    assert [p.item() for p in (x, y, z)] == pytest.approx([0.9, 0.5, 0.8])
+    assert "group 1: 1 parameters, lr=0.5" in repr(optimizer)
+
+
+def test_parameters_without_a_gradient_stay():
+    x, y = (pb.tensor([1.0], requires_grad=True) for _ in range(2))
+    optimizer = Adam([x, y], weight_decay=1.0)
+    descend(optimizer, lambda: x.sum(), 1)
+    assert y.item() == 1
+    assert y not in optimizer.state
+    assert x in optimizer.state
+
+
+def test_zero_grad():
+    x = pb.tensor([1.0], requires_grad=True)
+    optimizer = SGD([x])
+    (3 * x).sum().backward(create_graph=True)
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad.item() == 0
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_a_step_is_a_write_that_graphs_notice():
+    x = pb.tensor([1.0], requires_grad=True)
+    y = (x * x).sum()
+    x.grad = pb.ones(1)
+    SGD([x]).step()
+    with pytest.raises(SavedTensorModifiedError, match=r"SGD\.step"):
+        y.backward()
+
+
+def test_step_takes_a_closure():
+    x = pb.tensor([3.0], requires_grad=True)
+    optimizer = SGD([x], lr=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with pb.no_grad():
+        assert optimizer.step(closure).item() == 9
+    assert x.item() == 0
+
+
+@every
+def test_functional_steps_are_differentiable(kind, options):
+    """By the start, and by the options, through a dozen steps."""
+    target = np.array([1.0, -2.0, 0.5])
+
+    def after(hyper, steps=12):
+        optimizer = kind.functional(**(options | {"lr": hyper["lr"]}))
+        w = hyper["start"]
+        state = optimizer.init(w)
+        for _ in range(steps):
+            gradient = pb.func.grad(lambda w: np.sum((w - target) ** 2 + 0.1 * (w - target) ** 4))(w)
+            w, state = optimizer.update(w, gradient, state)
+        return np.sum(w**2)
+
+    hyper = {"lr": 0.05, "start": np.array([0.1, 0.2, -0.3])}
+    pb.func.check_grads(after, (hyper,), order=1, modes=("rev", "fwd"))
+
+
+def test_functional_steps_where_every_gradient_is_zero():
+    """The derivative of sqrt(v) at 0 is infinite; the step's is not."""
+    optimizer = Adam.functional(lr=0.1)
+
+    def after(w):
+        state = optimizer.init(w)
+        w, state = optimizer.update(w, pb.func.grad(lambda w: np.sum(w * w * 0))(w), state)
+        return w
+
+    np.testing.assert_array_equal(pb.func.jacrev(after)(np.ones(2)), np.eye(2))
+
+
+def test_functional_steps_of_a_batch():
+    optimizer = Adam.functional(lr=0.1)
+    step = lambda w, g: optimizer.update(w, g, optimizer.init(w))[0]  # noqa: E731
+    w, g = np.random.default_rng(0).standard_normal((2, 4, 3))
+    np.testing.assert_allclose(pb.vmap(step)(w, g), np.stack([step(a, b) for a, b in zip(w, g, strict=True)]))
+
+
+def test_a_rate_may_be_a_function_of_the_step():
+    optimizer = SGD.functional(lr=lambda step: 1.0 if step == 0 else 0.25)
+    w, state = 0.0, None
+    state = optimizer.init(w)
+    w, state = optimizer.update(w, 1.0, state)
+    w, state = optimizer.update(w, 1.0, state)
+    assert w == -1.25
+    assert state.step == 2
+    assert optimizer.update(w, 1.0, state, lr=2.0)[0] == -3.25
+
+
+def test_a_subclass_has_a_rule_or_a_step():
+    class SignDescent(Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def _kept(self, options):
+            return {}
+
+        @staticmethod
+        def rule(p, g, state, options, t):
+            return p - options["lr"] * np.sign(g)
+
+    x = pb.tensor([2.0, -5.0], requires_grad=True)
+    optimizer = SignDescent([x], 0.5)
+    descend(optimizer, lambda: (x * x).sum(), 2)
+    assert x.tolist() == [1.0, -4.0]
+
+
+X = pb.tensor([1.0], requires_grad=True)
+WRONG = [
+    (lambda: SGD(X), TypeError, "SGD: params is a list of Tensors or of dicts, not one Tensor"),
+    (lambda: SGD([]), ValueError, "SGD: there is no parameter"),
+    (lambda: SGD([np.ones(2)]), TypeError, "a parameter is a Tensor and not a .*ndarray; .*SGD.functional"),
+    (lambda: Adam([X * 2]), ValueError, "Adam: a parameter is a leaf; this one was computed, by Mul"),
+    (lambda: Adam([X, X]), ValueError, r"of shape \(1,\) is there twice"),
+    (lambda: Adam([X], lr=-1.0), ValueError, "Adam: lr is at least 0, not -1.0"),
+    (lambda: Adam([X], betas=(0.9, 1.0)), ValueError, "betas is two numbers, at least 0 and below 1"),
+    (lambda: Adam([X], betas=0.9), ValueError, "betas is two numbers"),
+    (lambda: SGD([X], nesterov=True), ValueError, "nesterov=True needs momentum above 0"),
+    (lambda: SGD([{"params": [X], "rate": 1}]), TypeError, "SGD: there is no option 'rate'; there are lr, momentum"),
+    (lambda: Adam.functional(rate=1), TypeError, "Adam.functional: there is no option 'rate'; there are lr, betas"),
+    (lambda: Adam.functional().init({"n": 3}), TypeError, "floating-point numbers, not int"),
+    (lambda: LBFGS.functional(), UnsupportedError, "LBFGS has no rule for one array at a time"),
+    (lambda: LBFGS([X], line_search_fn="wolfe"), ValueError, "line_search_fn is None or 'strong_wolfe', not 'wolfe'"),
+    (lambda: LBFGS([X]).step(), TypeError, "LBFGS.step: give the closure"),
+    (lambda: LBFGS([{"params": [X]}, {"params": [pb.zeros(1)]}]), ValueError, "LBFGS: all parameters are of one group"),
+    (lambda: lr_scheduler.StepLR(3, 1), TypeError, "StepLR: give a pullback.optim.Optimizer, not 3"),
+    (lambda: lr_scheduler.CyclicLR(Adagrad([X]), 0.1, 1.0), ValueError, "Adagrad has no momentum: give cycle_mom"),
+    (lambda: lr_scheduler.LambdaLR(SGD([X]), [abs, abs]), ValueError, "lr_lambda: 2 values for 1 groups"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG)
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_trees_of_another_structure_are_refused():
+    optimizer = Adam.functional()
+    state = optimizer.init({"a": 1.0})
+    with pytest.raises(ValueError, match=r"Adam\.functional\.update: grads are"):
+        optimizer.update({"a": 1.0}, {"b": 1.0}, state)
+    with pytest.raises(ValueError, match="the state is of 1 arrays, params of 2"):
+        optimizer.update([1.0, 2.0], [1.0, 2.0], state)
+    with pytest.raises(ValueError, match=r"a gradient of shape \(2,\) for a parameter of \(\)"):
+        optimizer.update({"a": 1.0}, {"a": np.ones(2)}, state)
+
+
+def test_inside_a_transform_the_functional_form_is_named():
+    def loss(x):
+        p = pb.zeros(1).requires_grad_()
+        p.grad = x
+        SGD([p]).step()
+        return p.sum()
+
+    with pytest.raises(UnsupportedError, match=r"SGD.functional\(\)"):
+        pb.func.jvp(loss, (pb.ones(1),), (pb.ones(1),))

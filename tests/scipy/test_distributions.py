@@ -1,0 +1,297 @@
+"""scipy.stats' distributions: each method in each argument against differences, or refused; nothing else."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats._distr_params import distcont, distdiscrete
+
+import pullback as pb
+
+SHAPES = {name: tuple(map(float, shapes)) for name, shapes in reversed(distcont) if isinstance(name, str)}
+SHAPES = {name: SHAPES[name] for name in sorted(SHAPES) if name not in ("levy_stable", "studentized_range")}
+WHOLE = {name: shapes for name, shapes in reversed(distdiscrete) if isinstance(name, str)}
+# Of which every method named below is differentiable in every argument.
+COMPLETE = (
+    "norm", "expon", "uniform", "laplace", "logistic", "cauchy", "gumbel_r", "gamma", "beta", "t", "chi2", "f",
+    "lognorm", "weibull_min", "pareto", "invgamma", "rayleigh", "halfnorm", "skewnorm", "genextreme", "invgauss",
+    "betaprime", "fisk", "burr", "nakagami", "rice", "exponnorm", "truncexpon", "triang", "pearson3",
+)  # fmt: skip
+METHODS = ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf")
+QUANTILES = ("ppf", "isf")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def adopting():
+    distributions = {name: getattr(stats, name) for name in (*SHAPES, *WHOLE)}
+    with pb.adopt():
+        yield distributions
+
+
+def slope(f, x, step):
+    """By differences, extrapolated: of a number by a number, or by each element of a vector."""
+    if np.ndim(x):
+        return np.array([slope(lambda s, e=e: f(x + s * e), 0.0, step) for e in np.eye(len(x))])
+    far, near = ((f(x + h) - f(x - h)) / (2 * h) for h in (step, step / 2))
+    return (4 * near - far) / 3
+
+
+def agrees(f, x):
+    """Whether the gradient is that of differences; False if it is refused."""
+    with np.errstate(all="ignore"):
+        expected = slope(f, x, 1e-4 * max(1e-2, np.min(np.abs(x)) if np.any(x) else 1.0))
+        try:
+            found = pb.func.grad(f)(x)
+        except Exception as error:
+            if type(error).__module__.startswith("pullback."):  # refused, by an error of ours
+                return False
+            raise
+    if not np.all(np.isfinite(expected)):
+        return True
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * max(1.0, np.abs(expected).max()))
+    return True
+
+
+def cases(names, methods):
+    return [pytest.param(name, method, id=f"{name}.{method}") for name in names for method in methods]
+
+
+BY_INTEGRALS = ("gausshyper", "genhyperbolic", "geninvgauss")  # slow; the logarithms of these functions are of theirs
+FUNCTIONS = cases([name for name in SHAPES if name not in BY_INTEGRALS], METHODS) + cases(BY_INTEGRALS, METHODS[:3])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), FUNCTIONS)
+def test_functions_of_points(name, method, adopting):
+    distribution, shapes = adopting[name], SHAPES[name]
+    args = [distribution.ppf(np.array([0.3, 0.62]), *shapes), *shapes, 0.1, 1.2]
+    args[0] = args[0] * 1.2 + 0.1
+    right = []
+    for place in range(len(args)):
+
+        def f(x, place=place):
+            return np.sum(getattr(distribution, method)(*args[:place], x, *args[place + 1 :]) * np.array([1.0, 2.0]))
+
+        right.append(agrees(f, np.asarray(args[place], float)[()]))
+    if name in COMPLETE:
+        assert all(right)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), cases(COMPLETE, QUANTILES))
+def test_quantiles(name, method, adopting):
+    distribution, shapes = adopting[name], SHAPES[name]
+    args = [np.array([0.3, 0.62]), *shapes, 0.1, 1.2]
+    for place in range(len(args)):
+
+        def f(x, place=place):
+            return np.sum(getattr(distribution, method)(*args[:place], x, *args[place + 1 :]) * np.array([1.0, 2.0]))
+
+        assert agrees(f, np.asarray(args[place], float)[()])
+
+
+def test_second_derivatives_of_a_quantile(adopting):
+    def f(a):
+        return adopting["gamma"].ppf(0.7, a)
+
+    assert pb.func.grad(pb.func.grad(f))(2.5) == pytest.approx(slope(pb.func.grad(f), 2.5, 1e-3), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["norm", "gamma", "beta", "lognorm", "weibull_min", "expon", "t", "pareto"])
+@pytest.mark.parametrize("method", ["mean", "var", "std", "entropy"])
+def test_numbers_of_a_distribution(name, method, adopting):
+    distribution, args = adopting[name], [*SHAPES[name], 0.1, 1.2]
+    for place in range(len(args)):
+
+        def f(x, place=place):
+            return getattr(distribution, method)(*args[:place], x, *args[place + 1 :]) + 0 * x
+
+        assert agrees(f, args[place])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["alpha", "exponpow", "gompertz", "ncx2", "norminvgauss", "pearson3", "rice"])
+def test_entropies_whose_densities_are_too_small_for_a_number_in_the_tails(name, adopting):
+    distribution, shapes = adopting[name], SHAPES[name]
+    for place in range(len(shapes)):
+
+        def f(x, place=place):
+            return distribution.entropy(*shapes[:place], x, *shapes[place + 1 :])
+
+        assert agrees(f, shapes[place])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), cases(("geninvgauss", "genhyperbolic"), ("logpdf", "sf")))
+def test_densities_in_compiled_code(name, method, adopting):
+    distribution, args = adopting[name], [0.7, *SHAPES[name], 0.1, 1.2]
+    genuine = getattr(distribution, method)(*args)
+    for place in range(len(args)):
+
+        def f(x, place=place):
+            return getattr(distribution, method)(*args[:place], x, *args[place + 1 :])
+
+        assert pb.func.value_and_grad(f)(args[place])[0] == pytest.approx(genuine, rel=1e-11)
+        assert agrees(f, args[place])
+
+
+def test_the_landau_distribution_has_a_slope_and_its_density_none(adopting):
+    for x in (-1.5, 0.3, 20.0):
+        assert pb.func.grad(adopting["landau"].cdf)(x) == pytest.approx(stats.landau.pdf(x), rel=1e-14)
+        assert pb.func.grad(adopting["landau"].logsf)(x) < 0
+    with pytest.raises(NotImplementedError, match="landau_pdf"):
+        pb.func.grad(adopting["landau"].pdf)(0.3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "method"), cases(WHOLE, ("pmf", "logpmf", "cdf", "sf")))
+def test_whole_numbers_in_their_parameters(name, method, adopting):
+    distribution, shapes = adopting[name], WHOLE[name]
+    k = distribution.ppf(np.array([0.3, 0.62]), *shapes)
+    right = []
+    for place, shape in enumerate(shapes):
+        if isinstance(shape, float) and shape != int(shape):
+
+            def f(x, place=place):
+                found = getattr(distribution, method)(k, *shapes[:place], x, *shapes[place + 1 :])
+                return np.sum(found * np.array([1.0, 2.0]))
+
+            right.append(agrees(f, shape))
+    if name in ("poisson", "binom", "geom", "bernoulli", "nbinom"):
+        assert all(right)
+
+
+def test_frozen_distributions_and_imports(adopting):
+    def f(p):
+        frozen = adopting["norm"](p[0], p[1])
+        return np.sum(frozen.logpdf(np.array([0.3, 1.0]))) + frozen.cdf(0.2) + frozen.ppf(0.7)
+
+    assert agrees(f, np.array([0.4, 1.3]))
+
+
+NUMBERS = {
+    "moment": lambda d, a: d.moment(2, *a),
+    "moments": lambda d, a: np.stack(d.stats(*a, moments="mv")),
+    "support": lambda d, a: sum(end for end in d.support(*a) if np.isfinite(end)),
+    "likelihood": lambda d, a: d.nnlf(a, np.array([1.3, 1.1])),
+    "median": lambda d, a: d.median(*a),
+    "interval": lambda d, a: np.stack(d.interval(0.7, *a)),
+    "frozen": lambda d, a: d(*a).moment(2) + d(*a).var() + d(*a).interval(0.5)[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", NUMBERS)
+@pytest.mark.parametrize(
+    "name", ["norm", "gamma", "beta", "lognorm", "weibull_min", "expon", "t", "genpareto", "genextreme", "truncnorm"]
+)
+def test_more_numbers_of_a_distribution(name, what, adopting):
+    distribution, args = adopting[name], np.array([*SHAPES[name], 0.1, 1.9])
+
+    def f(a):
+        return np.sum(NUMBERS[what](distribution, tuple(a[i] for i in range(len(args)))))
+
+    assert agrees(f, args)
+
+
+@pytest.mark.parametrize("name", ["norm", "gamma", "t", "beta"])
+def test_samples_move_with_location_and_scale(name, adopting):
+    distribution, shapes = adopting[name], SHAPES[name]
+
+    def f(p):
+        return np.sum(distribution.rvs(*shapes, p[0], p[1], size=3, random_state=3) * np.array([1.0, 2.0, 3.0]))
+
+    assert agrees(f, np.array([0.4, 1.3]))
+
+
+def test_samples_and_fits_are_refused_where_they_are_found_by_an_algorithm(adopting):
+    points = np.array([0.3, 1.2, 2.2])
+    for f in (
+        lambda x: adopting["gamma"].rvs(x[0], random_state=1),
+        lambda x: adopting["gamma"].fit(x, floc=0)[0],
+        lambda x: adopting["norm"].expect(lambda y: y * x[0]),
+        lambda x: adopting["poisson"].ppf(0.3, x[0]),
+    ):
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            pb.func.grad(f)(points)
+        assert type(caught.value).__module__.startswith("pullback.")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(WHOLE))
+def test_the_whole_number_itself_has_no_derivative(name, adopting):
+    distribution, shapes = adopting[name], WHOLE[name]
+    k = float(distribution.ppf(0.4, *shapes))
+    for method in ("pmf", "logpmf"):
+        for f in (
+            lambda k, m=method: getattr(distribution, m)(k, *shapes),
+            lambda k, m=method: getattr(distribution(*shapes), m)(k),
+        ):
+            with pytest.raises(RuntimeError, match="whole numbers"):
+                pb.func.grad(f)(k)
+    for method in ("cdf", "sf", "logcdf", "logsf"):
+        assert pb.func.grad(lambda k, m=method: getattr(distribution, m)(k, *shapes) + 0 * k)(k) == 0
+
+
+COUNTS = {
+    "ksone.sf": lambda d, n: d.sf(0.3, n), "ksone.cdf": lambda d, n: d.cdf(0.3, n),
+    "kstwo.sf": lambda d, n: d.sf(0.3, n),
+    "kstwo.support": lambda d, n: d.support(n)[0], "irwinhall.stats": lambda d, n: d.stats(n)[0],
+    "irwinhall.pdf": lambda d, n: d.pdf(0.3, n=n), "binom.pmf": lambda d, n: d.pmf(2, n, 0.3),
+    "binom.mean": lambda d, n: d.mean(n, 0.3), "binom.support": lambda d, n: d.support(n, 0.3)[1],
+    "betabinom.logpmf": lambda d, n: d(n, 2.0, 3.0).logpmf(2), "hypergeom.cdf": lambda d, n: d.cdf(2, 20, n, 7),
+    "poisson.pmf": lambda d, n: d.pmf(7, 2.0, n), "poisson.logpmf": lambda d, n: d.logpmf(7, 2.0, loc=n),
+    "gamma.moment": lambda d, n: d.moment(n, 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_must_be_a_whole_number_is_refused(name, adopting):
+    distribution = getattr(stats, name.partition(".")[0])
+    with pytest.raises(RuntimeError, match="whole numbers"):
+        pb.func.grad(lambda n: COUNTS[name](distribution, n) + n)(5.0)
+
+
+def test_counts_that_may_be_fractions_have_a_derivative(adopting):
+    def f(n):
+        return stats.nbinom.logpmf(3, n, 0.4) + stats.nbinom.mean(n, 0.4) + stats.nbinom.var(n, 0.4)
+
+    assert agrees(f, 5.0)
+
+
+def test_a_shape_parameter_by_a_name_that_others_have_for_a_point(adopting):
+    with pytest.raises(RuntimeError, match="exactly 0"):
+        pb.func.grad(lambda k: stats.kappa4.pdf(0.3, h=0.1, k=k))(0.0)
+
+
+def test_moments_where_the_location_is_zero(adopting):
+    for name, args in (("norm", [0.0, 1.2]), ("gamma", [2.5, 0.0, 1.2]), ("poisson", [2.5, 0.0])):
+        for order in (1, 2, 3) if name == "poisson" else (1, 2, 3, 5):
+            assert agrees(
+                lambda a, d=adopting[name], n=order: d.moment(n, *(a[i] for i in range(len(a)))), np.array(args)
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("nct", [6.5, 0.7]), ("ncf", [5.5, 7.5, 0.7]), ("kstwobign", []), ("ncx2", [3.5, 1.2])]
+)
+def test_second_derivatives_of_densities_in_compiled_code(name, args, adopting):
+    f = pb.func.grad(lambda p: getattr(stats, name).logpdf(p[0], *(p[i + 1] for i in range(len(args)))))
+    point = np.array([0.9, *args])
+    for axis in range(len(point)):
+        assert agrees(lambda p, axis=axis: f(p)[axis], point)
+
+
+def test_the_same_by_import_without_adopt():
+    from pullback.scipy import stats as ours
+
+    pb.release()
+    norm, frozen = ours.norm, ours.gamma(2.0)
+    assert norm.logpdf(0.3) == stats.norm.logpdf(0.3)
+    assert frozen.mean() == 2.0
+    assert pb.func.grad(norm.logpdf)(0.3) == pytest.approx(-0.3)
+    expected = slope(lambda s: stats.norm.logpdf(0.3, 0, s), 1.2, 1e-3)
+    assert pb.func.grad(lambda s: norm(0.0, s).logpdf(0.3))(1.2) == pytest.approx(expected)
+    assert pb.func.grad(frozen.ppf)(0.4) == pytest.approx(1 / stats.gamma.pdf(stats.gamma.ppf(0.4, 2.0), 2.0))
+    assert isinstance(norm, type(stats.norm))
+    pb.adopt()

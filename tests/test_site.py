@@ -1,0 +1,91 @@
+"""The site: every public name has its place, and its pages are well-formed. `make docs` builds the whole of it."""
+
+import doctest
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback as pb
+
+SITE = Path(__file__).parents[1] / "docs" / "site"
+pytest.importorskip("numpydoc", reason="of the extra 'docs'")
+
+
+def test_the_front_page_is_true():
+    text = (SITE / "index.md").read_text(encoding="utf-8")
+    report = []
+    test = doctest.DocTestParser().get_doctest(text, {}, "index.md", "index.md", 0)
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert len(test.examples) > 3
+    assert not report, "".join(report)
+    for page in SITE.glob("*.md"):
+        for link in re.findall(r"\]\(([\w/.]+\.md)\)", page.read_text(encoding="utf-8")):
+            assert (SITE.parents[1] / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.fixture
+def site(monkeypatch):
+    monkeypatch.syspath_prepend(str(SITE))
+    yield importlib.import_module
+    for name in ("reference", "docstrings", "check", "pictures"):
+        sys.modules.pop(name, None)
+
+
+def test_every_public_name_is_in_the_reference(site, tmp_path):
+    reference = site("reference")
+    reference.write(tmp_path)
+    names = (Path(__file__).parent / "public_names.txt").read_text().split()
+    text = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.rst")}
+    for name in names:
+        home, _, short = name.rpartition(".")
+        where = text[home]
+        assert f":doc:`{short} <" in where or f"``{short}``" in where or f":: {name}" in where, name
+    for page in reference.pages().values():
+        assert f":: {page.name}" in text[page.name]
+
+
+def test_links_between_pages_of_the_reference_lead_somewhere(site, tmp_path):
+    site("reference").write(tmp_path)
+    there = {path.stem for path in tmp_path.glob("*.rst")}
+    for path in tmp_path.glob("*.rst"):
+        for target in re.findall(r":doc:`[^<`]+ <([^>]+)>`", path.read_text(encoding="utf-8")):
+            assert target in there or target.startswith("../docs/"), (path.stem, target)
+
+
+def test_prose_is_escaped_and_examples_are_not(site):
+    rst = site("docstrings").rst_of(
+        "The sum |x| of `x` and x_ and *y [1]_.\n\nParameters\n----------\n*args : Tensor\n\n"
+        "References\n----------\n.. [1] A. Author, b_.\n\nExamples\n--------\n>>> x_ = 2 * 3\n"
+    )
+    assert r"The sum \|x\| of ``x`` and x\_ and \*y [1]." in rst
+    assert r"**\*args** : Tensor" in rst
+    assert r"| [1] A. Author, b\_." in rst
+    assert "   >>> x_ = 2 * 3" in rst
+
+
+def test_broken_links_are_found(site, tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">a</h1><a href="b.html">b</a><a href="#top">up</a><a href="#no">x</a>'
+    )
+    (tmp_path / "c.html").write_text('<a href="a.html#top">a</a><a href="a.html#nowhere">a</a>')
+    assert site("check").broken_links(tmp_path) == ["a.html: b.html", "a.html: #no", "c.html: a.html#nowhere"]
+
+
+def test_the_reference_has_no_page_for_a_module_that_is_gone(site):
+    for home in site("reference").HOMES:
+        assert importlib.import_module(home).__name__.startswith(pb.__name__)
+
+
+def test_the_gallery_finds_programs_also_in_functions_within(site, tmp_path, monkeypatch):
+    (tmp_path / "programs").mkdir()
+    for name in ("called", "inner", "named", "other"):
+        (tmp_path / "programs" / f"{name}.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "pictures", raising=False)  # the examples have modules of this name
+    code = "def picture():\n    called.f()\n    use('named', lambda: [inner.g(x) for x in y])\n    return 'other one'"
+    space = {}
+    exec(code, space)
+    assert set(site("pictures").programs_of(space["picture"])) == {"called", "inner", "named"}
