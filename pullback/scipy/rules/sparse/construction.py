@@ -15,7 +15,9 @@ from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.sparse_array import (
+    DROPPED,
     KINDS,
+    STORED,
     Sparse,
     compressed,
     from_entries,
@@ -52,13 +54,13 @@ def _made(kind: Any, form: str, arg1: Any, shape: Any, options: Any) -> Any:
             found = _genuine(kind, (marks, *places), shape, options)  # which checks the places
             if found.data.size == data.size:
                 return compressed(data if np.may_share_memory(found.data, marks) else data.copy(), found)
-        return rearranged(lambda x: _genuine(kind, (x, *places), shape, options), array(data))
+        return rearranged(lambda x: _genuine(kind, (x, *places), shape, options), array(data), STORED)
     dense = array(arg1)
     if dense.ndim != 2:
         if dense.ndim > 2 or not issubclass(kind, scipy.sparse.spmatrix):
             raise UnsupportedError(f"scipy.sparse.{kind.__name__}: of a Tensor it is made with two dimensions here.")
         dense = dense.reshape(1, -1)
-    return rearranged(lambda x: _genuine(kind, x, shape, options), dense)
+    return rearranged(lambda x: _genuine(kind, x, shape, options), dense, DROPPED)
 
 
 def _of_coordinates(kind: Any, data: Any, rows: Any, cols: Any, shape: Any, copy: bool) -> Any:
@@ -70,7 +72,7 @@ def _of_coordinates(kind: Any, data: Any, rows: Any, cols: Any, shape: Any, copy
         shape = (rows.max() + 1, cols.max() + 1)
     scipy.sparse.coo_array((np.zeros(len(rows)), (rows, cols)), shape)  # which checks the indices
     index = scipy.sparse.get_index_dtype(maxval=max(*shape, len(rows)))
-    return from_entries(data, rows.astype(index), cols.astype(index), shape, kind, copy)
+    return from_entries(data, rows.astype(index), cols.astype(index), shape, kind, STORED, copy=copy)
 
 
 def _kind_of(form: str, like: Any) -> Any:
@@ -93,14 +95,12 @@ def _arranging(name: str) -> Callable[..., Any]:
     def rule(first: Any, *args: Any, **kwargs: Any) -> Any:
         dtype = kwargs.pop("dtype", None)
         rest, named = plain(args), plain(kwargs)
-        made = rearranged(lambda x: function(x, *rest, **named), first if is_sparse(first) else _as_tree(first))
+        tree = list(first) if isinstance(first, tuple) else first
+        zeros = DROPPED if name in ("tril", "triu") and not is_sparse(first) else None
+        made = rearranged(lambda x: function(x, *rest, **named), tree, zeros)
         return made if dtype is None else made.astype(dtype, copy=False)
 
     return scipy_rule(f"scipy.sparse.{name}")(rule)
-
-
-def _as_tree(first: Any) -> Any:
-    return list(first) if isinstance(first, (list, tuple)) else first
 
 
 for _name in (

@@ -18,14 +18,23 @@ from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.operators import spmap
 from pullback.scipy.rules.sparse.pattern import Pattern
-from pullback.scipy.rules.sparse.sparse_array import Sparse, applied, is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import STORED, Sparse, applied, is_sparse, sparse
 
 
 def _weights(graph: Any, name: str) -> tuple[Any, Any]:
-    """(values of the edges, matrix of their numbers from 1 on): the entries, or what is neither 0 nor infinite."""
+    """(values of the edges, matrix of their numbers from 1 on): SciPy's entries, or what is neither 0 nor infinite."""
     if is_sparse(graph):
         A = sparse(graph).asformat("csr")
-        return A._data, A.with_values(np.arange(1, len(A.pattern) + 1)).tocsr()
+        stored = np.ones(len(A.pattern), bool) if A.zeros == STORED else frozen(A._data, name) != 0
+        if A.zeros is None and not stored.all():
+            raise UnsupportedError(
+                f"scipy.sparse.csgraph.{name}: {np.sum(~stored)} entries of the sparse matrix are 0, and whether SciPy "
+                "keeps them, as edges of length 0, is not known. Call A.eliminate_zeros() if they are no edges; else "
+                "make the matrix of its entries: csr_array((values, (rows, cols)), shape)."
+            )
+        numbers = A.with_values(np.cumsum(stored) * stored).tocsr(copy=True)
+        numbers.eliminate_zeros()
+        return A._data[np.flatnonzero(stored)], numbers
     graph = array(graph)
     plain = frozen(graph, name)
     rows, cols = np.nonzero((plain != 0) & np.isfinite(plain))

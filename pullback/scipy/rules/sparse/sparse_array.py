@@ -36,6 +36,8 @@ _OF_TWO = {
     "add": "add", "subtract": "sub", "multiply": "mul", "matmul": "matmul", "true_divide": "truediv",
     "divide": "truediv", "equal": "eq", "not_equal": "ne",
 }  # fmt: skip
+# What SciPy has where an entry of value 0 is kept here: an entry too, or none, as in a matrix made of a dense array.
+STORED, DROPPED = "stored", "dropped"
 _FORMATS = ("csr", "csc", "coo", "dia", "bsr", "lil", "dok")
 
 
@@ -51,13 +53,16 @@ class Sparse(Holder):
     pattern : Pattern; in the order of the format for csr and csc
     kind : the class of SciPy that it stands for
     gather : Pattern of the matrix of ones that takes an entry each out of the values; None if they are the entries
+    zeros : what SciPy has in place of an entry of value 0: STORED, DROPPED, or None if that is not known
     """
 
-    __slots__ = ("_gather", "_values", "kind", "pattern")
+    __slots__ = ("_gather", "_values", "kind", "pattern", "zeros")
     __array_priority__ = 11.0  # with no __array__, so that our arrays leave operators to it
 
-    def __init__(self, values: Any, pattern: Pattern, kind: type, gather: Pattern | None = None) -> None:
-        self._values, self.pattern, self.kind, self._gather = values, pattern, kind, gather
+    def __init__(
+        self, values: Any, pattern: Pattern, kind: type, gather: Pattern | None = None, zeros: str | None = None
+    ) -> None:
+        self._values, self.pattern, self.kind, self._gather, self.zeros = values, pattern, kind, gather, zeros
 
     __class__ = property(lambda self: self.kind)  # type: ignore[assignment]
 
@@ -91,10 +96,19 @@ class Sparse(Holder):
 
     def like(self, kind: type) -> Sparse:
         """The same values, in the same memory, as a matrix of another class of the same format."""
-        return Sparse(self._values, self.pattern, kind, self._gather)
+        return self._made(self._values, kind=kind, gather=self._gather)
+
+    def _made(self, values: Any, pattern: Any = None, kind: Any = None, gather: Pattern | None = None) -> Sparse:
+        """A matrix whose entries SciPy has where it has those of this one."""
+        return Sparse(values, pattern or self.pattern, kind or self.kind, gather, self.zeros)
 
     def plain(self) -> Any:
-        return self.with_values(frozen(self._data, "asarray"))
+        made = self.with_values(frozen(self._data, "asarray"))
+        if self.zeros == DROPPED:
+            entries = made.tocoo(copy=True)  # the pattern's indices stay as they are
+            entries.eliminate_zeros()
+            made = self.kind(entries)
+        return made
 
     @property
     def data(self) -> Any:
@@ -206,12 +220,14 @@ class Sparse(Holder):
         kind = self._face(format)
         if format in KINDS and self.format in KINDS and not self.has_canonical_format:  # SciPy adds nothing up then
             order, pattern = self.pattern.sorted(KINDS[format])
-            return Sparse(_taken(self._data, order), pattern, kind)
+            return self._made(_taken(self._data, order), pattern, kind)
         if format in KINDS:
-            return from_entries(self._data, self.pattern.rows, self.pattern.cols, self.shape, kind, copy=True)
+            return from_entries(
+                self._data, self.pattern.rows, self.pattern.cols, self.shape, kind, self.zeros, copy=True
+            )
         if format == "coo":
             shared = not copy and self.format in ("csr", "csc", "bsr")
-            return Sparse(
+            return self._made(
                 self._values if shared else self._fresh(),
                 Pattern(self.pattern.rows, self.pattern.cols, self.shape),
                 kind,
@@ -221,7 +237,7 @@ class Sparse(Holder):
         ordered.sum_duplicates()
         if format in ("bsr", "dia"):
             return rearranged(lambda A: getattr(A, f"to{format}")(copy=copy, **options), ordered)
-        return Sparse(ordered._fresh(), ordered.pattern, kind)
+        return self._made(ordered._fresh(), ordered.pattern, kind)
 
     def _fresh(self) -> Any:
         """The entries, in memory of their own."""
@@ -245,13 +261,13 @@ class Sparse(Holder):
 
     def copy(self) -> Any:
         """A copy, with values of its own."""
-        return Sparse(self._values.copy(), self.pattern, self.kind, self._gather)
+        return self._made(self._values.copy(), gather=self._gather)
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         """The same matrix in another dtype."""
         if self.dtype == np.dtype(dtype):
             return self.copy() if copy else self
-        return Sparse(self._data.astype(dtype), self.pattern, self.kind)
+        return self._made(self._data.astype(dtype))
 
     def sum_duplicates(self) -> None:
         """Add up the entries of one place, and sort them."""
@@ -273,9 +289,13 @@ class Sparse(Holder):
         return made
 
     def eliminate_zeros(self) -> None:
-        """Entries stay, because their derivative need not be 0."""
+        """Entries stay, because their derivative need not be 0; to SciPy's functions of graphs they are none."""
+        self.zeros = DROPPED
 
-    prune = check_format = eliminate_zeros
+    def prune(self) -> None:
+        """Nothing is left over here."""
+
+    check_format = prune
 
     def getnnz(self, axis: Any = None) -> Any:
         """The number of entries."""
@@ -306,8 +326,8 @@ class Sparse(Holder):
             return self.rearranged("transpose", axes)
         name = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
         if not copy and self.format in ("csr", "csc", "coo"):
-            return Sparse(self._values, self.pattern.T, self._face(name), self._gather)
-        return Sparse(self._fresh(), self.pattern.T, self._face(name))
+            return self._made(self._values, self.pattern.T, self._face(name), self._gather)
+        return self._made(self._fresh(), self.pattern.T, self._face(name))
 
     def _face(self, format: str) -> Any:
         return getattr(scipy.sparse, f"{format}_{'matrix' if self.is_matrix else 'array'}")
@@ -355,6 +375,7 @@ class Sparse(Holder):
         rows, cols = np.concatenate([rows[kept], i - min(k, 0)]), np.concatenate([cols[kept], i + max(k, 0)])
         made = from_entries(data, rows, cols, self.shape, self.kind)
         self._data, self.pattern = made._data, made.pattern
+        self.zeros = STORED if self.zeros == STORED else None
 
     # -- element by element
 
@@ -363,7 +384,7 @@ class Sparse(Holder):
         if self.format in ("csr", "csc", "coo"):
             self.sum_duplicates()
         same = self.asformat("csr") if self.format in ("dok", "lil") else self.merged()
-        return Sparse(function(same._data), same.pattern, same.kind)
+        return same._made(function(same._data))
 
     def merged(self) -> Any:
         """The same with one entry a place."""
@@ -377,7 +398,7 @@ class Sparse(Holder):
         """The conjugate."""
         if self.dtype.kind != "c":
             return self.copy() if copy else self
-        return Sparse(np.conj(self._data), self.pattern, self.kind)
+        return self._made(np.conj(self._data))
 
     conjugate = conj
 
@@ -386,14 +407,14 @@ class Sparse(Holder):
         """The real part, which shares memory."""
         if self.format in ("dok", "lil"):
             return self.asformat("csr").real
-        return Sparse(np.real(self._values), self.pattern, self.kind, self._gather)
+        return self._made(np.real(self._values), gather=self._gather)
 
     @property
     def imag(self) -> Any:
         """The imaginary part, which shares memory."""
         if self.format in ("dok", "lil"):
             return self.asformat("csr").imag
-        return Sparse(np.imag(self._values), self.pattern, self.kind, self._gather)
+        return self._made(np.imag(self._values), gather=self._gather)
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each entry to the power n."""
@@ -404,13 +425,13 @@ class Sparse(Holder):
     def __neg__(self) -> Any:
         if self.format in ("dok", "lil"):
             return -self.asformat("csr")
-        return Sparse(-self._data, self.pattern, self.kind)
+        return self._made(-self._data)
 
     def __abs__(self) -> Any:
         return self._mapped(abs)
 
     def _scaled(self, factor: Any) -> Any:
-        return Sparse(self._data * factor, self.pattern, self.kind)
+        return self._made(self._data * factor)
 
     def multiply(self, other: Any) -> Any:
         """The product element by element, with a number, a dense array or a sparse matrix."""
@@ -420,7 +441,7 @@ class Sparse(Holder):
                 return self._scaled(other)
             other = np.broadcast_to(other, _same_shape(self, other))
             same = self.merged()
-            return Sparse(same._data * other[same.pattern.rows, same.pattern.cols], same.pattern, same.kind)
+            return same._made(same._data * other[same.pattern.rows, same.pattern.cols])
         other = sparse(other)
         if other.shape != self.shape:
             return self.multiply(other.toarray())
@@ -429,7 +450,7 @@ class Sparse(Holder):
         one, two = (np.asarray(A.pattern.rows, np.int64) * n + A.pattern.cols for A in (ours, other))
         _, first, second = np.intersect1d(one, two, True, return_indices=True)
         data = _taken(ours._data, first) * _taken(other._data, second)
-        return from_entries(data, ours.pattern.rows[first], ours.pattern.cols[first], self.shape, ours.kind)
+        return from_entries(data, ours.pattern.rows[first], ours.pattern.cols[first], self.shape, ours.kind, DROPPED)
 
     def __imul__(self, factor: Any) -> Any:
         if not _is_number(factor):
@@ -460,7 +481,7 @@ class Sparse(Holder):
         if not is_sparse(other):
             raise _refused(self, "A += dense", "write A = A + dense")
         same = other.asformat(self.format)
-        self._data, self.pattern = same._data, same.pattern
+        self._data, self.pattern, self.zeros = same._data, same.pattern, same.zeros
         return self
 
     def __mul__(self, other: Any) -> Any:
@@ -476,7 +497,7 @@ class Sparse(Holder):
     def __truediv__(self, other: Any) -> Any:
         if _is_number(other):
             data = self._data / other if self.format in ("dok", "lil") else self._data * (1 / other)
-            return Sparse(data, self.pattern, self.kind)
+            return self._made(data)
         if is_sparse(other):
             raise _refused(self, "division by a sparse matrix", "it divides by 0: use A.toarray()")
         return self.multiply(1 / array(other))
@@ -616,30 +637,32 @@ def sparse(x: Any) -> Sparse:
         if not x.has_canonical_format:
             x = x.copy()
             x.sum_duplicates()
-        return Sparse(x.data, Pattern.of(x, KINDS[x.format]), kind)
+        return Sparse(x.data, Pattern.of(x, KINDS[x.format]), kind, zeros=STORED)
     entries = x.tocoo()
     made = from_entries(entries.data, entries.row, entries.col, x.shape, kind if x.format == "coo" else csr_array)
-    return Sparse(made._data, made.pattern, kind)
+    return Sparse(made._data, made.pattern, kind, zeros=STORED)
 
 
 _TWO = "a sparse array of one or of many dimensions has no rule beside a Tensor: reshape it to 2."
 
 
-def from_entries(data: Any, rows: Any, cols: Any, shape: Any, kind: Any, copy: bool = False) -> Sparse:
+def from_entries(
+    data: Any, rows: Any, cols: Any, shape: Any, kind: Any, zeros: str | None = None, *, copy: bool = False
+) -> Sparse:
     """A matrix of these entries; in csr and csc those of one place are added up."""
     form = KINDS.get(kind.__name__[:3])
     order = None if form is None else merged(rows, cols, shape, form)
     pattern = Pattern(rows, cols, shape) if order is None else order.pattern
     if order is None or order.gather is None:
-        return Sparse(data.copy() if copy else data, pattern, kind)
-    return Sparse(applied(spmap, data, order.gather), pattern, kind)
+        return Sparse(data.copy() if copy else data, pattern, kind, zeros=zeros)
+    return Sparse(applied(spmap, data, order.gather), pattern, kind, zeros=zeros)
 
 
 def joined_entries(parts: list[Sparse], kind: Any) -> Sparse:
-    """The sum of matrices of one shape."""
+    """The sum of matrices of one shape, in which SciPy stores no zeros."""
     data = np.concatenate([p._data for p in parts])
     rows, cols = (np.concatenate([getattr(p.pattern, name) for p in parts]) for name in ("rows", "cols"))
-    return from_entries(data, rows, cols, parts[0].shape, kind)
+    return from_entries(data, rows, cols, parts[0].shape, kind, DROPPED)
 
 
 def _product(A: Sparse, B: Sparse) -> Sparse:
@@ -653,7 +676,8 @@ def _product(A: Sparse, B: Sparse) -> Sparse:
     places = starts + np.arange(len(left))
     data = _taken(A._data, left) * _taken(B._data, right.data[places])
     kind = A.kind if A.format in KINDS else A._face("csr")
-    return from_entries(data, A.pattern.rows[left], right.indices[places], (A.shape[0], B.shape[1]), kind)
+    zeros = STORED if A.zeros == B.zeros == STORED else None
+    return from_entries(data, A.pattern.rows[left], right.indices[places], (A.shape[0], B.shape[1]), kind, zeros)
 
 
 def _taken(data: Any, places: Any) -> Any:
@@ -672,7 +696,7 @@ def matrix_power(A: Any, n: int) -> Any:
     return A.copy() if n == 1 else A @ matrix_power(A, n - 1)
 
 
-def rearranged(function: Callable[..., Any], tree: Any) -> Any:
+def rearranged(function: Callable[..., Any], tree: Any, zeros: str | None = None) -> Any:
     """function(tree) for a function that puts the numbers of sparse matrices and arrays elsewhere and computes nothing.
 
     It is run on the places of the numbers in `tree` (nested lists of tensors, matrices, arrays, numbers), with marks
@@ -682,6 +706,7 @@ def rearranged(function: Callable[..., Any], tree: Any) -> Any:
     handed: list[Any] = []
     given = _numbered(tree, parts, handed, _Numbers())
     found = function(given)
+    zeros = zeros or _zeros_in(tree)
     if found is given and is_sparse(given) and given.format in ("bsr", "dia", "dok", "lil"):
         return tree
     entries, values = (None, found.data) if _is_compressed(found) else _entries_of(found)
@@ -690,7 +715,7 @@ def rearranged(function: Callable[..., Any], tree: Any) -> Any:
         if issubclass(type(tree), Sparse) and not (tree.format in KINDS and tree.has_canonical_format):
             same = tree.asformat("csr", copy=True)
             same.sum_duplicates()
-            return rearranged(function, same)
+            return rearranged(function, same, zeros)
         raise UnsupportedError("a function that adds up entries of sparse matrices has no rule: use A.toarray().")
     if not is_sparse(found):
         made = _picked(_joined(parts), np.ravel(places))
@@ -701,8 +726,18 @@ def rearranged(function: Callable[..., Any], tree: Any) -> Any:
     memory = getattr(found, "data", None)
     for given, part, start in zip(handed, parts, np.cumsum([0, *(p.size for p in handed)]), strict=False):
         if issubclass(type(memory), np.ndarray) and np.may_share_memory(memory, given):
-            return Sparse(part, pattern, type(found), _gather(places - start, given.size))
-    return Sparse(_picked(_joined(parts), places), pattern, type(found))
+            return Sparse(part, pattern, type(found), _gather(places - start, given.size), zeros)
+    return Sparse(_picked(_joined(parts), places), pattern, type(found), zeros=zeros)
+
+
+def _zeros_in(tree: Any) -> str | None:
+    """What SciPy has in place of entries of value 0, where all matrices in nested lists say the same."""
+    if isinstance(tree, (list, tuple)):
+        said = {_zeros_in(part) for part in tree if part is not None}
+        return said.pop() if len(said) == 1 else None
+    if not is_sparse(tree):
+        return None
+    return tree.zeros if issubclass(type(tree), Sparse) else STORED
 
 
 def _is_compressed(found: Any) -> bool:
@@ -712,7 +747,7 @@ def _is_compressed(found: Any) -> bool:
 
 def compressed(data: Any, found: Any) -> Sparse:
     """These values in the places of a genuine matrix, of format csr or csc."""
-    return Sparse(data, _pattern_of(found), type(found))
+    return Sparse(data, _pattern_of(found), type(found), zeros=STORED)
 
 
 def _pattern_of(found: Any) -> Pattern:
