@@ -60,7 +60,7 @@ class Facts:
         """Everything."""
         return Found(
             dtypes=self._dtypes(), returns=self._returns(), raises=self._raises(), limits=self._limits(),
-            differentiable=self._differentiable(), example=self._example(),
+            differentiable=self._differentiable(), example=self._example(), inplace_example=self._inplace_example(),
         )  # fmt: skip
 
     def _calls(self, info):
@@ -274,6 +274,21 @@ class Facts:
         candidates = (example for info in self.infos for example in self._candidates(info))
         return min(candidates, key=_plainness, default="")
 
+    def _inplace_example(self):
+        """An example of the form that writes into its first argument, made of one that does not."""
+        if not any("inplace" in native.variants for native in self.overloads):
+            return ""
+        others = (example for info in self.infos for example in self._candidates(info))
+        for example in sorted([self._example()] * (not self.is_free), key=_plainness) + sorted(others, key=_plainness):
+            source = "\n".join(line[4:] for line in example.splitlines() if line.startswith((">>> ", "... ")))
+            if (changing := _in_place(source, self.name)) is None:
+                continue
+            try:
+                return run_example(changing, quiet=True)
+            except REFUSALS:  # the result has another shape or dtype
+                continue
+        return ""
+
     def _candidates(self, info):
         ending = ".shape" if info.random and not info.repeatable else ""
         dtypes = [d for d in (F8, I8, np.dtype(bool), C16) if d in info.dtypes]
@@ -314,6 +329,20 @@ class Facts:
         if info.random:
             lines.insert(0, "_ = pb.manual_seed(0)")
         return "\n".join([*lines, call])
+
+
+def _in_place(source, name):
+    """The statements with the last, a call of the operator on a variable, in place; None if it is none."""
+    *statements, last = ast.parse(source).body
+    call = last.value if isinstance(last, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[0], ast.Name):
+        return None
+    home, _, leaf = name.rpartition(".")
+    leaf = leaf if leaf.endswith("_") else f"{leaf}_"
+    arguments = [ast.get_source_segment(source, part) for part in call.args]
+    arguments += [f"{given.arg}={ast.get_source_segment(source, given.value)}" for given in call.keywords]
+    text = f"pb.{home}.{leaf}({', '.join(arguments)})" if home else f"{arguments[0]}.{leaf}({', '.join(arguments[1:])})"
+    return "\n".join([*(ast.get_source_segment(source, part) for part in statements), text])
 
 
 def run_example(source, quiet=False):

@@ -44,6 +44,7 @@ class Found:
     limits: Sequence[str] = ()
     differentiable: bool | None = None
     example: str = ""
+    inplace_example: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,16 @@ class Page:
         else:
             head = f"`{self.called}` in place: the result is written into `input`, which is returned."
             refused += "; or the result does not fit its shape or dtype"
-        arguments = f"The arguments are those of `{self.called}`."
         if all(native.variants <= {"inplace"} for native in self.overloads):  # there is no other form
             head = "Works in place: the result is written into `input`, which is returned."
-            shown = merged_parameters(self.overloads, self.registry, inplace=True)
-            (arguments,) = self._section("Parameters", [self._parameter(one) for one in shown])
-        (raises,) = self._section("Raises", [_entry("RuntimeError", f"{refused}.")])
-        return f"{head}\n\n{self._first_paragraph()}\n\n{arguments}\n\n{raises}"
+        changing = [native for native in self.overloads if "inplace" in native.variants]
+        changed, *others = map(self._parameter, merged_parameters(changing, self.registry, inplace=True))
+        changed = re.sub(r"Tensor(, ndarray)? or (ndarray|number)", "Tensor", changed, count=1)
+        sections = [head, self._first_paragraph(), *self._section("Parameters", [changed, *others])]
+        sections += self._section("Returns", [_entry("Tensor", "`input` itself.")])
+        sections += self._section("Raises", [_entry("RuntimeError", f"{refused}.")])
+        sections += self._section("Examples", [self.found.inplace_example] if self.found.inplace_example else [])
+        return "\n\n".join(sections)
 
     # -- the sections ----------------------------------------------------------------------------------------
     def _section(self, title: str, entries: Sequence[str]) -> list[str]:
