@@ -17,7 +17,10 @@ from typing import Any
 from docstrings import escaped, rst_of, summary
 
 import pullback as pb
+from pullback.core.observers import Observer
 from tests.test_public_names import MODULES
+
+EXPLANATIONS = Path(pb.__file__).parent / "explanations"
 
 # In this order an object finds its home, and the modules their place in the contents.
 HOMES = (
@@ -60,7 +63,7 @@ def write(folder: Path) -> int:
     """Write all pages into a folder, and say how many there are."""
     known = pages()
     for page in known.values():
-        text = _of_tensor(page, known) if page.value is pb.Tensor else _of_object(page)
+        text = _of_tensor(page, known) if page.value is pb.Tensor else _of_object(page, known)
         _write(folder / f"{page.name}.rst", text)
     for home in HOMES:
         _write(folder / f"{home}.rst", _of_module(home, known))
@@ -112,7 +115,7 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _of_object(page: Page) -> str:
+def _of_object(page: Page, known: dict[int, Page]) -> str:
     """A function or a class under its first name."""
     home = page.name.rpartition(".")[0]
     also = ", ".join(f"``{name}``" for name in page.names[1:])
@@ -120,7 +123,7 @@ def _of_object(page: Page) -> str:
     parts = [":orphan:\n", _title(page.name.removeprefix("pullback."))]
     parts.append(f":doc:`{home} <{home}>`{f', also {also}' if also else ''}\n")
     if isinstance(page.value, type):
-        parts.append(_class(page.name, page.value))
+        parts.append(_class(page.name, page.value, known))
     else:
         parts.append(_described("function", page.name, page.value))
     return "\n".join(parts)
@@ -142,20 +145,35 @@ def _signature(value: Any) -> str:
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
-def _class(name: str, kind: type) -> str:
+def _class(name: str, kind: type, known: dict[int, Page]) -> str:
     parts = [_described("class", name, kind)]
-    if not issubclass(kind, enum.Enum):
-        for member, value in _members(kind):
+    error = getattr(kind, "page", kind.__name__) if issubclass(kind, Exception) else ""
+    if (EXPLANATIONS / f"{error}.md").exists():
+        parts.append(f"An example, and what to do: :doc:`{error} <../pullback/explanations/{error}>`.\n")
+    numpy = []
+    for member, value in _members(kind, known):
+        if (inspect.getdoc(getattr(kind, member)) or "").startswith("As `numpy."):
+            numpy.append((f"``{member}``", escaped(summary(getattr(kind, member)))))
+        else:
             parts.append(_member(name, member, value))
+    if numpy:
+        parts += [_title("As in NumPy", "-"), "Arguments, defaults and results are NumPy's.\n", _table(numpy)]
+    bases = [known[id(base)] for base in kind.__mro__[1:] if id(base) in known]
+    if bases and not issubclass(kind, Exception):
+        links = ", ".join(f":doc:`{base.name.removeprefix('pullback.')} <{base.name}>`" for base in bases)
+        parts.append(f"Further members are those of {links}.\n")
     return "\n".join(parts)
 
 
-def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public members that the class itself, or a private base of it, describes."""
-    seen = set()
+def _members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
+    """The public members that the class itself describes, or a base of it without a page of its own."""
+    if issubclass(kind, enum.Enum):
+        return
+    seen = {*vars(BaseException), *vars(Observer)}  # what Python calls, or autograd
+    seen |= {name for base in kind.__mro__[1:] if id(base) in known for name in dir(base)}
     for base in kind.__mro__:
-        if not base.__module__.startswith("pullback") or (base is pb.Tensor and kind is not base):
-            continue  # what an Array has beside NumPy's methods is on Tensor's page
+        if not base.__module__.startswith("pullback") or (base is not kind and id(base) in known):
+            continue
         for name, value in vars(base).items():
             if not name.startswith("_") and name not in seen and (inspect.getdoc(getattr(kind, name, None)) or ""):
                 seen.add(name)
@@ -184,7 +202,7 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
             operators.append((f":doc:`{name} <{operator.name}>`", line))
         else:
             own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
-    head = _of_object(Page(_Described(pb.Tensor), page.names))
+    head = _of_object(Page(_Described(pb.Tensor), page.names), known)
     methods = "The method takes the tensor in place of the function's first argument.\n"
     return "\n".join(
         [head, _title("Own methods and attributes", "-"), *own, _title("Operators", "-"), methods, _table(operators)]

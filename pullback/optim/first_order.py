@@ -95,6 +95,19 @@ class Adam(_ByRule):
     eps : float, default 1e-8
     weight_decay : float, default 0
     amsgrad, maximize : bool, default False
+    decoupled_weight_decay : bool, default False
+        Decay the weights as `AdamW` does.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = pb.optim.Adam([x], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.detach().round(decimals=4)
+    tensor([ 0.7016, -1.7006])
 
     References
     ----------
@@ -106,7 +119,7 @@ class Adam(_ByRule):
 
     def __init__(
         self, params: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False,
+        weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, _options(locals()))
 
@@ -126,6 +139,17 @@ class AdamW(Adam):
         As in `Adam`.
     weight_decay : float, default 0.01
 
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = pb.optim.AdamW([x], lr=0.1, weight_decay=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.detach().round(decimals=4)
+    tensor([ 0.6751, -1.6444])
+
     References
     ----------
     .. [1] Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019.
@@ -137,7 +161,9 @@ class AdamW(Adam):
         self, params: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True
+        )
 
 
 class RMSprop(_ByRule):
@@ -155,6 +181,17 @@ class RMSprop(_ByRule):
     eps : float, default 1e-8
     weight_decay, momentum : float, default 0
     centered, maximize : bool, default False
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = pb.optim.RMSprop([x], lr=0.1, momentum=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.detach().round(decimals=4)
+    tensor([-0.2992,  0.4465])
 
     References
     ----------
@@ -190,6 +227,17 @@ class Adagrad(_ByRule):
         The first s.
     eps : float, default 1e-10
     maximize : bool, default False
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = pb.optim.Adagrad([x], lr=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.detach().round(decimals=4)
+    tensor([ 0.1564, -0.9836])
 
     References
     ----------

@@ -34,6 +34,10 @@ class FunctionalOptimizer:
     Its steps are functions of plain arrays. They are differentiable, by the start and by the options too, because they
     are computed by what `func.grad` sees.
 
+    Parameters
+    ----------
+    Made by `functional(**options)` of a class of optimizers, not by itself.
+
     Examples
     --------
     >>> import numpy as np
@@ -65,6 +69,10 @@ class FunctionalOptimizer:
         ----------
         params : array, number, or tree of these
             Floating-point or complex parameters.
+
+        Returns
+        -------
+        OptimizerState
         """
         leaves = [self._leaf(x) for x in tree_flatten(params)[0]]
         kept = self._kept(self.options)

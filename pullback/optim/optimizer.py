@@ -51,6 +51,21 @@ class Optimizer:
     Notes
     -----
     A subclass of one's own has a rule: see `pullback.optim.rules`, or overrides `step`.
+
+    Examples
+    --------
+    >>> class Signs(pb.optim.Optimizer):  # moves by the sign of the gradient
+    ...     def step(self, closure=None):
+    ...         with pb.no_grad():
+    ...             for group in self.param_groups:
+    ...                 for p in group["params"]:
+    ...                     p.sub_(p.grad.sign(), alpha=group["lr"])
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = Signs([x], {"lr": 0.5})
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([ 0.5, -1.5])
     """
 
     def __init__(self, params: Params, defaults: Mapping[str, Any]) -> None:
@@ -77,7 +92,28 @@ class Optimizer:
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
-        """Optimise further Tensors: a dict with "params" and options of their own."""
+        """Optimise further Tensors: a dict with "params" and options of their own.
+
+        Parameters
+        ----------
+        param_group : dict
+            "params", a Tensor or an iterable of these, and options.
+
+        Raises
+        ------
+        TypeError
+            What is to be optimised is no Tensor, or an option has an unknown name.
+        ValueError
+            A parameter is there already, or is no leaf; an option is out of its range.
+
+        Examples
+        --------
+        >>> x, y = pb.zeros(2, requires_grad=True), pb.zeros(3, requires_grad=True)
+        >>> optimizer = pb.optim.SGD([x], lr=0.1)
+        >>> optimizer.add_param_group({"params": [y], "lr": 0.01})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
+        """
         name = type(self).__name__
         group = dict(param_group)
         params = group["params"]
@@ -98,7 +134,13 @@ class Optimizer:
         self.param_groups.append({**group, **{o: v for o, v in self.defaults.items() if o not in group}})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Let go of the gradients, or fill them with zeros."""
+        """Let go of the gradients, or fill them with zeros.
+
+        Parameters
+        ----------
+        set_to_none : bool, default True
+            False fills the gradients with zeros instead.
+        """
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none or p.grad is None:
@@ -133,6 +175,20 @@ class Optimizer:
         """The states and options, parameters being numbered: built as PyTorch's, of numbers and arrays.
 
         The arrays are those of the optimizer, not copies.
+
+        Returns
+        -------
+        dict
+            Of "state", by the numbers of the parameters, and "param_groups".
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> optimizer = pb.optim.SGD([x], lr=0.1, momentum=0.9)
+        >>> x.sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.state_dict()["state"]
+        {0: {'step': 1, 'momentum_buffer': array([1., 1.])}}
         """
         numbers = {id(p): n for n, p in enumerate(self._params())}
         next_number = count()
@@ -147,6 +203,11 @@ class Optimizer:
         """Go on from where `state_dict()` was taken, in this or another optimizer of the same parameters.
 
         PyTorch's own dict may be given too, with its tensors turned into arrays.
+
+        Parameters
+        ----------
+        state_dict : dict
+            From `state_dict()`.
 
         Raises
         ------
@@ -171,7 +232,22 @@ class Optimizer:
 
     @classmethod
     def functional(cls, **options: Any) -> FunctionalOptimizer:
-        """The same optimizer for parameters in a tree of arrays, which stay as they are: new ones are returned."""
+        """The same optimizer for parameters in a tree of arrays, which stay as they are: new ones are returned.
+
+        Parameters
+        ----------
+        **options
+            Those of the class.
+
+        Returns
+        -------
+        FunctionalOptimizer
+
+        Raises
+        ------
+        UnsupportedError
+            The optimizer looks at all parameters together, as LBFGS does.
+        """
         raise UnsupportedError(f"{cls.__name__}.functional: {cls.__name__} has no rule for one array at a time")
 
     def _own(self, key: str, value: Any, p: Tensor) -> Any:
@@ -192,7 +268,23 @@ class Optimizer:
 
     @staticmethod
     def rule(p: Any, g: Any, state: State, options: Group, t: int) -> Any:
-        """New parameters, with the new state stored in `state`; see `pullback.optim.rules`."""
+        """New parameters, with the new state stored in `state`; see `pullback.optim.rules`.
+
+        Parameters
+        ----------
+        p, g : array
+            The parameter and its gradient.
+        state : dict
+            The arrays that are kept for it; replaced here by new ones.
+        options : dict
+        t : int
+            The number of the step, from 1 on.
+
+        Returns
+        -------
+        array
+            The new parameter.
+        """
         raise NotImplementedError
 
     def _kept(self, options: Group) -> Mapping[str, float]:

@@ -29,6 +29,8 @@ def sgd(p: Any, g: Any, state: State, options: Options, t: int) -> Any:
 
 def adam(p: Any, g: Any, state: State, options: Options, t: int) -> Any:
     """Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015; amsgrad: Reddi et al., ICLR 2018."""
+    if options["decoupled_weight_decay"]:
+        return adamw(p, g, state, options, t)
     return _adam_step(p, _decayed(p, g, options), state, options, t)
 
 

@@ -124,6 +124,42 @@ def test_rates_of_schedulers_of_schedulers(case, expected):
     same(rates(optimizer, scheduler), expected)
 
 
+@rows(cases.COMPOUND, TABLE["compound"])
+def test_rates_of_schedulers_of_schedulers_go_on_from_a_state(case, expected):
+    parts, milestones = case
+
+    def compound():
+        optimizer = sgd()
+        schedulers = [made(*part, optimizer) for part in parts]
+        if milestones is None:
+            return optimizer, lr_scheduler.ChainedScheduler(schedulers)
+        return optimizer, lr_scheduler.SequentialLR(optimizer, schedulers, milestones)
+
+    optimizer, scheduler = compound()
+    for _ in range(3):
+        scheduler.step()
+    states = optimizer.state_dict(), scheduler.state_dict()
+    optimizer, scheduler = compound()
+    optimizer.load_state_dict(states[0])
+    scheduler.load_state_dict(states[1])
+    same(rates(optimizer, scheduler, begin=3), expected[3:])
+
+
+def test_adam_decays_as_adamw_does_if_asked():
+    def moved(kind, **options):
+        x = pb.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = kind([x], lr=0.1, weight_decay=0.3, **options)
+        for _ in range(4):
+            optimizer.zero_grad()
+            (x**4).sum().backward()
+            optimizer.step()
+        return x.detach().numpy()
+
+    expected = moved(pb.optim.AdamW)
+    np.testing.assert_array_equal(moved(pb.optim.Adam, decoupled_weight_decay=True), expected)
+    assert not np.allclose(moved(pb.optim.Adam), expected)
+
+
 @rows(cases.PLATEAU, TABLE["plateau"])
 def test_rates_on_a_plateau(case, expected):
     options, metrics = case

@@ -23,6 +23,17 @@ class LRScheduler:
         `optimizer` is none.
     KeyError
         One goes on with an optimizer whose groups have no "initial_lr".
+
+    Examples
+    --------
+    >>> class Halving(pb.optim.lr_scheduler.LRScheduler):
+    ...     def rate(self, now, base, epoch, group):
+    ...         return now if epoch == 0 else now / 2
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = Halving(optimizer)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -38,7 +49,23 @@ class LRScheduler:
         self.step()
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
-        """The rate of a group in `epoch`, from the rate `now` of the epoch before and that of the start."""
+        """The rate of a group in `epoch`, from the rate `now` of the epoch before and that of the start.
+
+        Parameters
+        ----------
+        now : float
+            The rate of the epoch before.
+        base : float
+            The rate of the start.
+        epoch : int
+            From 0 on.
+        group : int
+            The number of the group.
+
+        Returns
+        -------
+        float
+        """
         raise NotImplementedError
 
     def step(self) -> None:
@@ -50,15 +77,31 @@ class LRScheduler:
         )
 
     def get_last_lr(self) -> list[float]:
-        """The present rates, by group."""
+        """The present rates, by group.
+
+        Returns
+        -------
+        list of float
+        """
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimizer; of functions that were given, nothing."""
+        """All but the optimizer; of functions that were given, nothing.
+
+        Returns
+        -------
+        dict
+        """
         return {k: v for k, v in vars(self).items() if k != "optimizer" and not k.startswith("_")}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from where `state_dict()` was taken."""
+        """Go on from where `state_dict()` was taken.
+
+        Parameters
+        ----------
+        state_dict : dict
+            From `state_dict()` of a scheduler made in the same way.
+        """
         vars(self).update(state_dict)
 
     def _set(self, rates: Iterable[float]) -> None:

@@ -10,8 +10,52 @@ from pullback.optim.lr_scheduler.base import LRScheduler
 from pullback.optim.optimizer import Optimizer
 
 
-class SequentialLR(LRScheduler):
-    """One scheduler after the other: the next begins at each of the `milestones`."""
+class _Compound(LRScheduler):
+    """What is made of schedulers keeps their states too."""
+
+    _schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        own = dict(state_dict)
+        for scheduler, state in zip(self._schedulers, own.pop("schedulers"), strict=True):
+            scheduler.load_state_dict(state)
+        super().load_state_dict(own)
+
+
+class SequentialLR(_Compound):
+    """One scheduler after the other: the next begins at each of the `milestones`.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    schedulers : sequence of LRScheduler
+    milestones : sequence of int
+        The epochs in which the second and the further ones begin.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        The milestones are not one fewer than the schedulers, or these are of another optimizer.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> warm_up = pb.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> decay = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler = pb.optim.lr_scheduler.SequentialLR(optimizer, [warm_up, decay], milestones=[2])
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [0.1, 0.1, 1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -41,18 +85,36 @@ class SequentialLR(LRScheduler):
             scheduler.last_epoch = -1
         scheduler.step()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self._schedulers]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        own = dict(state_dict)
-        for scheduler, state in zip(self._schedulers, own.pop("schedulers"), strict=True):
-            scheduler.load_state_dict(state)
-        super().load_state_dict(own)
+class ChainedScheduler(_Compound):
+    """Several schedulers at once, each changing what the one before it made.
 
+    Parameters
+    ----------
+    schedulers : sequence of LRScheduler
+        All of one optimizer.
+    optimizer : Optimizer, optional
+        Theirs, said once more.
 
-class ChainedScheduler(LRScheduler):
-    """Several schedulers at once, each changing what the one before it made."""
+    Raises
+    ------
+    ValueError
+        There is none, or they are of several optimizers.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> first = pb.optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> second = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+    >>> scheduler = pb.optim.lr_scheduler.ChainedScheduler([first, second])
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.1, 0.09, 0.81, 0.729]
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
@@ -65,8 +127,6 @@ class ChainedScheduler(LRScheduler):
         for scheduler in self._schedulers:
             scheduler.step()
         self.last_epoch += 1
-
-    state_dict, load_state_dict = SequentialLR.state_dict, SequentialLR.load_state_dict
 
 
 def _of_one_optimizer(name: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:

@@ -14,6 +14,35 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     `step(epoch)` takes fractions of an epoch.
 
+    Parameters
+    ----------
+    optimizer : Optimizer
+    T_0 : int
+        Epochs of the first period.
+    T_mult : int, default 1
+        How many times as long each period is as the one before.
+    eta_min : float, default 0
+        The least rate.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        `T_0` or `T_mult` is below 1.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> rates = []
+    >>> for _ in range(7):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 1.0, 0.8536, 0.5, 0.1464, 1.0]
+
     References
     ----------
     .. [1] Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, ICLR 2017.
@@ -74,6 +103,46 @@ class CyclicLR(_WithMomentum):
     The height is that of `mode`: "triangular", "triangular2" (halved each time), "exp_range" (times gamma ** epoch), or
     `scale_fn` of the cycle's number or of the epoch (`scale_mode`).
 
+    Parameters
+    ----------
+    optimizer : Optimizer
+    base_lr, max_lr : float, or sequence of float with one a group
+        The bounds; the cycle begins at `base_lr`.
+    step_size_up : int, default 2000
+        Steps of the way up.
+    step_size_down : int, optional
+        Steps of the way down, by default as many.
+    mode : {"triangular", "triangular2", "exp_range"}
+        How the height changes from cycle to cycle.
+    gamma : float, default 1
+        Of "exp_range".
+    scale_fn : callable, optional
+        The height, in place of `mode`.
+    scale_mode : {"cycle", "iterations"}
+        What `scale_fn` is given: the number of the cycle, or that of the step.
+    cycle_momentum : bool, default True
+        Whether the momentum (or the first beta) goes the other way.
+    base_momentum, max_momentum : float, or sequence of float; default 0.8, 0.9
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        `mode` is unknown, or the optimizer has no momentum to cycle.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, cycle_momentum=False)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.1, 0.3, 0.5, 0.3, 0.1, 0.3]
+
     References
     ----------
     .. [1] Smith, Cyclical learning rates for training neural networks, WACV 2017.
@@ -120,6 +189,47 @@ class CyclicLR(_WithMomentum):
 
 class OneCycleLR(_WithMomentum):
     """Up to `max_lr`, then down to far below the start, in `total_steps` steps [1]_.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    max_lr : float, or sequence of float with one a group
+    total_steps : int, optional
+        By default `epochs` * `steps_per_epoch`.
+    epochs, steps_per_epoch : int, optional
+    pct_start : float, default 0.3
+        Which part of the steps goes up.
+    anneal_strategy : {"cos", "linear"}
+    cycle_momentum : bool, default True
+        Whether the momentum (or the first beta) goes the other way.
+    base_momentum, max_momentum : float, or sequence of float; default 0.85, 0.95
+    div_factor : float, default 25
+        The first rate is max_lr / div_factor.
+    final_div_factor : float, default 1e4
+        The last rate is the first divided by this.
+    three_phase : bool, default False
+        Go down to the first rate as slowly as up, and then to the last.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        Neither `total_steps` nor both of its factors are given, the strategy is unknown, more steps are made than
+        `total_steps`, or the optimizer has no momentum to cycle.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=6, cycle_momentum=False)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     if len(rates) < 6:
+    ...         scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.04, 0.9944, 0.8117, 0.4626, 0.1335, 0.0]
 
     References
     ----------

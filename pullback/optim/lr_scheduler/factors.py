@@ -15,12 +15,12 @@ class _ByFactor(LRScheduler):
 
     least: float = 0.0
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         """What the first rate is multiplied by."""
         raise NotImplementedError
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
-        before, factor = 1.0 if epoch == 0 else self.factor(epoch - 1), self.factor(epoch)
+        before, factor = 1.0 if epoch == 0 else self._factor(epoch - 1), self._factor(epoch)
         if before == factor:
             return now
         if abs(before) < 1e-12:  # the factor has been 0: the rate of now says no more how long the first one was
@@ -29,7 +29,33 @@ class _ByFactor(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times a function of the epoch, or one function a group."""
+    """The first rate times a function of the epoch, or one function a group.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    lr_lambda : callable, or sequence of callables with one a group
+        Takes the number of the epoch and gives a factor.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        There are not as many functions as groups.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.3333, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
@@ -43,25 +69,95 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the epoch."""
+    """The rate before times a function of the epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    lr_lambda : callable, or sequence of callables with one a group
+        Takes the number of the epoch and gives a factor.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Raises
+    ------
+    ValueError
+        There are not as many functions as groups.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.9)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.9, 0.81, 0.729]
+    """
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
         return float(now * self._functions[group](epoch)) if epoch else now
 
 
 class StepLR(_ByFactor):
-    """gamma ** (epoch // step_size)."""
+    """The first rate times gamma ** (epoch // step_size).
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    step_size : int
+        After how many epochs the rate is multiplied again.
+    gamma : float, default 0.1
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         return self.gamma ** (epoch // self.step_size)
 
 
 class MultiStepLR(_ByFactor):
-    """gamma ** (how many of the milestones have been reached)."""
+    """The first rate times gamma ** n, where n milestones have been reached.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    milestones : iterable of int
+        The epochs in which the rate is multiplied.
+    gamma : float, default 0.1
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.5, 0.25, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -69,23 +165,66 @@ class MultiStepLR(_ByFactor):
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         return self.gamma ** bisect_right(self.milestones, epoch)
 
 
 class ConstantLR(_ByFactor):
-    """`factor` in the first `total_iters` epochs, 1 from then on."""
+    """The first rate times `factor` in the first `total_iters` epochs, the first rate from then on.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    factor : float, default 1/3
+    total_iters : int, default 5
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         self.first_factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         return self.first_factor if epoch < self.total_iters else 1.0
 
 
 class LinearLR(_ByFactor):
-    """From `start_factor` to `end_factor` along a straight line of `total_iters` epochs."""
+    """The first rate times a factor that goes along a straight line for `total_iters` epochs, and then stays.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    start_factor : float, default 1/3
+    end_factor : float, default 1
+    total_iters : int, default 5
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.2, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [0.2, 0.4, 0.6, 0.8, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
@@ -96,13 +235,33 @@ class LinearLR(_ByFactor):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         part = min(epoch, self.total_iters) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * part
 
 
 class ExponentialLR(_ByFactor):
-    """gamma ** epoch."""
+    """The first rate times gamma ** epoch.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    gamma : float
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.9, 0.81, 0.729]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -113,22 +272,70 @@ class ExponentialLR(_ByFactor):
 
 
 class PolynomialLR(_ByFactor):
-    """(1 - epoch / total_iters) ** power, 0 from `total_iters` on."""
+    """The first rate times (1 - epoch / total_iters) ** power, 0 from `total_iters` on.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    total_iters : int, default 5
+    power : float, default 1
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5625, 0.25, 0.0625, 0.0]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         return float((1 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
 
 
 class CosineAnnealingLR(_ByFactor):
-    """Half a cosine from the first rate to `eta_min` in `T_max` epochs, and back."""
+    """Half a cosine from the first rate to `eta_min` in `T_max` epochs, and back [1]_.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    T_max : int
+        Epochs of the way down.
+    eta_min : float, default 0
+        The least rate.
+    last_epoch : int, default -1
+        As of `LRScheduler`.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.8536, 0.5, 0.1464, 0.0, 0.1464]
+
+    References
+    ----------
+    .. [1] Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, ICLR 2017.
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min, self.least = T_max, eta_min, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def factor(self, epoch: int) -> float:
+    def _factor(self, epoch: int) -> float:
         return (1 + math.cos(math.pi * epoch / self.T_max)) / 2

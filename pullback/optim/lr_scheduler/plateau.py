@@ -11,7 +11,40 @@ from pullback.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times `factor` when what `step(metrics)` is given has not improved for more than `patience` epochs."""
+    """The rate times `factor` when what `step(metrics)` is given has not improved for more than `patience` epochs.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    mode : {"min", "max"}
+        Whether less or more is better.
+    factor : float, default 0.1
+        What the rate is multiplied by.
+    patience : int, default 10
+        How many epochs without improvement are borne.
+    threshold : float, default 1e-4
+        What counts as an improvement: by that part of the best ("rel"), or by that much ("abs").
+    threshold_mode : {"rel", "abs"}
+    cooldown : int, default 0
+        How many epochs do not count after the rate was lowered.
+    min_lr : float, or sequence of float with one a group; default 0
+    eps : float, default 1e-8
+        A change of the rate that is smaller is not made.
+
+    Raises
+    ------
+    ValueError
+        `factor` is 1 or above, or a mode is unknown.
+
+    Examples
+    --------
+    >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = pb.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0):
+    ...     scheduler.step(loss)
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
@@ -32,7 +65,13 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer, self.last_epoch = optimizer, 0
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Go on to the next epoch, of which `metrics` says how good it was."""
+        """Go on to the next epoch, of which `metrics` says how good it was.
+
+        Parameters
+        ----------
+        metrics : number, or Tensor of one element
+            A loss, say.
+        """
         value = float(metrics)
         self.last_epoch += 1
         if self._is_better(value):
