@@ -1,7 +1,9 @@
 """The site: every public name has its place, and its pages are well-formed. `make docs` builds the whole of it."""
 
 import doctest
+import enum
 import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -47,12 +49,30 @@ def test_every_public_name_is_in_the_reference(site, tmp_path):
         assert f":: {page.name}" in text[page.name]
 
 
+def test_every_page_of_the_reference_has_parameters_and_an_example(site):
+    reference, docstrings = site("reference"), site("docstrings")
+    lacking = []
+    for page in reference.pages().values():
+        if reference.explanation(page.value):
+            continue  # an error's page links to one with an example
+        doc = inspect.getdoc(page.value) or ""
+        enumeration = isinstance(page.value, type) and issubclass(page.value, enum.Enum)
+        if ">>> " not in doc:
+            lacking.append(f"{page.name}: example")
+        if docstrings.takes_arguments(page.value) and not enumeration and "Parameters\n---" not in doc:
+            lacking.append(f"{page.name}: parameters")
+        if not isinstance(page.value, type) and "Returns\n---" not in doc and "Yields\n---" not in doc:
+            lacking.append(f"{page.name}: what is returned")
+    assert not lacking
+
+
 def test_links_between_pages_of_the_reference_lead_somewhere(site, tmp_path):
     site("reference").write(tmp_path)
     there = {path.stem for path in tmp_path.glob("*.rst")}
     for path in tmp_path.glob("*.rst"):
         for target in re.findall(r":doc:`[^<`]+ <([^>]+)>`", path.read_text(encoding="utf-8")):
-            assert target in there or target.startswith("../docs/"), (path.stem, target)
+            page = SITE.parents[1] / target.removeprefix("../")
+            assert target in there or page.with_suffix(".md").exists(), (path.stem, target)
 
 
 def test_prose_is_escaped_and_examples_are_not(site):

@@ -278,6 +278,9 @@ class Facts:
         """An example of the form that writes into its first argument, made of one that does not."""
         if not any("inplace" in native.variants for native in self.overloads):
             return ""
+        only = all(native.variants <= {"inplace"} for native in self.overloads)
+        if own := self.own.get("inplace_example") or (self.own.get("example") if only else None):
+            return run_example(own)
         others = (example for info in self.infos for example in self._candidates(info))
         for example in sorted([self._example()] * (not self.is_free), key=_plainness) + sorted(others, key=_plainness):
             source = "\n".join(line[4:] for line in example.splitlines() if line.startswith((">>> ", "... ")))

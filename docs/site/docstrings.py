@@ -23,6 +23,14 @@ def summary(value: Any) -> str:
     return re.split(r"(?<=[.:;]) (?=[A-Z])", first)[0]
 
 
+def takes_arguments(value: Any) -> bool:
+    """Whether a call of it has arguments."""
+    try:
+        return bool(inspect.signature(value).parameters)
+    except (TypeError, ValueError):
+        return False
+
+
 def escaped(text: str) -> str:
     """One paragraph of prose."""
     parts = re.split(r"(``[^`]+``|`[^`]+`)", text)

@@ -17,6 +17,7 @@ from typing import Any
 from docstrings import escaped, rst_of, summary
 
 import pullback as pb
+from pullback.core.cuts import Log
 from pullback.core.observers import Observer
 from tests.test_public_names import MODULES
 
@@ -147,8 +148,7 @@ def _signature(value: Any) -> str:
 
 def _class(name: str, kind: type, known: dict[int, Page]) -> str:
     parts = [_described("class", name, kind)]
-    error = getattr(kind, "page", kind.__name__) if issubclass(kind, Exception) else ""
-    if (EXPLANATIONS / f"{error}.md").exists():
+    if error := explanation(kind):
         parts.append(f"An example, and what to do: :doc:`{error} <../pullback/explanations/{error}>`.\n")
     numpy = []
     for member, value in _members(kind, known):
@@ -165,11 +165,19 @@ def _class(name: str, kind: type, known: dict[int, Page]) -> str:
     return "\n".join(parts)
 
 
+def explanation(value: Any) -> str:
+    """The name of the page that explains an error; empty for anything else."""
+    if not (isinstance(value, type) and issubclass(value, Exception)):
+        return ""
+    name = getattr(value, "page", value.__name__)
+    return name if (EXPLANATIONS / f"{name}.md").exists() else ""
+
+
 def _members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
     """The public members that the class itself describes, or a base of it without a page of its own."""
     if issubclass(kind, enum.Enum):
         return
-    seen = {*vars(BaseException), *vars(Observer)}  # what Python calls, or autograd
+    seen = {*vars(BaseException), *vars(Observer), *vars(Log)}  # what Python calls, or autograd
     seen |= {name for base in kind.__mro__[1:] if id(base) in known for name in dir(base)}
     for base in kind.__mro__:
         if not base.__module__.startswith("pullback") or (base is not kind and id(base) in known):

@@ -164,6 +164,15 @@ class set_detect_anomaly(ModeSwitch):
     mode : bool
     check_nan : bool, default True
         As for `detect_anomaly`.
+
+    Examples
+    --------
+    >>> x = pb.tensor(0.0, requires_grad=True)
+    >>> with pb.autograd.set_detect_anomaly(True):
+    ...     y = x * 2
+    ...     y.backward()
+    >>> x.grad
+    tensor(2.)
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -186,10 +195,30 @@ class set_detect_anomaly(ModeSwitch):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is switched on in this thread or task."""
+    """Whether anomaly detection is switched on in this thread or task.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_anomaly_enabled()
+    False
+    """
     return any(isinstance(observer, _Anomaly) for observer in modes.current().observers)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether it looks for NaN in gradients."""
+    """Whether anomaly detection is on and looks for NaN in gradients.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_anomaly_check_nan_enabled()
+    False
+    """
     return any(isinstance(i, _Anomaly) and i.check_nan for i in modes.current().observers)

@@ -52,6 +52,10 @@ def backward(
         Leave the gradient of each sample's loss in `.grad_sample` of the leaves, and `.grad` as it is. `tensors` hold
         the losses of the samples, of shape (samples,), or their sum. See the notes.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     RuntimeError
@@ -203,6 +207,13 @@ def grad(
         An output does not require grad, an input is unused or requires none, a cotangent does not fit.
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> (gradient,) = pb.autograd.grad((x**3).sum(), x)
+    >>> gradient
+    tensor([ 3., 12.])
     """
     if not (type(create_graph) is type(only_inputs) is type(is_grads_batched) is type(materialize_grads) is bool):
         create_graph = a_flag("grad", "create_graph", create_graph)  # type: ignore[unreachable]
@@ -395,7 +406,26 @@ def tensor_backward(
     *,
     per_sample: bool = False,
 ) -> None:
-    """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
+    """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`.
+
+    Parameters
+    ----------
+    gradient : Tensor, ndarray or number, optional
+        The cotangent, of the shape of this tensor; 1 for a real tensor of one element.
+    retain_graph, create_graph, inputs, per_sample
+        As of `pullback.autograd.backward`.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).backward(gradient=pb.tensor([1.0, 10.0]))
+    >>> x.grad
+    tensor([ 2., 40.])
+    """
     data = self._array
     plain = (
         gradient is None and inputs is None and create_graph is False and self._extra is None and self._fn is not None

@@ -26,6 +26,14 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     It runs without recording. Where a second derivative would go through it, an error is raised instead.
 
+    Parameters
+    ----------
+    backward : callable
+
+    Returns
+    -------
+    callable
+
     Examples
     --------
     >>> class Sine(pb.autograd.Function):

@@ -36,7 +36,7 @@ def keepers(nodes: Iterable[Node], tensor: Tensor) -> list[str]:
 
 def _described(node: Any) -> str:
     """'the backward of Square (file:line)'."""
-    what, function = node._function.named_backward(node)
+    what, function = node._function._named_backward(node)
     name = f"the {what} of {node._function.__name__}"
     try:
         code = inspect.unwrap(function).__code__

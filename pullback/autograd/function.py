@@ -274,19 +274,74 @@ class Function(metaclass=_FunctionMeta):
 
     @staticmethod
     def forward(*args: Any) -> Any:
-        """Compute the outputs; the first argument is ctx unless `setup_context` is defined."""
+        """Compute the outputs. The first argument is ctx, unless `setup_context` is defined.
+
+        Parameters
+        ----------
+        *args
+            What `apply` was given: Tensors (or ndarrays) and anything else.
+
+        Returns
+        -------
+        Tensor, ndarray, or tuple of these and of other objects
+        """
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function: a static method forward."
         )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save on ctx what backward needs."""
+        """Save on ctx what backward needs.
+
+        Parameters
+        ----------
+        ctx : FunctionCtx
+            The node, on which to save what backward needs: `ctx.save_for_backward(...)`.
+        inputs : tuple
+            The arguments of forward.
+        output
+            What forward returned.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> class Cube(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x**3
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * 3 * x**2
+        >>> x = pb.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """The gradients of the inputs."""
+        """The gradients of the inputs.
+
+        Parameters
+        ----------
+        ctx : FunctionCtx
+            With `saved_tensors` and `needs_input_grad`.
+        *grads : Tensor or None
+            The cotangent of each output.
+
+        Returns
+        -------
+        Tensor or None, or a tuple of them
+            The gradient of each argument of forward, of its shape; None where there is none.
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD: a static method backward(ctx, *grads)."
@@ -296,7 +351,20 @@ class Function(metaclass=_FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """The tangents of the outputs."""
+        """The tangents of the outputs.
+
+        Parameters
+        ----------
+        ctx : FunctionCtx
+            With `saved_tensors` of `save_for_forward`.
+        *tangents : Tensor or None
+            The tangent of each argument of forward.
+
+        Returns
+        -------
+        Tensor or None, or a tuple of them
+            The tangent of each output.
+        """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: a static "
             "method jvp(ctx, *tangents)."
@@ -313,6 +381,37 @@ class Function(metaclass=_FunctionMeta):
         `info` has `batch_size` and `randomness`; `in_dims` says which arguments are batched, with 0, or None, and of a
         list or dict, which parts. What comes back are Tensors or ndarrays, or trees of them. Under a
         gradient it takes effect for Functions with `setup_context`.
+
+        Parameters
+        ----------
+        info
+            With `batch_size` and `randomness`.
+        in_dims : tuple
+            For each argument 0 where it is batched, or None; of a list or dict, which of its parts.
+        *args
+            The arguments, with the batch in front.
+
+        Returns
+        -------
+        (outputs, their batch dimensions)
+
+        Examples
+        --------
+        >>> class Cube(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return pb.from_numpy(x.detach().numpy() ** 3)  # cannot run on batched values
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 3 * ctx.saved_tensors[0] ** 2
+        ...     @staticmethod
+        ...     def vmap(info, in_dims, x):
+        ...         return Cube.apply(x), 0
+        >>> pb.func.vmap(Cube.apply)(pb.tensor([1.0, 2.0]))
+        tensor([1., 8.])
         """
         raise NotImplementedError("vmap is not implemented.")
 
@@ -324,7 +423,7 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
-    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+    def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
         """What messages call the function that gives the gradients, and that function as its author knows it."""
         return "backward", cls.backward
 
@@ -334,6 +433,20 @@ class Function(metaclass=_FunctionMeta):
 
         What is given by keyword counts by its place among forward's arguments; with `setup_context` its defaults count
         as given.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The arguments of forward, without ctx.
+
+        Returns
+        -------
+        What forward returned: Tensors are recorded, ndarrays become Tensors.
+
+        Raises
+        ------
+        RuntimeError, TypeError
+            What forward, or in a backward its backward, gave does not fit; the message names the Function.
         """
         if kwargs or cls.setup_context is not Function.setup_context:
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)

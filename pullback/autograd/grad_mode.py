@@ -54,5 +54,15 @@ class set_multithreading_enabled(ModeSwitch):
 
 
 def is_multithreading_enabled() -> bool:
-    """False: a backward runs in the thread that called it."""
+    """False: a backward runs in the thread that called it.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.autograd.is_multithreading_enabled()
+    False
+    """
     return False

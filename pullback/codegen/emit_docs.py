@@ -29,7 +29,7 @@ from pullback.codegen.whitelist import CONSTANTS
 _WIDTH = 100
 _SENTENCE = re.compile(r"(?<=[^.]\.) ")  # its end; three points go on
 _PLAIN = ("e", "inf", "nan", "pi")  # constants that need no word
-_KEYS = ("example", "notes", "parameters", "raises", "returns", "source")
+_KEYS = ("example", "inplace_example", "notes", "parameters", "raises", "returns", "source")
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,41 @@ else:
 
 
 class Array(_Arrays):
-    """A Tensor that behaves as an ndarray: NumPy's methods, defaults, copies and views."""
+    """A Tensor that behaves as an ndarray: NumPy's methods, defaults, copies and views.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused: transforms make Arrays of the ndarrays they are given, and `adopt()` those of creation functions.
+
+    Examples
+    --------
+    >>> pb.func.grad(lambda x: x.std(ddof=1))(np.array([1.0, 3.0])).round(4)  # x is an Array, with NumPy's ddof
+    array([-0.7071,  0.7071])
+    """
 
     __slots__ = ()
     __class__ = property(_seen_as_array, _become)
 
 
 class Scalar(Array, NumberMethods):
-    """A single number that is being differentiated, as NumPy's scalars immutable: `m *= 2` makes a new one."""
+    """A single number that is being differentiated, as NumPy's scalars immutable: `m *= 2` makes a new one.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused: Arrays give Scalars where ndarrays give numbers.
+
+    Examples
+    --------
+    >>> def f(x):
+    ...     m = x.mean()  # a Scalar
+    ...     before = m
+    ...     m *= 2  # a new one
+    ...     return m + before
+    >>> pb.func.grad(f)(np.array([1.0, 3.0]))
+    array([1.5, 1.5])
+    """
 
     __slots__ = ()
     __class__ = property(_seen_as_number, _become)

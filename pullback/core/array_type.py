@@ -26,8 +26,18 @@ CONSTANTS = SCALARS | {ndarray}
 class OperatorTable:
     """Operators by name, as attributes: what formulas, composites and transforms call.
 
-    `kernels` holds, under the names that declarations give, what runs a primitive on this array type: it takes every
-    argument of the schema by position.
+    Parameters
+    ----------
+    name : str
+        For messages.
+    kernels : dict, optional
+        By the names that declarations give, what runs a primitive: it takes every argument of the schema by position.
+
+    Examples
+    --------
+    >>> from pullback.extend import NUMPY
+    >>> NUMPY.maximum(np.array([1.0, 5.0]), np.array([3.0, 2.0]))
+    array([3., 5.])
     """
 
     table_name: str
@@ -42,7 +52,16 @@ class OperatorTable:
         self.__dict__.update(table_name=name, kernels={} if kernels is None else kernels)
 
     def register(self, functions: Mapping[str, Any]) -> None:
-        """Add a mapping of name to function."""
+        """Add functions by their names.
+
+        Parameters
+        ----------
+        functions : mapping from str to callable
+
+        Returns
+        -------
+        None
+        """
         self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
 
 
@@ -65,6 +84,20 @@ class ArrayType:
     ----------
     table : OperatorTable
         The operators, for formulas that meet such arrays, and in `table.kernels` the kernels.
+
+    Notes
+    -----
+    docs/design/array_types.md has a type of sixty lines, which counts floating-point operations.
+
+    Examples
+    --------
+    >>> from pullback.extend import ArrayType, MixedTable
+    >>> class Lazy(ArrayType):
+    ...     def read(self, x, why):
+    ...         return x.compute()
+    >>> described = Lazy(MixedTable("lazy", {}))
+    >>> described.carries_derivative(object())
+    False
     """
 
     # PLAIN: numbers and ndarrays. STORED: another kind of storage, beside which ndarrays are constants. LEVELLED: a
@@ -266,7 +299,30 @@ REGISTERED: dict[type, ArrayType] = {}  # those that are neither numbers nor nda
 
 
 def register_array_type(kind: type, described: ArrayType) -> None:
-    """Let operators run on arrays of type `kind`, and on Tensors around them."""
+    """Let operators run on arrays of type `kind`, and on Tensors around them.
+
+    Parameters
+    ----------
+    kind : type
+        The class of the arrays.
+    described : ArrayType
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    TypeError
+        `kind` is no class, or one that is known; `described` is no ArrayType.
+
+    Examples
+    --------
+    >>> from pullback.extend import ArrayType, MixedTable, register_array_type
+    >>> class Lazy:
+    ...     shape, dtype = (2, 3), np.dtype(float)
+    >>> register_array_type(Lazy, ArrayType(MixedTable("lazy", {})))
+    """
     if not isinstance(kind, type) or (kind in ARRAY_TYPES and kind not in REGISTERED):
         raise TypeError(f"register_array_type: {kind!r} is no class of arrays of your own.")
     if not isinstance(described, ArrayType):
@@ -277,7 +333,22 @@ def register_array_type(kind: type, described: ArrayType) -> None:
 
 
 def array_type(x: Any) -> ArrayType:
-    """What is known of the type of an array, or of a number. Where speed counts: ARRAY_TYPES[type(x)]."""
+    """What is known of the type of an array, or of a number. Where speed counts: ARRAY_TYPES[type(x)].
+
+    Parameters
+    ----------
+    x : array or number
+
+    Returns
+    -------
+    ArrayType
+
+    Examples
+    --------
+    >>> from pullback.extend import array_type
+    >>> array_type(np.ones(2)).device(np.ones(2))
+    'cpu'
+    """
     return ARRAY_TYPES[type(x)]
 
 
@@ -387,7 +458,29 @@ def parts_of(x: Any) -> list[Any]:
 
 
 def read(x: Any, why: str) -> ndarray:
-    """The numbers of an array of any type, as an ndarray: the one door to them for formulas and composites."""
+    """The numbers of an array of any type, as an ndarray: the one door to them for formulas and composites.
+
+    Parameters
+    ----------
+    x : array
+    why : str
+        Who wants the numbers, in the words of an error.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ReadError
+        The type of `x` does not give its numbers, as inside of `vmap`.
+
+    Examples
+    --------
+    >>> from pullback.extend import read
+    >>> read(np.ones(2), "to count zeros")
+    array([1., 1.])
+    """
     x = innermost(x)
     return x if type(x) is ndarray else ARRAY_TYPES[type(x)].read(x, why)
 
@@ -396,6 +489,24 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     """Let `examine(*arrays)` raise what is wrong with the numbers of arrays of any type, given as ndarrays.
 
     It may run later, or elsewhere, where the numbers are not known yet: it should use nothing but its arguments.
+
+    Parameters
+    ----------
+    examine : callable
+        Takes the numbers of each array, as ndarrays, and raises what is wrong.
+    *arrays : array
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> from pullback.extend import check
+    >>> def positive(x):
+    ...     if (x <= 0).any():
+    ...         raise ValueError("not positive")
+    >>> check(positive, np.ones(2))
     """
     inside = [innermost(array) for array in arrays]
     type_of(inside).check(examine, inside)
@@ -407,7 +518,27 @@ def touched_in(x: Any) -> Any:
 
 
 def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
-    """Raise `error()` where one of these truth values, an array of any type, is true; see `check`."""
+    """Raise `error()` where one of these truth values, an array of any type, is true; see `check`.
+
+    Parameters
+    ----------
+    wrong : array of bool
+    error : callable
+        Gives the exception.
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    What `error()` gives.
+
+    Examples
+    --------
+    >>> from pullback.extend import refuse_where
+    >>> refuse_where(np.ones(2) < 0, lambda: ValueError("negative"))
+    """
 
     def examine(found: ndarray) -> None:
         if found.any():

@@ -38,6 +38,17 @@ def device_name(device: object, called: str = "") -> str:
 class device(str):
     """The name of a device, checked: PyTorch's programs make one where pullback takes and gives plain texts.
 
+    Parameters
+    ----------
+    type : str or device
+        "cpu", or "cpu:0".
+    index : int, optional
+
+    Raises
+    ------
+    RuntimeError
+        There is no such device.
+
     Examples
     --------
     >>> here = pb.device("cpu")

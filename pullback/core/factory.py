@@ -44,6 +44,12 @@ def tensor(
         `data` holds something other than numbers, or is ragged.
     RuntimeError
         `requires_grad` for a dtype that is neither floating nor complex.
+
+    Examples
+    --------
+    >>> pb.tensor([[1, 2], [3, 4]], dtype=pb.float32, requires_grad=True)
+    tensor([[1., 2.],
+            [3., 4.]], dtype=float32, requires_grad=True)
     """
     if misspelt:
         raise unknown_keyword("tensor", misspelt, ("dtype", "device", "requires_grad"))
@@ -82,6 +88,14 @@ def from_numpy(array: ndarray) -> Tensor:
     ------
     TypeError
         `array` is no ndarray of numbers.
+
+    Examples
+    --------
+    >>> array = np.zeros(2)
+    >>> x = pb.from_numpy(array)
+    >>> x[0] = 5
+    >>> array
+    array([5., 0.])
     """
     if not issubclass(type(array), ndarray):
         raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
@@ -116,6 +130,19 @@ def asarray(
     -------
     Tensor
         `data` itself if it is a Tensor that need not change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `data` holds something other than numbers, or is ragged; or a copy is needed, and `copy` is False.
+
+    Examples
+    --------
+    >>> array = np.zeros(2)
+    >>> pb.asarray(array).fill_(1)
+    tensor([1., 1.])
+    >>> array
+    array([1., 1.])
     """
     if misspelt:
         raise unknown_keyword("asarray", misspelt, ("dtype", "device", "requires_grad", "copy"))
@@ -206,17 +233,61 @@ def _only_cpu(name: str, device: Any) -> None:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether `obj` is a Tensor."""
+    """Whether `obj` is a Tensor.
+
+    Parameters
+    ----------
+    obj : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_tensor(pb.ones(2)), pb.is_tensor(np.ones(2))
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 @named("is_inference", "Tensor input")
 def is_inference(input: Tensor) -> bool:
-    """Whether this tensor was made in inference mode."""
+    """Whether this tensor was made in inference mode.
+
+    Parameters
+    ----------
+    input : Tensor
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> with pb.inference_mode():
+    ...     x = pb.ones(2)
+    >>> pb.is_inference(x)
+    True
+    """
     return input.is_inference()
 
 
 @named("numel", "Tensor input")
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Parameters
+    ----------
+    input : Tensor
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> pb.numel(pb.ones(2, 3))
+    6
+    """
     return input.numel()

@@ -11,12 +11,34 @@ from pullback.core.tensor import Tensor, ndarray, strided
 
 
 def element_size(self: Tensor) -> int:
-    """Bytes of one element."""
+    """Bytes of one element.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x.element_size()
+    8
+    """
     return self.itemsize
 
 
 def storage_offset(self: Tensor) -> int:
-    """Elements between the beginning of the ndarray that owns the memory and the first element of this tensor."""
+    """Elements between the beginning of the ndarray that owns the memory and the first element of this tensor.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x[1].storage_offset()
+    3
+    """
     array = strided(self, "storage_offset")
     owner: Any = array
     while type(owner.base) is ndarray:
@@ -25,24 +47,74 @@ def storage_offset(self: Tensor) -> int:
 
 
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element."""
+    """The address of the first element.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x[1].data_ptr() - x.data_ptr()
+    24
+    """
     return int(strided(self, "data_ptr").ctypes.data)
 
 
 def get_device(self: Tensor) -> int:
-    """-1: everything is on the CPU."""
+    """-1: everything is on the CPU.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x.get_device()
+    -1
+    """
     return -1
 
 
 @named("is_same_size", "Tensor input, Tensor other")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape."""
+    """Whether both have the same shape.
+
+    Parameters
+    ----------
+    input, other : Tensor
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_same_size(pb.ones(2, 3), pb.ones(3, 2))
+    False
+    """
     return input.shape == other.shape
 
 
 @named("is_signed", "Tensor input")
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    Parameters
+    ----------
+    input : Tensor
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_signed(pb.tensor([1, 2], dtype=pb.uint8))
+    False
+    """
     return input.dtype.kind in "ifc"
 
 
@@ -50,10 +122,23 @@ def is_signed(input: Tensor) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero.
 
+    Parameters
+    ----------
+    input : Tensor, of one element
+
+    Returns
+    -------
+    bool
+
     Raises
     ------
     RuntimeError
         There are several elements, or none.
+
+    Examples
+    --------
+    >>> pb.is_nonzero(pb.tensor([0.5]))
+    True
     """
     if input.numel() != 1:
         raise GradientError(
@@ -67,7 +152,25 @@ def is_nonzero(input: Tensor) -> bool:
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False
 ) -> Tensor:
-    """A leaf with a copy of `data`, in the dtype of `self` unless another is asked for."""
+    """A leaf with a copy of `data`, in the dtype of `self` unless another is asked for.
+
+    Parameters
+    ----------
+    data : number, nested sequence of numbers, ndarray or Tensor
+    dtype : dtype, optional
+        By default that of `self`.
+    device : 'cpu'
+    requires_grad : bool, default False
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> pb.ones(2, dtype=pb.float32).new_tensor([1, 2, 3])
+    tensor([1., 2., 3.], dtype=float32)
+    """
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 

@@ -252,6 +252,11 @@ class no_grad(ModeSwitch):
     Results have `requires_grad=False`. Outer levels (a gradient being taken around this code by
     `pullback.func.grad`) go on recording.
 
+    Parameters
+    ----------
+    function : callable, optional
+        What `@no_grad` decorates; `@no_grad()` and `with no_grad():` work too.
+
     Examples
     --------
     >>> x = pb.ones(2, requires_grad=True)
@@ -286,7 +291,21 @@ def _switched(modes: Modes, enabled: bool) -> Modes:
 
 
 class enable_grad(no_grad):
-    """Context manager and decorator: inside, operators record again, even within `no_grad`; not in inference mode."""
+    """Context manager and decorator: inside, operators record again, even within `no_grad`; not in inference mode.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What `@enable_grad` decorates.
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> with pb.no_grad(), pb.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     def _changed(self, modes: Modes) -> Modes:
         return _switched(modes, True)
@@ -298,6 +317,15 @@ class set_grad_enabled(ModeSwitch):
     Parameters
     ----------
     mode : bool
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> training = False
+    >>> with pb.set_grad_enabled(training):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
     """
 
     def __init__(self, mode: bool) -> None:
@@ -334,6 +362,14 @@ class inference_mode(ModeSwitch):
     ----------
     mode : bool, default True
         False leaves inference mode for the block.
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> with pb.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
     """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
@@ -354,11 +390,32 @@ class inference_mode(ModeSwitch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators record at the current level."""
+    """Whether operators record at the current level.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> with pb.no_grad():
+    ...     pb.is_grad_enabled()
+    False
+    """
     modes = current()
     return modes.records(modes.level)
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether the code runs inside `inference_mode`."""
+    """Whether the code runs inside `inference_mode`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> pb.is_inference_mode_enabled()
+    False
+    """
     return current().inference

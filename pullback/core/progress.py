@@ -22,6 +22,10 @@ def show_progress(wanted: bool | None) -> None:
         None, as at the start: after two seconds, if tqdm is installed and the error stream is a terminal. True: always.
         False: never. An argument `progress` overrules it.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     TypeError

@@ -123,6 +123,31 @@ class Tensor(_Methods):
     """An n-dimensional array that can require a gradient.
 
     Make one with `pullback.tensor` (copies), `pullback.from_numpy` (shares memory) or `pullback.asarray`.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused: the functions named above make Tensors.
+
+    Attributes
+    ----------
+    grad : Tensor or None
+        What `backward` has accumulated in a leaf.
+    grad_fn : Node or None
+        What recorded it; None for a leaf.
+    requires_grad : bool
+    shape : tuple of int
+    dtype : numpy.dtype
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    >>> y.grad_fn.name()
+    'SumBackward0'
     """
 
     __slots__ = ("__weakref__", "_array", "_counter", "_extra", "_fn", "_level", "_requires_grad")
@@ -141,45 +166,116 @@ class Tensor(_Methods):
     # -- the array -------------------------------------------------------------------------------------------
     @property
     def shape(self) -> Shape:
-        """Tuple of dimensions."""
+        """Tuple of dimensions.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.shape
+        (2, 3)
+        """
         return self._array.shape
 
     @property
     def dtype(self) -> DType:
-        """NumPy dtype."""
+        """NumPy dtype.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.dtype
+        dtype('float64')
+        """
         return self._array.dtype
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.ndim
+        2
+        """
         return self._array.ndim
 
     @property
     def size(self) -> Size:
-        """Number of elements, as NumPy has it; called, `size()` or `size(dim)`, the shape, as PyTorch has it."""
+        """Number of elements, as NumPy has it; called, `size()` or `size(dim)`, the shape, as PyTorch has it.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.size, x.size(), x.size(1)
+        (6, (2, 3), 3)
+        """
         return Size(self._array.size, self._array.shape)
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.itemsize
+        8
+        """
         return self._array.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.nbytes
+        48
+        """
         return self._array.size * self._array.dtype.itemsize
 
     @property
     def device(self) -> str:
-        """Where the array lives: 'cpu'."""
+        """Where the array lives: 'cpu'.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.device
+        'cpu'
+        """
         return "cpu" if type(self._array) is ndarray else array_type(self._array).device(self._array)
 
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.dim()
+        2
+        """
         return self._array.ndim
 
     def numel(self) -> int:
-        """Number of elements."""
+        """Number of elements.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.numel()
+        6
+        """
         return int(self._array.size)
 
     @overload
@@ -187,22 +283,81 @@ class Tensor(_Methods):
     @overload
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Shape | int:
-        """Strides in elements, of all dimensions or of one."""
+        """Strides in elements, of all dimensions or of one.
+
+        Parameters
+        ----------
+        dim : int, optional
+            By default all.
+
+        Returns
+        -------
+        tuple of int, or int
+
+        Raises
+        ------
+        IndexError
+            `dim` is out of range.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.stride(), x.T.stride(), x.stride(0)
+        ((3, 1), (1, 3), 3)
+        """
         array = strided(self, "stride")
         strides = tuple(s // array.itemsize for s in array.strides)
         return strides if dim is None else _one_of("Tensor.stride", strides, dim)
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
-        """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
+        """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for.
+
+        Parameters
+        ----------
+        memory_format : optional
+            For PyTorch's sake.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.is_contiguous(), x.T.is_contiguous()
+        (True, False)
+        """
         memory = layout_of(self)
         return memory is None or bool(memory.flags.c_contiguous)  # what has no memory has no gaps in it
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a real floating-point one."""
+        """Whether the dtype is a real floating-point one.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.is_floating_point()
+        True
+        """
         return self._array.dtype.kind == "f"
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
+        """Whether the dtype is complex.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.is_complex()
+        False
+        """
         return self._array.dtype.kind == "c"
 
     def __len__(self) -> int:
@@ -213,7 +368,15 @@ class Tensor(_Methods):
     # -- autograd metadata -----------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
-        """Whether a gradient with respect to this tensor, or through it, can be asked for."""
+        """Whether a gradient with respect to this tensor, or through it, can be asked for.
+
+        Examples
+        --------
+        >>> x = pb.ones(2)
+        >>> x.requires_grad = True
+        >>> (x * 2).requires_grad
+        True
+        """
         return self._requires_grad
 
     @requires_grad.setter
@@ -223,10 +386,25 @@ class Tensor(_Methods):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` of a leaf; returns the tensor.
 
+        Parameters
+        ----------
+        requires_grad : bool, default True
+
+        Returns
+        -------
+        Tensor
+            `self`.
+
         Raises
         ------
         RuntimeError
             The dtype is neither floating nor complex, or the tensor is not a leaf.
+
+        Examples
+        --------
+        >>> x = pb.ones(2).requires_grad_()
+        >>> x.requires_grad
+        True
         """
         if type(requires_grad) is not bool:
             requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
@@ -257,12 +435,26 @@ class Tensor(_Methods):
 
     @property
     def is_leaf(self) -> bool:
-        """True unless an operator that recorded a node made this tensor."""
+        """True unless an operator that recorded a node made this tensor.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return not self._requires_grad or self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
-        """The Node that made this tensor, or None for a leaf."""
+        """The Node that made this tensor, or None for a leaf.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> x.exp().grad_fn.name()
+        'ExpBackward0'
+        """
         if not self._requires_grad:
             return None
         extra = self._extra
@@ -271,13 +463,29 @@ class Tensor(_Methods):
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` this tensor is."""
+        """Which output of `grad_fn` this tensor is.
+
+        Examples
+        --------
+        >>> x = pb.tensor([3.0, 1.0], requires_grad=True)
+        >>> values, places = x.max(dim=0)
+        >>> values.output_nr
+        0
+        """
         # Asked for first: the function of a view may have to be made anew.
         return 0 if self.grad_fn is None else self._fn.output_nr
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient accumulated by backward(): a Tensor, or None."""
+        """The gradient accumulated by backward(): a Tensor, or None.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.exp().sum().backward()
+        >>> x.grad.round(decimals=4)
+        tensor([2.7183, 7.3891])
+        """
         extra = self._extra
         found = None if extra is None else extra.grad
         if found is None and self._fn is not None and not self.retains_grad:
@@ -300,7 +508,17 @@ class Tensor(_Methods):
 
     @property
     def grad_sample(self) -> Tensor | None:
-        """The gradients of each sample that backward(per_sample=True) left, samples first: a Tensor, or None."""
+        """The gradients of each sample that backward(per_sample=True) left, samples first: a Tensor, or None.
+
+        Examples
+        --------
+        >>> w = pb.ones(2, requires_grad=True)
+        >>> samples = pb.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> (samples @ w).sum().backward(per_sample=True)
+        >>> w.grad_sample
+        tensor([[1., 2.],
+                [3., 4.]])
+        """
         return None if self._extra is None else self._extra.grad_sample
 
     @grad_sample.setter
@@ -317,6 +535,12 @@ class Tensor(_Methods):
         """The same memory as a tensor outside the graphs of all levels, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> x.data.requires_grad
+        False
         """
         out = wrap_like(type(self), _without_derivative(self._array), self._level)
         if WATCHED:
@@ -355,25 +579,75 @@ class Tensor(_Methods):
         return self._base is not None
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made in inference mode."""
+        """Whether this tensor was made in inference mode.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> with pb.inference_mode():
+        ...     x = pb.ones(2)
+        >>> x.is_inference()
+        True
+        """
         extra = self._extra
         return extra is not None and extra.inference
 
     @property
     def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this non-leaf tensor."""
+        """Whether `retain_grad` was called on this non-leaf tensor.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         extra = self._extra
         return extra is not None and extra.retains_grad
 
     def detach(self) -> Tensor:
-        """The same memory outside the graphs of all levels; writes into the one are noticed by those of the other."""
+        """The same memory outside the graphs of all levels; writes into the one are noticed by those of the other.
+
+        Returns
+        -------
+        Tensor
+            That does not require grad.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.detach()
+        tensor([1., 2.])
+        """
         out = _alias(self, _without_derivative(self._array))
         if WATCHED:
             note("detach()", self, by_user=True, made=out)
         return out
 
     def detach_(self) -> Self:
-        """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
+        """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it.
+
+        Returns
+        -------
+        Tensor
+            `self`.
+
+        Raises
+        ------
+        RuntimeError
+            It is a view, whose graph is that of its base.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True) * 2
+        >>> x.detach_().is_leaf
+        True
+        """
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if WATCHED:
@@ -403,10 +677,20 @@ class Tensor(_Methods):
         force : bool, default False
             Detach first, so that a tensor that requires grad is accepted.
 
+        Returns
+        -------
+        ndarray
+
         Raises
         ------
         RuntimeError
             The tensor requires grad and recording is on, or it has a tangent, and `force` is False.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.numpy(force=True)
+        array([1., 2.])
         """
         if force is not False and force is not True:
             force = _flag("numpy", "force", force)  # type: ignore[unreachable]
@@ -415,7 +699,22 @@ class Tensor(_Methods):
         return _values_in(self, force, "Tensor.numpy()")  # type: ignore[no-any-return]
 
     def item(self) -> Any:
-        """The only element as a Python number."""
+        """The only element as a Python number.
+
+        Returns
+        -------
+        int, float, complex or bool
+
+        Raises
+        ------
+        RuntimeError
+            There are several elements, or none.
+
+        Examples
+        --------
+        >>> pb.tensor([2.5]).item()
+        2.5
+        """
         if WATCHED:
             note("item()", self, by_user=True)
         data = self._array
@@ -424,7 +723,18 @@ class Tensor(_Methods):
         return data.item() if type(data) is ndarray else _values_in(self, True, "item()").item()
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.
+
+        Returns
+        -------
+        list, or a number for a tensor without dimensions
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.tolist()
+        [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        """
         if WATCHED:
             note("tolist()", self, by_user=True)
         return _values_in(self, True, "tolist()").tolist()

@@ -20,7 +20,26 @@ ABOVE = 1 << 30  # a level that no transform reaches
 
 
 class MixedTable(OperatorTable):
-    """Operators on arrays of any type, as attributes made when first asked for."""
+    """Operators on arrays of any type, as attributes made when first asked for.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    kernels : dict, optional
+        As of `OperatorTable`; a dict that makes each when it is first asked for serves too.
+
+    Notes
+    -----
+    docs/design/array_types.md has a type of sixty lines, which counts floating-point operations.
+
+    Examples
+    --------
+    >>> from pullback.extend import MixedTable
+    >>> table = MixedTable("lazy", {})
+    >>> table.add(np.ones(2), np.ones(2))  # ndarrays are computed as ever
+    array([2., 2.])
+    """
 
     def __getattr__(self, name: str) -> Any:
         on_tensors, on_arrays = ready(getattr(TENSOR, name)), ready(getattr(NUMPY, name))
@@ -80,7 +99,18 @@ def _unwrapped(x: Any) -> Any:
 
 
 class Arithmetic:
-    """Python's operators, indexing and what else formulas write on an array, for a class of arrays that has kernels."""
+    """Python's operators, indexing and what else formulas write on an array, for a class of arrays that has kernels.
+
+    Examples
+    --------
+    >>> from pullback.extend import Arithmetic
+    >>> class Lazy(Arithmetic):
+    ...     def __init__(self, shape, dtype):
+    ...         self.shape, self.dtype = shape, dtype
+    >>> x = Lazy((2, 3), np.dtype(float))
+    >>> x.ndim, x.size
+    (2, 6)
+    """
 
     __slots__ = ()
     __array_ufunc__ = None  # ndarray * array leaves the product to the latter

@@ -131,7 +131,22 @@ class Operator:
 
 
 def tags_of(kernel: str) -> frozenset[str]:
-    """The tags of the operators that a kernel runs: an array type need not keep lists of their names."""
+    """The tags of the operators that a kernel runs: an array type need not keep lists of their names.
+
+    Parameters
+    ----------
+    kernel : str
+
+    Returns
+    -------
+    frozenset of str
+
+    Examples
+    --------
+    >>> from pullback.extend import tags_of
+    >>> "pointwise" in tags_of("sin")
+    True
+    """
     return frozenset().union(*(op.tags for op in BY_KERNEL.get(kernel, {}).values()))
 
 

@@ -46,6 +46,10 @@ def check_grads(
     eps : float, optional
         Step of the differences, relative to arguments of size 1: by default a fifth root of the dtype's accuracy.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     AssertionError

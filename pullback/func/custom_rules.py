@@ -97,6 +97,19 @@ def custom_jvp(
 
     Backward transposes the jvp, which must be written with NumPy's functions as far as the tangents go.
 
+    Parameters
+    ----------
+    function : callable
+    jvp : callable, optional
+        `jvp(tangents, result, *args)` gives the tangent of the result; or enter it by `defjvp`.
+    vjp : callable, optional
+        As of `custom_vjp`, in place of the transposed jvp.
+
+    Returns
+    -------
+    callable
+        With the method `defjvp`.
+
     Examples
     --------
     >>> import numpy as np

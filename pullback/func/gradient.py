@@ -85,6 +85,11 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that computes the value and the gradient of `function`; see `grad`.
 
+    Parameters
+    ----------
+    function, argnums, has_aux
+        As of `grad`.
+
     Returns
     -------
     callable
@@ -105,6 +110,11 @@ def grad_and_value(
     function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that computes the gradient and the value of `function`, in torch.func's order; see `value_and_grad`.
+
+    Parameters
+    ----------
+    function, argnums, has_aux
+        As of `grad`.
 
     Returns
     -------

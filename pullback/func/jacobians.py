@@ -111,6 +111,18 @@ def jacfwd(
     Parameters, results and errors are those of `jacrev`, but that the results may be complex where the arguments are
     real, and that `randomness` says what random operators in the function do, as for `vmap`.
 
+    Parameters
+    ----------
+    function, argnums, has_aux, holomorphic, chunk_size
+        As of `jacrev`.
+    randomness : {"error", "different", "same"}
+        What random operators do, as of `vmap`.
+
+    Returns
+    -------
+    callable
+        Gives the Jacobian, as that of `jacrev` does.
+
     Raises
     ------
     NotImplementedError

@@ -66,6 +66,17 @@ def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux:
     For a function of real arguments the same as `hvp`, and as a rule slower; it needs no forward-mode derivatives.
     Parameters, results and errors are those of `hvp`.
 
+    Parameters
+    ----------
+    function, primals, has_aux
+        As of `hvp`.
+    cotangents
+        Built as `primals`.
+
+    Returns
+    -------
+    v^T H, built as `primals`; with `has_aux` (v^T H, aux)
+
     Examples
     --------
     >>> import numpy as np

@@ -90,7 +90,7 @@ class Recorded(Function):
     follows_intermediates = False  # of residuals there is a rule: see _pulled
 
     @classmethod
-    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+    def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
         return ("jvp", ctx.call.rule.jvp) if ctx.call.rule.vjp is None else ("vjp", ctx.call.rule.vjp)
 
     @staticmethod

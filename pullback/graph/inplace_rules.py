@@ -150,7 +150,13 @@ def _refused_memory(name: str) -> Callable[..., NoReturn]:
         )
 
     refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
-    refuse.__doc__ = "Refused, and says why: what shares the memory would be left behind."
+    refuse.__doc__ = """Refused, and says why: what shares the memory would be left behind.
+
+Raises
+------
+RuntimeError
+    Always.
+"""
     return refuse
 
 

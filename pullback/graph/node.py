@@ -82,6 +82,21 @@ class Node:
     Subclasses implement `apply(ops, grad, unpack)` and return a tuple with one gradient (or None) for each edge.
     `grad` is the cotangent of the only output, or a list for a node with several. `ops` is the table of operators for
     what flows: NumPy's functions in an ordinary backward, Tensor functions under `create_graph`.
+
+    Parameters
+    ----------
+    edges : iterable of Edge or None
+        Where the gradients go.
+    shape : tuple of int, optional
+    dtype : dtype, optional
+        Of the gradient that the only output takes.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> node = x.exp().sum().grad_fn
+    >>> isinstance(node, pb.extend.Node), node.name(), node.next_functions[0][0].name()
+    (True, 'SumBackward0', 'ExpBackward0')
     """
 
     __slots__ = ("__weakref__", "_dtype", "_extra", "_next0", "_next1", "_nexts", "_sequence_nr", "_shape")

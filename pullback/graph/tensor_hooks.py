@@ -104,6 +104,10 @@ def retain_grad(self: Tensor) -> None:
     The gradient is kept as all hooks of the tensor have left it, whenever they were registered, and is the gradient
     with respect to the tensor as it is at the time of backward, after any in-place operations.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     RuntimeError

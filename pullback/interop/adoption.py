@@ -98,6 +98,13 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
     ------
     ValueError
         A name is not that of a function of SciPy with its module.
+
+    Examples
+    --------
+    >>> from pullback.extend import scipy_rule
+    >>> @scipy_rule("scipy.linalg.pinvh")  # doctest: +SKIP
+    ... def pinvh(a, **options):
+    ...     return np.linalg.pinv(a, hermitian=True)
     """
     for name in names:
         if not isinstance(name, str) or not name.startswith("scipy.") or name.count(".") < 2:

@@ -131,7 +131,29 @@ def _carries(tensor: Any) -> str:
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The array itself: there is one device, "cpu" (of the array API standard)."""
+    """The array itself: there is one device, "cpu" (of the array API standard).
+
+    Parameters
+    ----------
+    device : 'cpu'
+    stream : None
+
+    Returns
+    -------
+    Tensor
+        `self`.
+
+    Raises
+    ------
+    ValueError
+        The device is another one, or a stream is given.
+
+    Examples
+    --------
+    >>> x = pb.ones(2)
+    >>> x.to_device('cpu') is x
+    True
+    """
     np.empty(0).to_device(device, stream=stream)  # which refuses any other
     return self
 

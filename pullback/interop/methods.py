@@ -19,19 +19,72 @@ from pullback.ops.late import method as method_of
 
 @named("Tensor.copy", "Tensor self, str order='C'")
 def copy(self: Tensor, order: Any = "C") -> Any:
-    """A copy, recorded: NumPy's name of `clone`."""
+    """A copy, recorded: NumPy's name of `clone`.
+
+    Parameters
+    ----------
+    order : {'C', 'F', 'A', 'K'}, default 'C'
+        How the elements lie in memory.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> x.copy().grad_fn.name()
+    'CloneBackward0'
+    """
     return np.copy(self, order)
 
 
 @named("Tensor.compress")
 def compress(self: Any, condition: Any, axis: Any = None) -> Any:
-    """The elements, or the slices along `axis`, where `condition` holds: np.compress."""
+    """The elements, or the slices along `axis`, where `condition` holds: np.compress.
+
+    Parameters
+    ----------
+    condition : sequence of bool
+    axis : int, optional
+        By default the elements of the flattened tensor are taken.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        `condition` is longer than the axis, or not one-dimensional.
+
+    Examples
+    --------
+    >>> pb.tensor([1.0, 2.0, 3.0]).compress([True, False, True])
+    tensor([1., 3.])
+    """
     return np.compress(condition, self, axis)
 
 
 @named("Tensor.fill", "Tensor self, Tensor value")
 def fill(self: Any, value: Any) -> None:
-    """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too."""
+    """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too.
+
+    Parameters
+    ----------
+    value : number, or Tensor of one element
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> x = pb.ones(2)
+    >>> x.fill(7)
+    >>> x
+    tensor([7., 7.])
+    """
     self.fill_(value)
 
 

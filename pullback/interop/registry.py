@@ -24,6 +24,23 @@ def rule(*names: str) -> Callable[..., Any]:
     """Enter the decorated function as the rule of these NumPy functions, such as "sum" or "linalg.outer".
 
     A name that this version of NumPy does not have is left out.
+
+    Parameters
+    ----------
+    *names : str
+        As in NumPy: "sum", "linalg.outer".
+
+    Returns
+    -------
+    callable
+        The decorator.
+
+    Examples
+    --------
+    >>> from pullback.extend import numpy_rule
+    >>> @numpy_rule("packbits")  # doctest: +SKIP
+    ... def packbits(a, axis=None, bitorder="big"):
+    ...     raise TypeError("np.packbits has no derivative: it makes whole numbers")
     """
 
     def enter(function: Callable[..., Any]) -> Any:

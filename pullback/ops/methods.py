@@ -240,6 +240,24 @@ def _only_flags(given):
         )
 
 
+_CAST_DOC = """`self` as {dtype}; itself if it is that already.
+
+Parameters
+----------
+memory_format : optional
+    As of `to`.
+
+Returns
+-------
+Tensor
+
+Examples
+--------
+>>> pb.tensor([2, 0]).{name}().dtype
+dtype('{dtype}')
+"""
+
+
 def _cast(name, dtype):
     dtype = np.dtype(dtype)
 
@@ -251,7 +269,7 @@ def _cast(name, dtype):
             raise explained(f"Tensor.{name}", signature, (self, memory_format), error)  # noqa: B904
 
     cast.__name__, cast.__qualname__ = name, f"Tensor.{name}"
-    cast.__doc__ = f"`self` as {dtype}."
+    cast.__doc__ = _CAST_DOC.format(name=name, dtype=dtype)
     return cast
 
 
@@ -263,31 +281,118 @@ _CASTS = {
 
 @named("Tensor.where", "Tensor self, Tensor condition, Tensor other")
 def where(self, condition, other):
-    """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`."""
+    """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`.
+
+    Parameters
+    ----------
+    condition : Tensor or ndarray of bool
+    other : Tensor, ndarray or number
+
+    Returns
+    -------
+    Tensor
+        Of the shape to which the three broadcast.
+
+    Examples
+    --------
+    >>> x = pb.tensor([-1.0, 2.0])
+    >>> x.where(x > 0, 0.0)
+    tensor([0., 2.])
+    """
     return TENSOR.where(condition, self, other)
 
 
 @named("Tensor.astype", "Tensor self, ScalarType dtype, bool copy=True")
 def astype(self, dtype, copy=True):
-    """NumPy's name of `to`; differentiable."""
+    """NumPy's name of `to`; differentiable.
+
+    Parameters
+    ----------
+    dtype : dtype
+    copy : bool, default True
+        False gives `self` if nothing changes.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> pb.tensor([1.0, 2.0], requires_grad=True).astype(np.float32)
+    tensor([1., 2.], dtype=float32, grad_fn=<ToCopyBackward0>)
+    """
     return to(self, dtype, copy=copy)
 
 
 @named("Tensor.cpu", "Tensor self, str? memory_format=None")
 def cpu(self, memory_format=None):
-    """`self`: everything is on the CPU."""
+    """`self`: everything is on the CPU.
+
+    Parameters
+    ----------
+    memory_format : optional
+        As of `to`.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> x = pb.ones(2)
+    >>> x.cpu() is x
+    True
+    """
     return to(self, memory_format=memory_format)
 
 
 @named("Tensor.cuda")
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    """Refused: there is no such device yet."""
+    """Refused: there is no such device yet.
+
+    Parameters
+    ----------
+    device : int, optional
+    non_blocking : bool, default False
+    memory_format : optional
+
+    Returns
+    -------
+    Never.
+
+    Raises
+    ------
+    UnsupportedError
+        Always.
+
+    Examples
+    --------
+    >>> try:
+    ...     pb.ones(2).cuda()
+    ... except RuntimeError as error:
+    ...     print("refused")
+    refused
+    """
     return to(self, "cuda" if device is None else f"cuda:{device}")
 
 
 @named("Tensor.type_as", "Tensor self, Tensor other")
 def type_as(self, other):
-    """`self` in the dtype of `other`."""
+    """`self` in the dtype of `other`.
+
+    Parameters
+    ----------
+    other : Tensor
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> pb.tensor([1, 2]).type_as(pb.tensor([0.5]))
+    tensor([1., 2.])
+    """
     return to(self, other.dtype)
 
 
@@ -296,6 +401,25 @@ def type_to(self, dtype=None, non_blocking=False):
     """`self` in another dtype, as `to(dtype)`.
 
     PyTorch's names of legacy tensor types ('torch.FloatTensor'), which it takes and gives here, do not exist.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+    non_blocking : bool, default False
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        `dtype` is missing, or not one of numbers.
+
+    Examples
+    --------
+    >>> pb.tensor([1, 2]).type(pb.float64)
+    tensor([1., 2.])
     """
     if dtype is None:
         raise TypeError("type() needs a dtype: there are no names of tensor types. Read t.dtype instead.")
@@ -342,10 +466,70 @@ def attach():
 
 
 _PROPERTIES = {
-    "T": ("numpy_T", "The dimensions in reverse order."),
-    "mT": ("mT", "The last two dimensions swapped."),
-    "mH": ("mH", "The last two dimensions swapped, conjugated."),
-    "H": ("matrix_H", "The conjugate transpose of a matrix."),
-    "real": ("real", "The real part; a view for a complex tensor. Assigning writes into it."),
-    "imag": ("imag", "The imaginary part of a complex tensor, a view. Assigning writes into it."),
+    "T": (
+        "numpy_T",
+        """The dimensions in reverse order.
+
+Examples
+--------
+>>> x = pb.ones(2, 3)
+>>> x.T.shape
+(3, 2)
+""",
+    ),
+    "mT": (
+        "mT",
+        """The last two dimensions swapped.
+
+Examples
+--------
+>>> x = pb.ones(4, 2, 3)
+>>> x.mT.shape
+(4, 3, 2)
+""",
+    ),
+    "mH": (
+        "mH",
+        """The last two dimensions swapped, conjugated.
+
+Examples
+--------
+>>> pb.tensor([[1j, 2.0]]).mH
+tensor([[0.-1.j],
+        [2.-0.j]])
+""",
+    ),
+    "H": (
+        "matrix_H",
+        """The conjugate transpose of a matrix.
+
+Examples
+--------
+>>> pb.tensor([[1j, 2.0]]).H
+tensor([[0.-1.j],
+        [2.-0.j]])
+""",
+    ),
+    "real": (
+        "real",
+        """The real part; a view for a complex tensor. Assigning writes into it.
+
+Examples
+--------
+>>> z = pb.tensor([1 + 2j])
+>>> z.real = 5
+>>> z
+tensor([5.+2.j])
+""",
+    ),
+    "imag": (
+        "imag",
+        """The imaginary part of a complex tensor, a view. Assigning writes into it.
+
+Examples
+--------
+>>> pb.tensor([1 + 2j]).imag
+tensor([2.])
+""",
+    ),
 }

@@ -22,6 +22,14 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tens
     as in PyTorch; between complex numbers and pairs of real ones use `view_as_real` and `view_as_complex`, which have.
     If the sizes of the dtypes differ, the last dimension shrinks or grows.
 
+    Parameters
+    ----------
+    *args : int, one tuple of int, or dtype
+
+    Returns
+    -------
+    Tensor
+
     Raises
     ------
     RuntimeError

@@ -11,6 +11,21 @@ from pullback.core.named import named
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape to which tensors of the given shapes broadcast; an int n counts as (n,).
 
+    Parameters
+    ----------
+    *shapes : tuple of int, or int
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    RuntimeError
+        They do not broadcast.
+
+    Examples
+    --------
     >>> pb.broadcast_shapes((5, 1), 3)
     (5, 3)
     """

@@ -50,6 +50,10 @@ def assert_close(
     msg : str, or callable(str) -> str, optional
         The message to raise instead of the report, or a function that makes it from the report.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     AssertionError

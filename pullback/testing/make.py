@@ -41,6 +41,10 @@ def make_tensor(
     generator : numpy.random.Generator or int, optional
         The source of the values, or a seed; by default a fresh one, different in each call.
 
+    Returns
+    -------
+    Tensor
+
     Raises
     ------
     TypeError

@@ -23,10 +23,22 @@ _WHY_LIMITED = {
 class Graph:
     """A drawing, to be shown or saved. Made by `graph`.
 
+    Parameters
+    ----------
+    vertices, arrows : list
+        What is drawn.
+
     Attributes
     ----------
     vertices, arrows : list
         What is drawn, for those who draw it themselves.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> drawing = pb.viz.graph(x.exp().sum(), params={"x": x})
+    >>> drawing
+    <pullback.viz.Graph: 4 boxes, 3 arrows>
     """
 
     vertices: list[Vertex] = field(default_factory=list)
@@ -34,15 +46,39 @@ class Graph:
 
     @property
     def dot(self) -> str:
-        """The drawing in Graphviz's language."""
+        """The drawing in Graphviz's language.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> drawing = pb.viz.graph(x.exp().sum(), params={"x": x})
+        >>> drawing.dot.splitlines()[0]
+        'digraph autograd {'
+        """
         return dot.source(self.vertices, self.arrows)
 
     def mermaid(self) -> str:
-        """The drawing in Mermaid's language, which Markdown pages of many sites show as a picture."""
+        """The drawing in Mermaid's language, which Markdown pages of many sites show as a picture.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> drawing = pb.viz.graph(x.exp().sum(), params={"x": x})
+        >>> drawing.mermaid().splitlines()[0]
+        'flowchart TB'
+        """
         return mermaid.source(self.vertices, self.arrows)
 
     def svg(self) -> str:
         """The drawing as SVG, laid out by Graphviz.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -52,7 +88,24 @@ class Graph:
         return layout.svg(self.dot)
 
     def save(self, path: str | Path) -> Path:
-        """Write the drawing; the name's ending says how: .svg, .dot, or .mmd for Mermaid."""
+        """Write the drawing; the name's ending says how: .svg, .dot, or .mmd for Mermaid.
+
+        Parameters
+        ----------
+        path : str or Path
+            Folders that are not there are made.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The name has another ending.
+        ImportError
+            The picture is SVG, and Graphviz is not there.
+        """
         path = Path(path)
         writers = {".svg": self.svg, ".dot": lambda: self.dot, ".gv": lambda: self.dot, ".mmd": self.mermaid}
         writer = writers.get(path.suffix)

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 class Holding:
     """What the nodes of one operator, recorded by one line, hold together.
 
+    Parameters
+    ----------
+    Made by `memory`, of the fields below.
+
     Attributes
     ----------
     where : str
@@ -21,6 +25,15 @@ class Holding:
         How many there are.
     bytes : int
         What they hold that no node before them holds: memory that several share counts once.
+
+    Examples
+    --------
+    >>> x = pb.ones(1000, requires_grad=True)
+    >>> with pb.viz.recording():
+    ...     loss = (x * x).exp().sum()
+    >>> found = pb.viz.memory(loss)
+    >>> found.rows[0].operator, found.rows[0].bytes
+    ('ExpBackward0', 8000)
     """
 
     where: str

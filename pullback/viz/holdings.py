@@ -23,6 +23,10 @@ from pullback.viz.places import place_of
 class Memory:
     """What a graph holds in memory, made by `memory`. It prints itself as a table, and shows itself in notebooks.
 
+    Parameters
+    ----------
+    Made by `memory`, of the fields below.
+
     Attributes
     ----------
     held : int
@@ -39,6 +43,15 @@ class Memory:
         How many pieces to checkpoint, and what would be held then: `count`, `held`. None if that saves nothing.
     untried : list of str
         Nodes of which `peak` counts the gradients alone: custom Functions, and what hooks have packed.
+
+    Examples
+    --------
+    >>> x = pb.ones(1000, requires_grad=True)
+    >>> with pb.viz.recording():
+    ...     loss = (x * x).exp().sum()
+    >>> found = pb.viz.memory(loss)
+    >>> found.held
+    8000
     """
 
     held: int
@@ -51,18 +64,46 @@ class Memory:
     course: Course = field(repr=False, compare=False)
 
     def table(self, row_limit: int = 20) -> str:
-        """The figures as text, with at most so many lines for rows; -1 for all."""
+        """The figures as text, with at most so many lines for rows; -1 for all.
+
+        Parameters
+        ----------
+        row_limit : int, default 20
+
+        Returns
+        -------
+        str
+        """
         return "\n".join([*self._summary(), "", *_aligned(self._cells(row_limit))])
 
     def __str__(self) -> str:
         return self.table()
 
     def svg(self) -> str:
-        """A picture: memory while backward runs, and the rows that hold most."""
+        """A picture: memory while backward runs, and the rows that hold most.
+
+        Returns
+        -------
+        str
+        """
         return memory_picture.svg(self.course, self.peak_at, self.held, self.rows)
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file, whose name must end in .svg."""
+        """Write the picture to a file, whose name must end in .svg.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The name ends otherwise.
+        """
         path = Path(path)
         if path.suffix != ".svg":
             raise ValueError(f"save: cannot write {path.name!r}; the name must end in .svg")

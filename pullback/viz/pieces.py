@@ -15,7 +15,23 @@ from pullback.viz.held import Held
 
 @dataclass(frozen=True)
 class Pieces:
-    """A way to checkpoint: into how many pieces, and the most bytes that are held then, leaves not counted."""
+    """A way to checkpoint: into how many pieces, and the most bytes that are held then, leaves not counted.
+
+    Parameters
+    ----------
+    count, held : int
+        Found by `memory`.
+
+    Examples
+    --------
+    >>> x = pb.ones(1000, requires_grad=True)
+    >>> y = x
+    >>> for _ in range(30):
+    ...     y = y.sin()
+    >>> pieces = pb.viz.memory(y.sum()).pieces
+    >>> pieces.count
+    5
+    """
 
     count: int
     held: int

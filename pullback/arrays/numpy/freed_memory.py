@@ -63,6 +63,10 @@ def keep_freed_memory(bytes: SupportsIndex) -> None:
     bytes : int
         At most 2 GiB - 1. 0 gives everything back, now and whenever something large is freed, as malloc does by itself.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     NotImplementedError

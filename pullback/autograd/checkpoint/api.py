@@ -39,6 +39,10 @@ class set_checkpoint_early_stop(_Setting):
 
     Stands above the `early_stop` of `checkpoint`. It matters while the function runs, not in backward.
 
+    Parameters
+    ----------
+    enable : bool
+
     Examples
     --------
     >>> from pullback.utils.checkpoint import checkpoint, set_checkpoint_early_stop
@@ -57,7 +61,22 @@ class set_checkpoint_early_stop(_Setting):
 
 
 class set_checkpoint_debug_enabled(_Setting):
-    """Context manager: the `debug` of the checkpoints made inside; None leaves it to each."""
+    """Context manager: the `debug` of the checkpoints made inside; None leaves it to each.
+
+    Parameters
+    ----------
+    enabled : bool or None
+
+    Examples
+    --------
+    >>> from pullback.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+    >>> x = pb.tensor(0.0, requires_grad=True)
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     y = checkpoint(pb.sin, x)
+    >>> y.backward()
+    >>> x.grad
+    tensor(1.)
+    """
 
     setting = _debug
 
@@ -66,7 +85,17 @@ class set_checkpoint_debug_enabled(_Setting):
 
 
 def no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
-    """The default of `context_fn`."""
+    """Two context managers that do nothing: the default of `context_fn`.
+
+    Returns
+    -------
+    tuple of two context managers
+
+    Examples
+    --------
+    >>> from pullback.utils.checkpoint import noop_context_fn
+    >>> first, again = noop_context_fn()
+    """
     return nullcontext(), nullcontext()
 
 
@@ -219,6 +248,10 @@ def checkpoint_sequential(
         What the first takes.
     use_reentrant, preserve_rng_state : bool
         As for `checkpoint`.
+
+    Returns
+    -------
+    What the last function returned.
 
     Raises
     ------

@@ -27,6 +27,12 @@ class CheckpointPolicy(enum.Enum):
     """What to do with the result of an operator: keep it for the recomputation, or compute it again.
 
     `MUST_...` and `PREFER_...` do the same here; they tell a compiler whether it may decide otherwise.
+
+    Examples
+    --------
+    >>> from pullback.utils.checkpoint import CheckpointPolicy
+    >>> CheckpointPolicy.MUST_SAVE.name
+    'MUST_SAVE'
     """
 
     MUST_SAVE = 0
@@ -38,12 +44,29 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """The context that a policy is given along with the operator and its arguments.
 
+    Parameters
+    ----------
+    is_recompute : bool
+    op_output : Tensor or tuple of Tensor, optional
+
     Attributes
     ----------
     op_output : Tensor or tuple of Tensor
         What the operator returned.
     is_recompute : bool
         Always False: policies are asked in forward alone.
+
+    Examples
+    --------
+    >>> from pullback.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+    >>> def policy(ctx, op, *args):  # ctx is a SelectiveCheckpointContext
+    ...     small = ctx.op_output.numel() < 100
+    ...     return CheckpointPolicy.MUST_SAVE if small else CheckpointPolicy.PREFER_RECOMPUTE
+    >>> x = pb.ones(3, requires_grad=True)
+    >>> contexts = lambda: create_selective_checkpoint_contexts(policy)
+    >>> checkpoint(lambda x: x.exp().sum(), x, context_fn=contexts).backward()
+    >>> x.grad.round(decimals=4)
+    tensor([2.7183, 2.7183, 2.7183])
     """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:

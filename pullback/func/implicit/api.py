@@ -105,6 +105,11 @@ def custom_fixed_point(
     linear_solver, tol, has_aux
         As of `custom_root`, of F = x - function(x, *args).
 
+    Returns
+    -------
+    callable
+        Called as the solver is. Without a function in the call, the decorator that gives it.
+
     Raises
     ------
     RuntimeError
@@ -164,6 +169,11 @@ def custom_minimum(
     linear_solver, tol, has_aux
         As of `custom_root`, of F = d objective/dx, whose Jacobian, the Hessian, is symmetric:
         `scipy.sparse.linalg.cg` serves.
+
+    Returns
+    -------
+    callable
+        Called as the solver is. Without an objective in the call, the decorator that gives it.
 
     Notes
     -----

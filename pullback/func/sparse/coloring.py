@@ -29,6 +29,11 @@ MODES = ("auto", "forward", "reverse", "both")
 class Coloring:
     """Which columns and rows of a matrix are computed together, and where its entries are then found.
 
+    Parameters
+    ----------
+    pattern, columns, rows, symmetric
+        As the attributes below. `func.color_jacobian` and `func.color_hessian` find them.
+
     Attributes
     ----------
     pattern : scipy.sparse.csr_array of bool
@@ -70,11 +75,21 @@ class Coloring:
         return f"<Coloring of {self.pattern.nnz} entries of {m} x {n}: {' and '.join(ways) or 'no'} passes>"
 
     def seeds(self) -> ndarray:
-        """What the columns are multiplied with: array of shape (n, forward), a color in each column."""
+        """What the columns are multiplied with: array of shape (n, forward), a color in each column.
+
+        Returns
+        -------
+        ndarray of shape (n, forward)
+        """
         return _one_hot(self.columns, self.forward, self.pattern.shape[1])
 
     def row_seeds(self) -> ndarray:
-        """The same for rows: array of shape (reverse, m)."""
+        """The same for rows: array of shape (reverse, m).
+
+        Returns
+        -------
+        ndarray of shape (reverse, m)
+        """
         return _one_hot(self.rows, self.reverse, self.pattern.shape[0]).T
 
     def directions(self, checking: bool) -> ndarray:
@@ -82,6 +97,15 @@ class Coloring:
 
         One more to check with, the last, has numbers between 1 and 2 in no relation to each other, of which a
         difference of any order is not small: an entry that is missing shows.
+
+        Parameters
+        ----------
+        checking : bool
+            Whether there is one more, to check with.
+
+        Returns
+        -------
+        ndarray of shape (forward, n), or (forward + 1, n)
         """
         if (kept := self._directions.get(checking)) is not None:
             return kept

@@ -96,6 +96,10 @@ def adopt(*packages: str) -> Adoption:
 def release() -> None:
     """Undo `adopt()`: every module has the genuine functions again.
 
+    Returns
+    -------
+    None
+
     Examples
     --------
     >>> _ = pb.adopt()

@@ -25,12 +25,25 @@ __all__ = [
 def check_operator(info: OpInfo) -> None:
     """Run every check of a record: values, layouts, writes, gradients, tangents, second derivatives, limits, errors.
 
+    Parameters
+    ----------
+    info : OpInfo
+
+    Returns
+    -------
+    None
+
     Raises
     ------
     AssertionError, GradcheckError
         The operator is wrong; a note on the error names the sample.
     ValueError
         The record has no samples, or an `order` that is not 0, 1 or 2.
+
+    Examples
+    --------
+    >>> from pullback.testing import OpInfo, Sample, check_operator
+    >>> check_operator(OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))]))
     """
     if info.order not in (0, 1, 2):
         raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")

@@ -86,13 +86,29 @@ class Input(np.ndarray[Any, Any]):
 
 @dataclasses.dataclass(frozen=True)
 class Plain:
-    """An ndarray that the operator gets as it is, not as a Tensor."""
+    """An ndarray that the operator gets as it is, not as a Tensor.
+
+    Parameters
+    ----------
+    array : ndarray
+
+    Examples
+    --------
+    >>> from pullback.testing import Plain, Sample
+    >>> Sample(np.ones(2), Plain(np.array([0, 1])))
+    sample(float64[2], Plain(int64[2]))
+    """
 
     array: ndarray
 
 
 class Sample:
     """The arguments of one call: `Sample(x, 1, keepdim=True)`; `.named("...")` gives it a name for reports.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        The operator's arguments.
 
     Attributes
     ----------
@@ -101,13 +117,28 @@ class Sample:
         The operator's arguments, by position and by name.
     name : str
         What is special about the call, for reports; "" where nothing is.
+
+    Examples
+    --------
+    >>> from pullback.testing import Sample
+    >>> Sample(np.ones((2, 3)), 1, keepdim=True).named("a row")
+    a row(float64[2, 3], 1, keepdim=True)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args, self.kwargs, self.name = args, kwargs, ""
 
     def named(self, name: str) -> Self:
-        """Itself, with a name."""
+        """Itself, with a name.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Sample
+        """
         self.name = name
         return self
 
@@ -137,6 +168,11 @@ class Limit:
         Further arguments, by name; ndarrays become Tensors that do not require grad.
     rtol, atol : float
         The tolerance of all these comparisons.
+
+    Examples
+    --------
+    >>> from pullback.testing import Limit
+    >>> limit = Limit((0.0,), grad=(1.0,), value=0.0, because="sin(x) / x goes to 1.")
     """
 
     at: tuple[Any, ...]
@@ -166,6 +202,11 @@ class Raises:
     args : tuple
     kwargs : dict
         The arguments of the call; ndarrays become Tensors.
+
+    Examples
+    --------
+    >>> from pullback.testing import Raises
+    >>> wrong = Raises(RuntimeError, ["add", "(2,)", "(3,)"], args=(np.ones(2), np.ones(3)))
     """
 
     error: type[Exception] | tuple[type[Exception], ...]
@@ -192,6 +233,11 @@ class Skip:
         The reason, which reports show.
     dtypes : sequence of dtype
         The dtypes for which it is left out; none (default) means all.
+
+    Examples
+    --------
+    >>> from pullback.testing import Skip
+    >>> skip = Skip("second", because="the second derivative is zero everywhere")
     """
 
     check: CheckName
@@ -288,6 +334,12 @@ class OpInfo:
         Tells several records of one operator apart.
     because : str
         Why there is no reference.
+
+    Examples
+    --------
+    >>> from pullback.testing import OpInfo, Sample, check_operator
+    >>> info = OpInfo("sin", np.sin, lambda make: [Sample(make((2, 3)))], order=2)
+    >>> check_operator(info)
     """
 
     name: str
@@ -330,16 +382,44 @@ class OpInfo:
         return f"{self.name}.{self.variant}" if self.variant else self.name
 
     def samples_for(self, dtype: DTypeLike) -> list[Sample]:
-        """The samples in that dtype: the same ones in every run."""
+        """The samples in that dtype: the same ones in every run.
+
+        Parameters
+        ----------
+        dtype : dtype
+
+        Returns
+        -------
+        list of Sample
+        """
         seed = zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode())
         return list(self.samples(Make(dtype, seed)))
 
     def differentiable(self, dtype: DTypeLike) -> bool:
-        """Whether gradients in that dtype are checked."""
+        """Whether gradients in that dtype are checked.
+
+        Parameters
+        ----------
+        dtype : dtype
+
+        Returns
+        -------
+        bool
+        """
         return self.order >= 1 and np.dtype(dtype) in (self.grad_dtypes or ())
 
     def skip(self, check: str, dtype: DTypeLike | None = None) -> Skip | None:
-        """The reason not to run that check, if there is one."""
+        """The reason not to run that check, if there is one.
+
+        Parameters
+        ----------
+        check : str
+        dtype : dtype, optional
+
+        Returns
+        -------
+        Skip or None
+        """
         for skip in self.skips:
             if skip.check == check and (
                 not skip.dtypes or dtype is None or np.dtype(dtype) in [np.dtype(d) for d in skip.dtypes]

@@ -87,7 +87,16 @@ class LinearCrossEntropyOptions:
         return int(number or 1)
 
     def rows(self, count, features, classes):
-        """The rows of a chunk for an input (count, features) and so many classes."""
+        """The rows of a chunk for an input (count, features) and so many classes.
+
+        Parameters
+        ----------
+        count, features, classes : int
+
+        Returns
+        -------
+        int
+        """
         given, parts = self.batch_chunk_size, self._parts_of_input()
         if parts is None or (given is not None and self.chunking_method == "auto"):
             return max(min(given or count, count), 1)
