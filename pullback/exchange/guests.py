@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -43,28 +42,36 @@ def guest(library: Library, f: Function, name: str) -> CustomFunction:
     Its rules are guests themselves: the library's own derivatives of `f`, which have rules in their turn.
     """
 
-    def function(*args: Any, **kwargs: Any) -> Any:
-        found = library.plain(f)(*_each(library.enter, args), **_each(library.enter, kwargs))
-        return _each(library.leave, found)
+    def function(*args: Any) -> Any:
+        return _each(library.leave, library.plain(f)(*_each(library.enter, args)))
 
-    def vjp(cotangent: Any, result: Any, *args: Any, **kwargs: Any) -> Any:
-        of_moving, moving, back = _apart(library, f, args, kwargs)
+    def vjp(cotangent: Any, result: Any, *args: Any) -> Any:
+        of_moving, moving, back = _apart(library, f, args)
         cotangents = _beside(result, cotangent)
         derived = guest(library, lambda cts, *xs: tuple(library.vjp(of_moving)(cts, *xs)), name)
         return back(derived(tuple(cotangents), *moving))
 
-    def jvp(tangents: Any, result: Any, *args: Any, **kwargs: Any) -> Any:
-        of_moving, moving, _ = _apart(library, f, args, kwargs)
+    def jvp(tangents: Any, result: Any, *args: Any) -> Any:
+        of_moving, moving, _ = _apart(library, f, args)
         return guest(library, library.jvp(of_moving), name)(tuple(_beside(args, tangents)), *moving)
 
-    def vmap(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
-        given = functools.partial(f, **_each(library.enter, kwargs))
-        return guest(library, library.vmap(given, in_dims), name)(*args), 0
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return guest(library, library.vmap(f, in_dims), name)(*args), 0
 
     function.__name__ = function.__qualname__ = name
     made = CustomFunction(function, vjp, jvp)
     made.defvmap(vmap)
     return made
+
+
+def as_guest(library: Library, f: Function, args: Any, kwargs: Any, name: str) -> Any:
+    """`f(*args, **kwargs)`, a guest: keyword arguments too are differentiated."""
+    count, names = len(args), tuple(kwargs)
+
+    def by_place(*xs: Any) -> Any:
+        return f(*xs[:count], **dict(zip(names, xs[count:], strict=True)))
+
+    return guest(library, by_place if names else f, name)(*args, *kwargs.values())
 
 
 def check_callable(name: str, function: Any) -> None:
@@ -78,17 +85,16 @@ def moves(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
 
 
-def _apart(library: Library, f: Function, args: Any, kwargs: Any) -> tuple[Function, list[Any], Function]:
+def _apart(library: Library, f: Function, args: Any) -> tuple[Function, list[Any], Function]:
     """`f` of the leaves that can be differentiated, these, and what gives their gradients the arguments' form."""
     leaves, structure = flatten(args)
-    keywords = _each(library.enter, kwargs)
 
     def put_back(xs: Any, others: Any) -> Any:
         parts = iter(xs)
         return unflatten(structure, [next(parts) if moves(x) else others(x) for x in leaves])
 
     def of_moving(*xs: Any) -> Any:
-        return f(*put_back(xs, library.enter), **keywords)
+        return f(*put_back(xs, library.enter))
 
     return of_moving, [x for x in leaves if moves(x)], lambda found: put_back(found, lambda x: None)
 

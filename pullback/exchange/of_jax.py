@@ -14,7 +14,7 @@ import numpy as np
 from pullback.core.errors import OperatorError
 from pullback.core.extras import need
 from pullback.core.tensor import ndarray
-from pullback.exchange.guests import check_callable, guest
+from pullback.exchange.guests import as_guest, check_callable
 from pullback.exchange.hosts import derivative, host, results
 
 Function = Callable[..., Any]
@@ -53,7 +53,13 @@ def jax_function(function: Function) -> Any:
     """
     check_callable("jax_function", function)
     jax = need("jax", "jax_function", "jax")
-    return guest(_Jax(jax), function, getattr(function, "__name__", type(function).__name__))
+    library, name = _Jax(jax), getattr(function, "__name__", type(function).__name__)
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return as_guest(library, function, args, kwargs, name)
+
+    called.__name__ = called.__qualname__ = name
+    return called
 
 
 def for_jax(function: Function) -> Function:
@@ -63,8 +69,9 @@ def for_jax(function: Function) -> Function:
     ----------
     function : callable
         Takes ndarrays, trees of these and anything else, and returns an ndarray, a number or a tree: what `func.vjp`
-        can differentiate, plain NumPy code for one. JAX calls it from outside its compiled code (`pure_callback`), and
-        asks for the shapes of its results beforehand, which are found by calling it on ones.
+        can differentiate, plain NumPy code for one. JAX calls it from outside its compiled code (`pure_callback`),
+        and asks for the shapes of its results beforehand: inside `jit` they are found by calling it on ones, or on
+        other numbers if that raises.
 
     Returns
     -------
@@ -90,7 +97,7 @@ def for_jax(function: Function) -> Function:
 
 def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any], Any]:
     """The leaves of what `function` gives for the arrays, as JAX follows them, and their structure."""
-    leaves, form = results(function(*[np.ones(x.shape, x.dtype) for x in arrays]))
+    leaves, form = _tried(jax, function, arrays)
     shapes = [jax.ShapeDtypeStruct(y.shape, jax.dtypes.canonicalize_dtype(y.dtype)) for y in leaves]
 
     def compute(*arrays: Any) -> Any:
@@ -110,6 +117,31 @@ def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any
 
     ours.defvjp(lambda *arrays: (ours(*arrays), arrays), backward)
     return ours(*arrays), form
+
+
+def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
+    """What the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
+    if not any(isinstance(x, jax.core.Tracer) for x in arrays):
+        return results(function(*map(np.array, arrays)))
+    try:
+        return results(function(*[np.ones(x.shape, x.dtype) for x in arrays]))
+    except Exception:  # noqa: BLE001 - ones make a singular matrix, say; the next numbers are as good
+        try:
+            return results(function(*map(_generic, arrays)))
+        except Exception as error:
+            error.add_note(
+                "for_jax: JAX asks for the shapes of the results before there are numbers, and neither ones nor a "
+                "well-conditioned array of numbers between 0 and 1 went through the function."
+            )
+            raise
+
+
+def _generic(x: Any) -> Any:
+    """Numbers between 0 and 1, all different; the last two dimensions, if equal, are dominated by their diagonal."""
+    made = np.linspace(0.1, 0.9, int(np.prod(x.shape))).reshape(x.shape)
+    if len(x.shape) > 1 and x.shape[-1] == x.shape[-2]:
+        made = (made + np.swapaxes(made, -1, -2)) / (4 * x.shape[-1]) + 0.5 * np.eye(x.shape[-1])
+    return made.astype(x.dtype)
 
 
 class _Jax:

@@ -12,7 +12,7 @@ from pullback.core.errors import GradientError
 from pullback.core.extras import need
 from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
-from pullback.exchange.guests import check_callable, guest
+from pullback.exchange.guests import as_guest, check_callable
 from pullback.exchange.hosts import derivative, host, results
 
 Function = Callable[..., Any]
@@ -53,7 +53,7 @@ def torch_function(function: Function) -> Any:
     library, name = _Torch(torch), getattr(function, "__name__", type(function).__name__)
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        return guest(library, _Repeatable(torch, function), name)(*args, **kwargs)
+        return as_guest(library, _Repeatable(torch, function), args, kwargs, name)
 
     called.__name__ = called.__qualname__ = name
     return called
@@ -172,10 +172,17 @@ class _Torch:
     def vjp(self, f: Function) -> Function:
         torch = self.torch
 
+        def outputs_of(*xs: Any) -> Any:
+            copies = [x.clone() for x in xs]  # which the function may write into
+            return tuple([y for y in flatten(f(*copies))[0] if isinstance(y, torch.Tensor) and _floating(y)])
+
         @torch.enable_grad()  # type: ignore[untyped-decorator]
         def vjp(cotangents: Any, *xs: Any) -> Any:
-            xs = tuple([x if x.requires_grad else x.detach().requires_grad_() for x in xs])
-            outputs = [y for y in flatten(f(*xs))[0] if isinstance(y, torch.Tensor) and _floating(y)]
+            try:
+                xs = tuple([x if x.requires_grad else x.detach().requires_grad_() for x in xs])
+            except RuntimeError:  # inside of a torch.func.jvp, where a tensor takes no such mark
+                return torch.func.vjp(outputs_of, *xs)[1](tuple(cotangents))
+            outputs = outputs_of(*xs)
             if not any(y.requires_grad for y in outputs):
                 raise GradientError(
                     "torch_function: for PyTorch the result does not depend on the arguments (detach(), no_grad() or a "

@@ -159,13 +159,26 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 
 def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """`__dlpack__`: the memory, shared with another library."""
+    """`__dlpack__`: the memory, shared with another library.
+
+    Raises
+    ------
+    DetachingError
+        The tensor requires grad.
+    BufferError
+        A stride is negative: PyTorch ends the whole process there, for an ndarray too.
+    """
     if needs_grad(self):
         raise DetachingError(
             "a Tensor that requires grad was about to be handed to another library, where its gradient would be lost; "
             "write library.from_dlpack(t.detach())."
         )
     data = self.numpy()
+    if not copy and min(data.strides, default=0) < 0 and data.size:
+        raise BufferError(
+            f"__dlpack__: a Tensor with negative strides ({tuple(self.stride())} elements) cannot be shared, because "
+            "libraries do not take them; write library.from_dlpack(t.contiguous())."
+        )
     return (lend(self, data) if type(self) in ARRAYS and self._level else data).__dlpack__(
         stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
     )

@@ -93,3 +93,14 @@ def test_a_function_that_writes_into_its_argument_has_one_of_its_own():
         return np.sum(a**2)
 
     np.testing.assert_allclose(jax.grad(pb.for_jax(f))(jax.numpy.array([1.0, 2.0])), [18.0, 4.0], rtol=1e-6)
+
+
+def test_functions_that_take_no_ones_are_tried_otherwise():
+    inverse = pb.for_jax(lambda a: np.linalg.inv(a))
+    matrix = jax.numpy.array([[2.0, 0.3], [0.1, 3.0]])
+    np.testing.assert_allclose(inverse(matrix), np.linalg.inv(matrix))
+    expected = jax.grad(lambda a: jax.numpy.linalg.inv(a).sum())(matrix)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda a: inverse(a).sum()))(matrix), expected, rtol=1e-12)
+    with pytest.raises(ZeroDivisionError) as caught:
+        jax.jit(pb.for_jax(lambda a: 1 / 0))(matrix)
+    assert any("before there are numbers" in note for note in caught.value.__notes__)

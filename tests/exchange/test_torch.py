@@ -6,6 +6,7 @@ import pytest
 import pullback as pb
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # PyTorch's own
 
 x = np.array([0.3, 1.2, -0.7])
 v = np.array([1.0, 2.0, 3.0])
@@ -26,6 +27,8 @@ TRANSFORMS = {
     "jacfwd": pb.func.jacfwd,
     "third": lambda h: pb.func.grad(lambda x: pb.func.hessian(h)(x).sum()),
     "jvp": lambda h: lambda x: pb.func.jvp(h, (x,), (v,))[1],
+    "jvp of grad": lambda h: lambda x: pb.func.jvp(pb.func.grad(h), (x,), (v,))[1],
+    "grad of jvp": lambda h: pb.func.grad(lambda x: pb.func.jvp(h, (x,), (v,))[1]),
     "vmap": lambda h: lambda x: pb.vmap(pb.func.grad(h))(np.stack([x, 2 * x])),
 }
 
@@ -55,6 +58,28 @@ def test_backward_and_what_a_function_writes_into():
     np.testing.assert_array_equal(kept, x)
     theirs(t, t)["tanh"].sum().backward()
     np.testing.assert_allclose(t.grad, pb.func.grad(lambda x: ours(x, x)["tanh"].sum())(x))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_a_function_may_write_into_its_arguments_where_it_is_differentiated(transform):
+    def squares(x):
+        return x.mul_(2.0) ** 2
+
+    written = pb.torch_function(squares)
+    found, expected = (transform(lambda x, f=f: np.sum(f(x) * v))(x) for f in (written, lambda x: (2 * x) ** 2))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_arguments_by_name_are_differentiated(transform):
+    def product(a, *, b, name=""):
+        return a * b**3
+
+    theirs = pb.torch_function(product)
+    found, expected = (
+        transform(lambda x, f=f: np.sum(f(v, b=x, name="one")) + np.sum(f(x, b=x)))(x) for f in (theirs, product)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
 def test_a_lost_gradient_is_said():

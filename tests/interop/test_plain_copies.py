@@ -67,3 +67,11 @@ def test_lapack_does_not_solve_in_the_memory_of_a_tensor(name):
         solve(matrix.numpy().copy(), right[:, 0], **overwrite)
         assert (matrix.tolist(), right.tolist()) == ([[2, 1], [1, 3]], [[1], [2]])
     np.testing.assert_allclose(x, [[0.2], [0.6]])
+
+
+def test_memory_with_negative_strides_is_not_handed_out():
+    """PyTorch ends the whole process where it is given such memory, by an ndarray too."""
+    backwards = pb.from_numpy(np.arange(3.0)[::-1])
+    with pytest.raises(BufferError, match=r"negative strides \(\(-1,\) elements\).*contiguous"):
+        np.from_dlpack(backwards)
+    np.testing.assert_array_equal(np.from_dlpack(backwards.contiguous()), [2.0, 1.0, 0.0])
