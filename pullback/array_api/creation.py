@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.array_api.functions import of_numpy, tensors
+from pullback.array_api.functions import fresh, of_numpy, tensors
 from pullback.core import factory
 from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
@@ -26,12 +26,12 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
             raise ValueError("asarray: numbers and sequences have no array's memory, and copy=False forbids a copy.")
         made = factory.asarray(obj, dtype=dtype)
-        return made.clone() if copy else made
+        return fresh(made.clone() if copy else made)
     if dtype is None or obj.dtype == dtype:
-        return obj.clone() if copy else obj
+        return fresh(obj.clone()) if copy else obj
     if copy is False:
         raise ValueError(f"asarray: from {obj.dtype} to {np.dtype(dtype)} takes a copy, and copy=False forbids it.")
-    return obj.to(dtype)
+    return fresh(obj.to(dtype))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

@@ -10,29 +10,27 @@ from typing import Any
 import numpy as np
 
 from pullback.core.factory import asarray
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, note_made
+from pullback.graph.journal import keep_writes
 
 
 def tensors(found: Any) -> Any:
     """A result of NumPy's with Tensors in place of ndarrays and of NumPy's numbers."""
     if isinstance(found, Tensor):
-        return found.clone() if _is_kept(found) else found
+        return fresh(found)
     if issubclass(type(found), (ndarray, np.generic)):
-        return asarray(found)
+        return fresh(note_made(asarray(found)))
     if isinstance(found, (tuple, list)):
         items = [tensors(x) for x in found]
         return type(found)(*items) if hasattr(found, "_fields") else tuple(items)
     return found
 
 
-def _is_kept(result: Tensor) -> bool:
-    """Whether the graph needs the values of this result: libraries write into what they have computed."""
-    node = result._fn
-    return node is not None and any(
-        name.startswith("saved_") and getattr(node, name, None) is result._array
-        for kind in type(node).__mro__
-        for name in getattr(kind, "__slots__", ())
-    )
+def fresh(result: Tensor) -> Tensor:
+    """The same; libraries write into what they have computed, although the graph may need it."""
+    if not (result._is_view() or (result.is_leaf and result.requires_grad)):
+        keep_writes(result)
+    return result
 
 
 def of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,13 +49,13 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     """The array in another dtype; with `copy=False` itself where it has it."""
     if not copy and x.dtype == dtype:
         return x
-    return x.to(dtype, copy=True)
+    return fresh(x.to(dtype, copy=True))
 
 
 def _of_integers_too(function: Callable[..., Any]) -> Callable[[Tensor], Tensor]:
     @functools.wraps(function)
     def called(x: Tensor, /) -> Any:
-        return x.clone() if x.dtype.kind in "iu" else tensors(function(x))
+        return fresh(x.clone()) if x.dtype.kind in "iu" else tensors(function(x))
 
     return called
 
@@ -69,7 +67,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Any:
     """Each element, or the bound beyond which it lies; in the dtype of x."""
     bounds = [b if b is None or isinstance(b, Tensor) else asarray(b) for b in (min, max)]
     bounds = [b if b is None or b.dtype == x.dtype else b.to(x.dtype) for b in bounds]
-    return x.clone() if bounds == [None, None] else tensors(np.clip(x, *bounds))
+    return fresh(x.clone()) if bounds == [None, None] else tensors(np.clip(x, *bounds))
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:

@@ -14,7 +14,7 @@ from pullback.core.array_type import CONSTANTS, REGISTERED
 from pullback.core.tensor import ndarray
 from pullback.core.version import counter_of
 from pullback.dispatch.operator import Operator
-from pullback.graph.journal import note_write
+from pullback.graph.journal import KEEPERS, note_write
 from pullback.graph.node import MASKING, Node, edge_to, start_node
 from pullback.graph.view import wake_views
 
@@ -44,7 +44,7 @@ def wrote_element(op: Operator, target: Any, index: Any, value: Any) -> bool:
     edge = edge_to(value) if needs else None  # raises for a view that is of no use any more
     counter = counter_of(target)
     try:
-        if counter.journal is not None and type(target) in ARRAYS:
+        if counter.journal is not None and (type(target) in ARRAYS or type(counter.journal) in KEEPERS):
             note_write(target, index)
         data[index] = raw
     except (TypeError, ValueError, IndexError, OverflowError):

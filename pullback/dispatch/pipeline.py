@@ -68,7 +68,7 @@ from pullback.dispatch.targets import (
     write_result,
 )
 from pullback.graph.inplace_nodes import rebase_history
-from pullback.graph.journal import note_write
+from pullback.graph.journal import KEEPERS, note_write
 from pullback.graph.lent import refuse_if_lent
 
 
@@ -228,6 +228,8 @@ def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
     if type(target) in ARRAYS:
         if records:
             refuse_if_lent(target, op.inplace_name)
+        note_write(target, args[1] if op.kernel == "setitem" else ...)
+    elif target._counter is not None and type(target._counter.journal) in KEEPERS:
         note_write(target, args[1] if op.kernel == "setitem" else ...)
     _write(op, target, raws, args)
     bump(target, op.inplace_name)

@@ -1,10 +1,10 @@
 """Journals: what was overwritten in the memory of Arrays, so that what nodes have saved there can be had back.
 
-NumPy lets a program write into an array that it has computed with. PyTorch refuses the backward then; for Arrays, the
-contents before each write are kept here, of the region that was written alone, and only if a node may have saved that
-memory. A saved array that has changed since is made again: a copy of the memory, in which the writes are undone from
-the last one back to the version that was saved. Backwards go from the end to the beginning, so that copy is kept and
-undone step by step.
+NumPy lets a program write into an array that it has computed with. PyTorch refuses the backward then; for Arrays, and
+for what the array API's functions gave, the contents before each write are kept here, of the region that was written
+alone, and only if a node may have saved that memory. A saved array that has changed since is made again: a copy of
+the memory, in which the writes are undone from the last one back to the version that was saved. Backwards go from the
+end to the beginning, so that copy is kept and undone step by step.
 """
 
 from __future__ import annotations
@@ -74,6 +74,21 @@ class NoMore:
 
     def __init__(self, why: str) -> None:
         self.why = why
+
+
+class Keeping(tuple[()]):
+    """In the place of a journal that has not begun: writes are kept, although it is no Array that is written into."""
+
+    __slots__ = ()
+
+
+KEEPING = Keeping()
+KEEPERS = (Keeping, Journal)
+
+
+def keep_writes(tensor: Tensor) -> None:
+    """Let writes into the memory of a fresh tensor be kept, as those into Arrays are."""
+    counter_of(tensor).journal = KEEPING
 
 
 def refuse_writes(tensor: Tensor, why: str) -> None:

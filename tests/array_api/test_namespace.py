@@ -63,6 +63,59 @@ def test_a_result_that_is_saved_may_be_written_into():
     np.testing.assert_allclose(x.grad, [3 / 4, 4 / 6])
 
 
+def writes_into_a_factor(x):
+    U, S, _ = xp.linalg.svd(x, full_matrices=False)
+    U *= S  # as scikit-learn's PCA does
+    return U
+
+
+def writes_into_a_copy(x):
+    x = xp.asarray(x, copy=True)
+    norms = xp.sqrt(xp.sum(x * x, axis=1))
+    x /= xp.where(norms == 0, 1.0, norms)[:, None]  # as its normalize does
+    return x
+
+
+def fills_a_buffer(x):
+    found = xp.empty((2, 3))
+    found[:, 0] = x[:, 0]
+    for i in (1, 2):
+        found[:, i] = found[:, i - 1] * x[:, 1]  # as its polynomial features do
+    found[0, 1] = found[0, 1] * found[0, 2]
+    return found
+
+
+@pytest.mark.parametrize("function", [writes_into_a_factor, writes_into_a_copy, fills_a_buffer])
+def test_what_was_computed_with_may_be_written_into(function):
+    start = np.array([[1.0, 2.0], [3.0, 5.0]])
+    x, weights = pb.tensor(start, requires_grad=True), np.arange(1.0, 7.0)
+    result = function(x)
+    weights = weights[: result.numel()].reshape(result.shape)
+    (result**2 * pb.tensor(weights)).sum().backward()
+
+    def total(x):
+        return ((function(pb.tensor(x)) ** 2).numpy() * weights).sum()
+
+    for place in np.ndindex(2, 2):
+        step = np.zeros((2, 2))
+        step[place] = 1e-6
+        slope = (total(start + step) - total(start - step)) / 2e-6
+        np.testing.assert_allclose(x.grad[place].item(), slope, rtol=1e-7, atol=1e-6)
+    (tangents,) = (pb.func.jvp(function, (x.detach(),), (pb.ones(2, 2),))[1],)
+    np.testing.assert_allclose(
+        tangents, (function(x.detach() + 1e-6) - function(x.detach() - 1e-6)) / 2e-6, rtol=1e-7, atol=1e-7
+    )
+
+
+def test_what_pytorchs_methods_gave_is_refused_as_in_pytorch():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    z = y * y
+    y += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
 def test_versions_devices_and_names():
     assert pb.ones(2).__array_namespace__() is xp
     assert pb.ones(2).__array_namespace__(api_version="2023.12") is xp

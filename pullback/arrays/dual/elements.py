@@ -17,7 +17,7 @@ from pullback.core.array_type import CONSTANTS, memory_of
 from pullback.core.tensor import Tensor, ndarray, new
 from pullback.core.version import counter_of
 from pullback.dispatch.element_writes import can_hold
-from pullback.graph.journal import note_write
+from pullback.graph.journal import KEEPERS, note_write
 
 
 def read_element(x: Tensor, index: Any) -> Any:
@@ -51,7 +51,8 @@ def write_element(target: Tensor, index: Any, value: Any) -> bool:
     raw, moved, mask = given
     counter = counter_of(target)
     try:
-        if counter.journal is not None and type(target) in ARRAYS and dual.level.is_recorded(target._level):
+        kept = type(counter.journal) in KEEPERS or (counter.journal is not None and type(target) in ARRAYS)
+        if kept and dual.level.is_recorded(target._level):
             note_write(target, index)
         dual.primal[index] = raw  # recorded at a lower level where it is a Tensor
     except (TypeError, ValueError, IndexError, OverflowError, RuntimeError):
