@@ -107,16 +107,21 @@ def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     return report
 
 
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
 def _calls(function: Callable[..., Any], report: Report) -> None:
     found = calls_of(function)
     if not found:
         return
     counts = {kind: [call for call in found if call.kind == kind] for kind in (RULE, ADOPT, NONE)}
-    said = f"{len(found)} places call NumPy, SciPy or math: {len(counts[RULE])} have rules"
+    said = f"{_many(len(found), 'place calls', 'places call')} NumPy, SciPy or math: "
+    said += _many(len(counts[RULE]), "has a rule", "have rules")
     if counts[ADOPT]:
         names = ", ".join(sorted({call.name for call in counts[ADOPT]}))
-        said += f", {len(counts[ADOPT])} have one after pullback.adopt() ({names})"
-    report.add(NOTE, "calls", said + (f", {len(counts[NONE])} have none" if counts[NONE] else ""))
+        said += f", {_many(len(counts[ADOPT]), 'has', 'have')} one after pullback.adopt() ({names})"
+    report.add(NOTE, "calls", said + (f", {_many(len(counts[NONE]), 'has', 'have')} none" if counts[NONE] else ""))
     for call in counts[NONE]:
         where = f"{call.name} at {call.file}:{call.line}"
         report.add(LOOK, "calls", f"{where} has no rule: it takes plain numbers alone. {call.remedy}".rstrip())
@@ -396,9 +401,8 @@ class _Examination:
         if not self.log.margins and not rough:
             self.report.add(NOTE, "smoothness", "no operator on the way has a kink, a step or a tie")
         elif not rough and not any(m.near for m in self.log.margins.values()):
-            self.report.add(
-                NOTE, "smoothness", f"{len(self.log.margins)} operators have kinks or steps, none of them near"
-            )
+            several = _many(len(self.log.margins), "operator has", "operators have")
+            self.report.add(NOTE, "smoothness", f"{several} kinks or steps, none of them near")
 
     def _forward(self) -> None:
         """Compare forward mode with reverse mode."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -19,12 +20,23 @@ from pullback.checkup.api import check
 def main(target: str, texts: Sequence[str]) -> int:
     """Print the report; the exit status is 1 where something is wrong, 2 where it could not be begun."""
     try:
-        report = check(_function(target), *map(_argument, texts))
+        function = _function(target)
+        if not texts and callable(function) and _needs_arguments(function):
+            raise ValueError(f"give the arguments of {target} too, as in: python -m pullback check {target} 3x4")
+        report = check(function, *map(_argument, texts))
     except (ImportError, AttributeError, OSError, TypeError, ValueError, SyntaxError) as error:
-        print(f"pullback check: {error}", file=sys.stderr)
+        print(f"pullback check: {str(error).removeprefix('check: ')}", file=sys.stderr)
         return 2
     print(report)
     return 0 if report.ok else 1
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _function(target: str) -> Callable[..., Any]:

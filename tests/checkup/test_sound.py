@@ -111,6 +111,6 @@ def test_calls_are_counted_in_what_the_function_calls():
 
     report = pb.check(lambda a: np.trace(inner(a)), A)
     assert (
-        "2 places call NumPy, SciPy or math: 1 have rules, 1 have one after pullback.adopt() (scipy.linalg.expm)"
+        "2 places call NumPy, SciPy or math: 1 has a rule, 1 has one after pullback.adopt() (scipy.linalg.expm)"
         in str(report)
     )

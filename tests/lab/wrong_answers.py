@@ -7,6 +7,7 @@ WRONG = {
         ("grad * np.cos(x)", "grad * np.cos(np.sin(x))", "saved_wrong"),
         ("grad * np.cos(x)", "grad * np.sin(x)", "not_derived"),
         ("grad * np.cos(x)", "grad", "not_derived"),
+        ("grad * np.cos(x)", "grad * np.sqrt(1 - np.sin(x) ** 2)", "constant_factor"),
         ("grad * np.cos(x)", "2 * grad * np.cos(x)", "constant_factor"),
         ("grad * np.cos(x)", "grad * np.cos(x) * np.pi / 180", "constant_factor"),
         ("grad * np.cos(x)", "grad @ np.cos(x)", "wrong_shape"),

@@ -42,3 +42,5 @@ def check(answer: Answer) -> None:
     """Against differences of sin."""
     check_rule("sin_backward", np.sin, answer["sin_backward"], inputs((4,)))
     check_rule("sin_backward, for a matrix", np.sin, answer["sin_backward"], inputs((2, 3)))
+    (x,) = inputs((3,))
+    check_rule("sin_backward, for numbers of both signs", np.sin, answer["sin_backward"], [x * [-1.0, 2.0, -2.0]])
