@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_agreement import check_agreement
-from pullback.autograd.function_arguments import in_order
+from pullback.autograd.function_arguments import explain_missing_ctx, in_order
 from pullback.autograd.function_arrays import (
     batched_inside,
     differentiated_inside,
@@ -479,7 +479,11 @@ class Function(metaclass=_FunctionMeta):
         with_ctx = cls.setup_context is Function.setup_context
         with shown_as_tensors(args):
             if with_ctx:
-                found = [cls.forward(ctx, *args)]
+                try:
+                    found = [cls.forward(ctx, *args)]
+                except TypeError:
+                    explain_missing_ctx(cls, args)
+                    raise
             elif differentiated_inside(args) or (cls.vmap is not Function.vmap and batched_inside(args)):
                 found = [cls._run_further_out(ctx._level, args)]
             else:

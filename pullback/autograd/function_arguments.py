@@ -41,6 +41,23 @@ def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], takes
     return bound.args[len(ctx) :]
 
 
+def explain_missing_ctx(function: Any, args: tuple[Any, ...]) -> None:
+    """Raise an error that helps, if a forward was called with a ctx that it does not take."""
+    signature = _known(function).signature
+    try:
+        signature.bind(*args)
+    except TypeError:
+        return
+    try:
+        signature.bind(None, *args)
+    except TypeError:
+        name = function.__name__
+        raise TypeError(
+            f"{name}.apply: forward{signature} takes no ctx, and {name} has no setup_context, so nothing can be "
+            f"saved for backward. Write forward(ctx, {str(signature)[1:]}, or define setup_context(ctx, inputs, output)."
+        ) from None
+
+
 def _known(function: Any) -> _Known:
     forward = function.forward
     known: _Known | None = function.__dict__.get("_known_forward")

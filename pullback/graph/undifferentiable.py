@@ -20,8 +20,8 @@ class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
         self.operator = operator
         of = f" with respect to {argument!r}" if argument else ""
         super().__init__(
-            f"the derivative for {operator!r}{of} is not implemented. Write its formula in derivatives.yaml "
-            "(see CONTRIBUTING), or wrap the computation in a pullback.autograd.Function with a backward of its own."
+            f"the derivative for {operator!r}{of} is not implemented. Write its formula in derivatives.yaml (see "
+            "docs/declarations.md), or wrap the computation in a pullback.autograd.Function with a backward of its own."
         )
 
 

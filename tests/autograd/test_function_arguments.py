@@ -146,3 +146,21 @@ def test_backward_and_vjp_in_one_class_are_refused():
             @staticmethod
             def vjp(ctx, grad):
                 return grad
+
+
+def test_a_forward_without_ctx_needs_setup_context():
+    class Cube(Function):
+        @staticmethod
+        def forward(x):
+            return x**3
+
+    with pytest.raises(TypeError, match=r"Cube.apply: forward\(x\) takes no ctx.*forward\(ctx, x\), or define setup"):
+        Cube.apply(leaf())
+
+    class Own(Cube):
+        @staticmethod
+        def forward(ctx, x):
+            raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="of its own"):
+        Own.apply(leaf())

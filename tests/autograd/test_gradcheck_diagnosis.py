@@ -206,6 +206,11 @@ class TestKinks:
         error = diagnosis(wrong, pb.tensor([-1.0, 0.0, 3.0], requires_grad=True))
         assert error.diagnosis.kind == "constant_factor"
 
+    def test_factor_of_what_is_pointwise_is_no_mean_or_sum(self):
+        error = diagnosis(sin_times(2), *inputs((2,)))
+        assert error.diagnosis.kind == "constant_factor"
+        assert "mean" not in error.diagnosis.text + error.diagnosis.advice
+
     def test_jump(self):
         step = function(lambda x: pb.where(x > 0, x + 1, x), lambda x, g: g)
         assert diagnosis(step, pb.tensor([0.0, 1.0], requires_grad=True)).diagnosis.kind == "discontinuity"

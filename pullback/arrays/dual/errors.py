@@ -22,6 +22,6 @@ def no_forward_derivative(operator: str, argument: str = "") -> NotImplementedEr
     of = f" with respect to {argument!r}" if argument else ""
     return NotImplementedError(
         f"the forward-mode derivative for {operator!r}{of} is not implemented: nobody has written its `result:` "
-        "formula in derivatives.yaml. Write it there (see CONTRIBUTING), put the computation into a "
+        "formula in derivatives.yaml. Write it there (see docs/declarations.md), put the computation into a "
         "pullback.autograd.Function with a jvp of its own, or take the derivative in reverse mode."
     )

@@ -90,6 +90,8 @@ def constant_factor(bad: list[Block], matches: Matches) -> Diagnosis | None:
     if k is None or abs(k) < 1e-3 or not matches(a / k, n):
         return None
     name, size, known = name_factor(k, bad)
+    if all(_is_pointwise(b) for b in bad):
+        size = ""  # each number goes its own way: that there are as many is chance
     if not known and np.count_nonzero(n) < 3:
         return None  # one or two numbers always have some ratio
     return Diagnosis(
@@ -250,6 +252,12 @@ def _swapped_axes(b: Block, axis: int) -> Iterator[np.ndarray]:
                 order[i], order[j] = shape[j], shape[i]
                 back = np.swapaxes(n.reshape(*order, -1), i, j).reshape(n.shape)  # x.reshape(T).T
                 yield back if axis == 0 else back.T
+
+
+def _is_pointwise(b: Block) -> bool:
+    """Whether each element of the output depends on the same element of the input alone, of several."""
+    n = b.numerical
+    return bool(n.shape[0] == n.shape[1] > 1 and np.count_nonzero(n) == np.count_nonzero(np.diagonal(n)))
 
 
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
