@@ -627,6 +627,10 @@ def finish(
         ctx._output_metadata = tuple((r.shape, r.dtype) if isinstance(r, Tensor) else ((), None) for r in results)
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
             _connect(ctx, nr, out, result)
+        if cuts.WATCHED:
+            for out, result in zip(outputs, results, strict=True):
+                if _has_no_gradient(ctx, out):
+                    cuts.note(f"mark_non_differentiable of {ctx._function.__name__}", *args, made=result)
         if ctx._function.follows_intermediates and (found := intermediates(ctx, args, results)) is not None:
             ctx._intermediates = found
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()

@@ -54,7 +54,8 @@ def explain_missing_ctx(function: Any, args: tuple[Any, ...]) -> None:
         name = function.__name__
         raise TypeError(
             f"{name}.apply: forward{signature} takes no ctx, and {name} has no setup_context, so nothing can be "
-            f"saved for backward. Write forward(ctx, {str(signature)[1:]}, or define setup_context(ctx, inputs, output)."
+            f"saved for backward. Write forward(ctx, {str(signature)[1:]}, or define "
+            "setup_context(ctx, inputs, output)."
         ) from None
 
 

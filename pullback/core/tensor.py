@@ -756,6 +756,8 @@ class Tensor(_Methods):
             )
         out = wrap(self._array.copy())
         memo[id(self)] = out
+        if WATCHED:
+            note("deepcopy", self, made=out)
         if self._requires_grad:
             out.requires_grad_()
             if self.grad is not None:

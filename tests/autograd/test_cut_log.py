@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 
 import numpy as np
@@ -29,6 +30,18 @@ def in_inference_mode(t):
         return t * 2
 
 
+class Steps(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        steps = pb.floor(t)
+        ctx.mark_non_differentiable(steps)
+        return steps
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
 @pytest.mark.parametrize(
     ("way", "reason", "what"),
     [
@@ -45,6 +58,8 @@ def in_inference_mode(t):
         (lambda t: pb.from_numpy(t.detach().numpy()) * 2, "detach", "detach()"),
         (lambda t: pb.asarray(t.detach().numpy()), "detach", "detach()"),
         (lambda t: pb.stack([t.detach(), pb.ones(2)]), "detach", "detach()"),
+        (lambda t: copy.deepcopy(t.detach()) * 2, "detach", "detach()"),
+        (lambda t: Steps.apply(t) * 2, "no derivative", "mark_non_differentiable of Steps"),
     ],
 )
 def test_the_cut_is_named_with_its_line(way, reason, what):
