@@ -626,11 +626,7 @@ def finish(
         ctx._nexts = edges
         ctx._output_metadata = tuple((r.shape, r.dtype) if isinstance(r, Tensor) else ((), None) for r in results)
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
-            _connect(ctx, nr, out, result)
-        if cuts.WATCHED:
-            for out, result in zip(outputs, results, strict=True):
-                if _has_no_gradient(ctx, out):
-                    cuts.note(f"mark_non_differentiable of {ctx._function.__name__}", *args, made=result)
+            _connect(ctx, args, nr, out, result)
         if ctx._function.follows_intermediates and (found := intermediates(ctx, args, results)) is not None:
             ctx._intermediates = found
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
@@ -694,10 +690,12 @@ def _has_no_gradient(ctx: FunctionNode, out: Any) -> bool:
     return any(out is x for x in ctx._non_differentiable)
 
 
-def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
+def _connect(ctx: FunctionNode, args: tuple[Any, ...], nr: int, out: Any, result: Any) -> None:
     if not isinstance(result, Tensor) or result.dtype.kind not in "fc":
         return
     if _has_no_gradient(ctx, out):
+        if cuts.WATCHED:
+            cuts.note(f"mark_non_differentiable of {ctx._function.__name__}", *args, made=result)
         return
     entrance = OutputEdge(ctx, nr, result.shape, result.dtype)
     if any(out is x for x in ctx._dirty):
