@@ -108,4 +108,5 @@ def test_the_gallery_finds_programs_also_in_functions_within(site, tmp_path, mon
     code = "def picture():\n    called.f()\n    use('named', lambda: [inner.g(x) for x in y])\n    return 'other one'"
     space = {}
     exec(code, space)
-    assert set(site("pictures").programs_of(space["picture"])) == {"called", "inner", "named"}
+    known = dict.fromkeys(("called", "inner", "named", "unused"), tmp_path)
+    assert set(site("pictures").programs_of(space["picture"], known)) == {"called", "inner", "named"}

@@ -16,7 +16,13 @@ from typing import Any
 
 SITE = Path(__file__).resolve().parent
 ROOT = SITE.parents[1]
-FOLDERS = {"numpy_as_is": "Plain NumPy", "scipy_as_is": "NumPy and SciPy"}
+FOLDERS = {
+    "numpy_as_is": "Plain NumPy",
+    "scipy_as_is": "NumPy and SciPy",
+    "transforms": "Transforms of functions",
+    "implicit": "Derivatives of what solvers find",
+    "third_party_ops": "Operators of one's own",
+}
 
 
 def write(folder: Path, cache: Path) -> int:
@@ -54,13 +60,8 @@ def _drawn(name: str, cache: Path) -> Path:
 
 _HEAD = """# Gallery
 
-What gradients of untouched programs say, or are good for. Each picture was drawn when these pages were built; its page
-shows the lines that drew it, and the program, in which no line is about derivatives.
-"""
-
-
-_GRADIENT = """The gradient of the program's result by each of its arguments; by a number, the tangent to the results.
-Where a program decides by its numbers the results may jump: the gradient is that of the decisions made.
+What derivatives say, or are good for. Each picture was drawn when these pages were built; its page shows the lines
+that drew it, and the program. In the programs of the first two sections no line is about derivatives.
 """
 
 
@@ -78,12 +79,8 @@ def _grid(name: str, title: str, entries: list[dict[str, Any]]) -> str:
 
 def _page(name: str, entry: dict[str, Any]) -> str:
     parts = [f"# {entry['title'].rstrip('.')}\n", f"![{entry['title']}]({entry['name']}.png)\n"]
-    if entry["source"]:
-        parts.append(f"Drawn by\n\n```python\n{entry['source']}```\n")
-    else:
-        parts.append(_GRADIENT)
-    for program in entry["programs"]:
-        path = ROOT / "examples" / name / "programs" / f"{program}.py"
-        parts.append(f"The program, `examples/{name}/programs/{program}.py`:\n")
-        parts.append(f"```python\n{path.read_text(encoding='utf-8')}```\n")
+    parts.append(f"Drawn by\n\n```python\n{entry['source']}```\n")
+    for path in entry["paths"]:
+        text = (ROOT / "examples" / name / path).read_text(encoding="utf-8")
+        parts.append(f"The program, `examples/{name}/{path}`:\n\n```python\n{text}```\n")
     return "\n".join(parts)

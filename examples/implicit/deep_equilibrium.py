@@ -51,9 +51,8 @@ def loss(p, x, y):
     return np.mean(np.logaddexp(0, score) - y * score) + 1e-5 * sum(np.sum(w**2) for w in p.values())
 
 
-def main(iterations=150):
-    """Train, and print and return how many points are classified right."""
-    x, y = spirals()
+def train(x, y, iterations=150):
+    """(the parameters, the loss before, the loss after)."""
     rng = np.random.default_rng(1)
     shapes = {"U": (2, WIDTH), "W": (WIDTH, WIDTH), "b": (WIDTH,), "out": (WIDTH,)}
     leaves, form = tree_flatten({name: rng.standard_normal(shape) for name, shape in shapes.items()})
@@ -71,8 +70,15 @@ def main(iterations=150):
     found = scipy.optimize.minimize(
         value_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations}
     )
-    right = np.mean((logits(as_tree(found.x), x) > 0) == (y > 0.5))
-    print(f"loss {value_and_gradient(start)[0]:.3f} -> {found.fun:.4f}, {right:.0%} right")
+    return as_tree(found.x), value_and_gradient(start)[0], found.fun
+
+
+def main(iterations=150):
+    """Train, and print and return how many points are classified right."""
+    x, y = spirals()
+    p, before, after = train(x, y, iterations)
+    right = np.mean((logits(p, x) > 0) == (y > 0.5))
+    print(f"loss {before:.3f} -> {after:.4f}, {right:.0%} right")
     return right
 
 

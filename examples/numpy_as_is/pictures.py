@@ -4,7 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import data_pictures
 import numpy as np
+import physics_pictures
 from programs import ar_model, black_scholes, kmeans, nbody, neural_net, predator_prey, robot_arm, thin_films
 from scipy.optimize import minimize
 
@@ -153,4 +155,7 @@ def films() -> Any:
     return drawing
 
 
-PICTURES: tuple[Callable[[], Any], ...] = (greeks, sunspots, lynx_and_hare, arm, clusters, orbits, spirals, films)
+PICTURES: tuple[Callable[[], Any], ...] = (
+    greeks, sunspots, lynx_and_hare, arm, clusters, orbits, spirals, films,
+    *physics_pictures.PICTURES, *data_pictures.PICTURES,
+)  # fmt: skip

@@ -119,26 +119,26 @@ def slopes(case: str) -> tuple[float, float, float]:
 def draw(folder: Path) -> list[Path]:
     """Draw the pictures into a folder."""
     with need("matplotlib").rc_context(STYLE):
-        return [save(_drawn_reactions(), folder / "robertson.png"), save(_drawn_fit(), folder / "stiff_fit.png")]
+        return [save(picture(), folder / f"{picture.__name__}.png") for picture in PICTURES]
 
 
-def _drawn_reactions() -> Any:
+def robertson() -> Any:
     """By how many percent the concentrations change with one percent of a rate."""
-    robertson, found = program("robertson"), sensitivities()
-    y = robertson.concentrations(robertson.RATES)
+    reactions, found = program("robertson"), sensitivities()
+    y = reactions.concentrations(reactions.RATES)
     drawing = figure(figsize=(12, 3))
     for i, axes in enumerate(drawing.subplots(1, 3, sharex=True)):
         for substance, color in enumerate((BLUE, ORANGE, GREY)):
-            relative = found[:, i, substance] * robertson.RATES[i] / y[substance]
-            printed = SUNDIALS[:, i, substance] * robertson.RATES[i] / y[substance]
-            axes.semilogx(robertson.TIMES, relative, color=color, label=f"y{substance + 1}")
-            axes.semilogx(robertson.TIMES, printed, "o", color=color)
+            relative = found[:, i, substance] * reactions.RATES[i] / y[substance]
+            printed = SUNDIALS[:, i, substance] * reactions.RATES[i] / y[substance]
+            axes.semilogx(reactions.TIMES, relative, color=color, label=f"y{substance + 1}")
+            axes.semilogx(reactions.TIMES, printed, "o", color=color)
         axes.set(title=f"percent a percent of k{i + 1}", xlabel="time (points: SUNDIALS)")
     axes.legend()
     return drawing
 
 
-def _drawn_fit() -> Any:
+def stiff_fit() -> Any:
     """What was measured of the stiff reaction, and the model with what was found."""
     stiff = program("stiff_fit")
     measured, model = stiff.measurements(), stiff.model(fitted()[0])
@@ -150,6 +150,24 @@ def _drawn_fit() -> Any:
     axes.set(xlabel="time")
     axes.legend()
     return drawing
+
+
+def pendulum() -> Any:
+    """How long a pendulum swings, an integral, and its slope by the amplitude."""
+    amplitudes = np.linspace(0.05, 3.0, 60)
+    slopes = pb.func.value_and_grad(lambda a: program("quad_parameters").period(a, 1.0))
+    with pb.adopt():
+        rows = np.array([slopes(a) for a in amplitudes])
+    drawing = figure(figsize=(8, 3))
+    for axes, row, color, title in zip(
+        drawing.subplots(1, 2), rows.T, (BLUE, ORANGE), ("period (s)", "its slope (s / rad)"), strict=True
+    ):
+        axes.plot(amplitudes, row, color=color)
+        axes.set(title=title, xlabel="amplitude (rad)")
+    return drawing
+
+
+PICTURES = (robertson, stiff_fit, pendulum)
 
 
 def main(words: list[str]) -> None:

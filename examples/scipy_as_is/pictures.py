@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import integrals_and_equations
+import model_pictures
 import numpy as np
 from programs import (
     conductivity,
@@ -166,4 +168,7 @@ def sensitivities() -> Any:
     return drawing
 
 
-PICTURES: tuple[Callable[[], Any], ...] = (sharp, aligned, states, peak, observations, flow, truss, sensitivities)
+PICTURES: tuple[Callable[[], Any], ...] = (
+    sharp, aligned, states, peak, observations, flow, truss, sensitivities,
+    *model_pictures.PICTURES, *integrals_and_equations.PICTURES,
+)  # fmt: skip

@@ -40,18 +40,28 @@ def meta_loss(p, batch):
     return np.mean(pb.func.vmap(after_step, in_dims=(None, 0, 0, 0, 0))(p, *batch))
 
 
-def main(steps=300, rate=0.02):
+def start(rng):
+    """Random parameters."""
+    return {"W": rng.standard_normal(24), "b": rng.standard_normal(24), "out": 0.3 * rng.standard_normal(24)}
+
+
+def train(steps=300, rate=0.02):
     """Train by Adam; the gradient goes through the inner step, second derivatives included."""
     rng = np.random.default_rng(0)
-    p = {"W": rng.standard_normal(24), "b": rng.standard_normal(24), "out": 0.3 * rng.standard_normal(24)}
+    p = start(rng)
     m, v = ({name: np.zeros(24) for name in p} for _ in range(2))
-    gradient, test = pb.func.grad(meta_loss), tasks(np.random.default_rng(1), 100)
-    before = meta_loss(p, test)
+    gradient = pb.func.grad(meta_loss)
     for k in range(1, steps + 1):
         for name, g in gradient(p, tasks(rng)).items():
             m[name], v[name] = 0.9 * m[name] + 0.1 * g, 0.999 * v[name] + 0.001 * g**2
             p[name] = p[name] - rate * m[name] / (1 - 0.9**k) / (np.sqrt(v[name] / (1 - 0.999**k)) + 1e-8)
-    after = meta_loss(p, test)
+    return p
+
+
+def main(steps=300):
+    """Train, and print and return the error on new tasks before and after."""
+    test = tasks(np.random.default_rng(1), 100)
+    before, after = meta_loss(start(np.random.default_rng(0)), test), meta_loss(train(steps), test)
     print(f"error after one step on a new task: {before:.2f} before training, {after:.2f} after")
     return float(before), float(after)
 

@@ -18,8 +18,8 @@ def step(function, x, gradient):
     return s if s @ gradient < 0 else -gradient
 
 
-def minimise(function, x, tolerance=1e-8, most=200):
-    """Newton-CG with a line search; gives the minimum and the number of steps."""
+def minimise(function, x, tolerance=1e-8, most=200, callback=None):
+    """Newton-CG with a line search; gives the minimum and the number of steps. `callback(x)` sees each point."""
     value_and_grad = pb.func.value_and_grad(function)
     for n in range(most):
         value, gradient = value_and_grad(x)
@@ -29,6 +29,8 @@ def minimise(function, x, tolerance=1e-8, most=200):
         while not function(x + t * s) <= value + 1e-4 * t * (s @ gradient) and t > 1e-10:
             t /= 2
         x = x + t * s
+        if callback is not None:
+            callback(x)
     raise RuntimeError("no convergence")
 
 

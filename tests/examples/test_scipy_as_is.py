@@ -16,7 +16,7 @@ COUNTS = {"Chwirut1": 214, "Gauss2": 250, "Kirby2": 151, "Hahn1": 236, "ENSO": 1
 
 def test_the_table_names_every_program():
     text = (FOLDER / "README.md").read_text()
-    assert all(f"`{path.name}`" in text for path in FOLDER.glob("*.py"))
+    assert all(f"`{path.name}`" in text for path in FOLDER.glob("*.py") if "pictures" not in path.stem)
 
 
 @pytest.mark.parametrize("start", [1, 2])

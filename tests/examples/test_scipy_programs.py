@@ -19,7 +19,8 @@ CASES = [
 ]
 PICTURES = [
     node.name
-    for node in ast.parse((FOLDER / "pictures.py").read_text()).body
+    for file in ("pictures.py", "model_pictures.py")
+    for node in ast.parse((FOLDER / file).read_text()).body
     if isinstance(node, ast.FunctionDef) and node.name not in ("draw", "align", "_images")
 ]
 
@@ -32,7 +33,7 @@ def run():
     yield importlib.import_module("run")
     sys.path.remove(str(FOLDER))
     for name in set(sys.modules) - before:
-        if name in {"run", "pictures"} or name.partition(".")[0] == "programs":
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(FOLDER)) or name == "programs":
             del sys.modules[name]
 
 
@@ -144,9 +145,9 @@ def test_a_picture(name, run, tmp_path):
     pictures = importlib.import_module("pictures")
     from pullback.demo.plots import save
 
-    assert getattr(pictures, name) in pictures.PICTURES
+    drawn = {picture.__name__: picture for picture in pictures.PICTURES}
     with pb.adopt():
-        path = save(getattr(pictures, name)(), tmp_path / "picture.png")
+        path = save(drawn[name](), tmp_path / "picture.png")
     assert path.stat().st_size > 5000
 
 
