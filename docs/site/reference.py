@@ -7,6 +7,7 @@ the tables of all its homes lead. Methods of Tensors that are operators lead to 
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -200,7 +201,6 @@ def _member(home: str, name: str, value: Any) -> str:
 def _of_tensor(page: Page, known: dict[int, Page]) -> str:
     """Tensor: its properties and own methods, then those that are operators, each an entry in the group of its area."""
     own, groups = [], dict[str, list[str]]()
-    areas = {native.name: native.area for native in own_registry().natives}
     for name in sorted(n for n in dir(pb.Tensor) if not n.startswith("_")):
         method = getattr(pb.Tensor, name)
         function = getattr(pb, name.removesuffix("_"), None)
@@ -208,7 +208,7 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
         doc = inspect.getdoc(method) or ""
         same = operator is not None and doc == inspect.getdoc(function)
         if operator is not None and (same or (name.endswith("_") and doc.startswith(f"`{name[:-1]}` in place"))):
-            group = "In place" if not same else _GROUPS.get(areas.get(operator.name.rpartition(".")[2], ""), "Other operators")
+            group = _group(operator) if same else "In place"
             groups.setdefault(group, []).append(_operator(name, method, operator))
         else:
             own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
@@ -222,8 +222,21 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
 _GROUPS = {
     "pointwise": "Arithmetic and functions of each element", "reductions": "Reductions", "shape": "Shapes and views",
     "indexing": "Indexing and choosing", "linalg": "Products of matrices", "decompositions": "Decompositions",
-    "special": "Special functions",
+    "special": "Special functions", "nn": "Neural networks",
 }  # fmt: skip
+
+
+@functools.cache
+def _areas() -> dict[str, str]:
+    """The areas of the declared operators."""
+    return {native.name: native.area for native in own_registry().natives}
+
+
+def _group(operator: Page) -> str:
+    """The area of an operator, by whichever of its names is declared."""
+    areas = _areas()
+    declared = (areas[leaf] for leaf in (name.rpartition(".")[2] for name in operator.names) if leaf in areas)
+    return _GROUPS.get(next(declared, ""), "Other operators")
 
 
 def _operator(name: str, method: Any, operator: Page) -> str:
