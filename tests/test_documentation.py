@@ -250,6 +250,20 @@ def test_a_dim_out_of_range_raises_what_is_said(info):
             return
 
 
+OUT = "`out` requires grad while gradients are recorded."
+
+
+@pytest.mark.parametrize("info", [case for case in cases() if OUT in DOCUMENTED[case.values[0].name].__doc__])
+def test_an_out_that_requires_grad_raises_what_is_said(info):
+    for sample in info.samples_for(info.dtypes[0])[:1]:
+        args, kwargs = map_arrays(lambda a: pb.tensor(np.asarray(a)), (sample.args, sample.kwargs))
+        with np.errstate(all="ignore"):
+            out = pb.zeros_like(function_of(info)(*args, **kwargs).detach())
+        if out.dtype.kind in "fc":
+            with pytest.raises(RuntimeError, match="out"), np.errstate(all="ignore"):
+                function_of(info)(*args, **kwargs, out=out.requires_grad_())
+
+
 REGISTRY = own_registry()
 POINT = re.compile(r"^- (.+?): (?:value (.+?))?(?:, )?(?:gradient (.+?))?\. ")
 

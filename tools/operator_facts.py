@@ -227,7 +227,18 @@ class Facts:
             given = {parameter(a.name): pb.ones(n) for a, n in zip(several, (2, 3), strict=True)}
             if (error := _error(self._function(), given)) == "RuntimeError":
                 found.append((error, "The shapes do not broadcast."))
-        return found
+        return [*found, *self._refused_out()]
+
+    def _refused_out(self):
+        """The error for an `out` through which a gradient would have to flow."""
+        takes_out = "out" in self.overloads[0].variants and len(self.schema.returns) == 1
+        call = next((call for call in self.calls if isinstance(call.result, Tensor)), None)
+        if not takes_out or self.schema.returns_list or call is None or call.result.dtype not in (F8, C16):
+            return []
+        leaf = pb.zeros(call.result.shape, dtype=call.result.dtype, requires_grad=True)
+        error = _error(self._function(), call.given | {"out": leaf})
+        text = "`out` requires grad while gradients are recorded."
+        return [(error, text)] if error == "RuntimeError" else []
 
     def _refused_dtypes(self):
         """Errors for dtypes of the first tensor that no record has."""

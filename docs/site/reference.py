@@ -7,6 +7,7 @@ the tables of all its homes lead. Methods of Tensors that are operators lead to 
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 from docstrings import escaped, rst_of, summary
 
 import pullback as pb
+from pullback.codegen.generate import own_registry
 from pullback.core.cuts import Log
 from pullback.core.observers import Observer
 from tests.test_public_names import MODULES
@@ -197,8 +199,8 @@ def _member(home: str, name: str, value: Any) -> str:
 
 
 def _of_tensor(page: Page, known: dict[int, Page]) -> str:
-    """Tensor: its properties and own methods, then those that are operators."""
-    own, operators = [], []
+    """Tensor: its properties and own methods, then those that are operators, each an entry in the group of its area."""
+    own, groups = [], dict[str, list[str]]()
     for name in sorted(n for n in dir(pb.Tensor) if not n.startswith("_")):
         method = getattr(pb.Tensor, name)
         function = getattr(pb, name.removesuffix("_"), None)
@@ -206,15 +208,44 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
         doc = inspect.getdoc(method) or ""
         same = operator is not None and doc == inspect.getdoc(function)
         if operator is not None and (same or (name.endswith("_") and doc.startswith(f"`{name[:-1]}` in place"))):
-            line = escaped(summary(method))
-            operators.append((f":doc:`{name} <{operator.name}>`", line))
+            group = _group(operator) if same else "In place"
+            groups.setdefault(group, []).append(_operator(name, method, operator))
         else:
             own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
     head = _of_object(Page(_Described(pb.Tensor), page.names), known)
-    methods = "The method takes the tensor in place of the function's first argument.\n"
-    return "\n".join(
-        [head, _title("Own methods and attributes", "-"), *own, _title("Operators", "-"), methods, _table(operators)]
-    )
+    parts = [head, _title("Own methods and attributes", "-"), *own]
+    for group in (*_GROUPS.values(), "Other operators", "In place"):
+        parts += [_title(group, "-"), *groups.get(group, [])] if group in groups else []
+    return "\n".join(parts)
+
+
+_GROUPS = {
+    "pointwise": "Arithmetic and functions of each element", "reductions": "Reductions", "shape": "Shapes and views",
+    "indexing": "Indexing and choosing", "linalg": "Products of matrices", "decompositions": "Decompositions",
+    "special": "Special functions", "nn": "Neural networks",
+}  # fmt: skip
+
+
+@functools.cache
+def _areas() -> dict[str, str]:
+    """The areas of the declared operators."""
+    return {native.name: native.area for native in own_registry().natives}
+
+
+def _group(operator: Page) -> str:
+    """The area of an operator, by whichever of its names is declared."""
+    areas = _areas()
+    declared = (areas[leaf] for leaf in (name.rpartition(".")[2] for name in operator.names) if leaf in areas)
+    return _GROUPS.get(next(declared, ""), "Other operators")
+
+
+def _operator(name: str, method: Any, operator: Page) -> str:
+    """A method that is an operator: its call and first sentence; the operator's page has the rest."""
+    signature = inspect.signature(method)
+    _, *others = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    called = inspect.Signature(others)
+    rest = f":doc:`Parameters, errors, derivative, example <{operator.name}>`."
+    return f".. py:method:: pullback.Tensor.{name}{called}\n\n   {escaped(summary(method))} {rest}\n"
 
 
 class _Described:
