@@ -46,6 +46,7 @@ def test_a_page_is_true(path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith(f"# {path.stem}\n")
     assert text.count("\n**What to ") == 1 or "docs/" in text, "it says what to do"
+    assert "\n>>> " in text, "it has an example"
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
     report = []
     test = doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), 0)
