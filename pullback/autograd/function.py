@@ -415,7 +415,7 @@ class Function(metaclass=_FunctionMeta):
         """
         raise NotImplementedError("vmap is not implemented.")
 
-    def __init__(self) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError(
             "Legacy autograd function with non-static forward method is deprecated: "
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "

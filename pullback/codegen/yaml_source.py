@@ -186,6 +186,13 @@ def read(path_or_text: str | os.PathLike[str], file: str | None = None) -> Docum
             text = Path(path_or_text).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise Where(name).error(f"is not UTF-8 (byte {error.start})", "Save the file as UTF-8") from None
+        except FileNotFoundError as error:
+            if not Path(path_or_text).is_absolute():
+                error.add_note(
+                    f"A relative path is looked up in the current folder, {Path.cwd()}. For a file beside your module "
+                    f"write pathlib.Path(__file__).with_name({Path(path_or_text).name!r})."
+                )
+            raise
     node = _compose(text, Where(name))
     if node is None:
         raise Where(name, 1).error("the file is empty", "Write at least one entry, such as `- func: ...`")

@@ -69,6 +69,26 @@ INSTEAD = {
     "nn.parallel": "one process computes; hand gradients between processes as arrays",
     "utils.data": _DATA,
     "utils.tensorboard": "hand t.item() to the writer of your choice",
+    # What other libraries have at the top.
+    "grad": "it is pullback.func.grad(function), or pullback.autograd.grad(outputs, inputs) of tensors",
+    "Function": "it is pullback.autograd.Function",
+    "gradcheck": "it is pullback.autograd.gradcheck",
+    **{
+        name: f"it is pullback.func.{name}"
+        for name in (
+            "value_and_grad",
+            "vjp",
+            "jvp",
+            "jacobian",
+            "jacrev",
+            "jacfwd",
+            "hessian",
+            "hvp",
+            "linearize",
+            "jet",
+        )
+    },
+    **{name: f"it is pullback.optimize.{name}" for name in ("minimize", "least_squares", "curve_fit")},
 }
 
 

@@ -116,6 +116,8 @@ def test_missing_methods_say_so():
 def test_a_function_is_not_instantiated():
     with pytest.raises(TypeError, match=r"Returns\.apply"):
         returning(lambda g: g)()
+    with pytest.raises(TypeError, match=r"Returns\.apply"):
+        returning(lambda g: g)(leaf())
 
 
 def test_an_exception_in_forward_leaves_the_mode_alone():

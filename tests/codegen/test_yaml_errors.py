@@ -478,6 +478,9 @@ def test_an_empty_file_and_one_that_is_no_text_are_refused(tmp_path):
         read("a: b\nc: \x07\n", file="ops.yaml")
     with pytest.raises(FileNotFoundError, match=r"absent\.yaml"):
         read(tmp_path / "absent.yaml")
+    with pytest.raises(FileNotFoundError) as raised:
+        read("folder/absent.yaml")
+    assert "Path(__file__).with_name('absent.yaml')" in raised.value.__notes__[0]
 
 
 def test_an_area_without_entries_yet_is_fine():

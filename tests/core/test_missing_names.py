@@ -28,6 +28,10 @@ ATTRIBUTES = {
     "signal.stft": r"it is pullback\.stft",
     "utils.data": "slice arrays",
     "FloatTensor": "dtype=",
+    "grad": r"it is pullback\.func\.grad\(function\), or pullback\.autograd\.grad",
+    "jacobian": r"it is pullback\.func\.jacobian",
+    "Function": r"it is pullback\.autograd\.Function",
+    "curve_fit": r"it is pullback\.optimize\.curve_fit",
 }
 
 

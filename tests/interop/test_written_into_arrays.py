@@ -45,3 +45,14 @@ def test_the_line_and_the_remedy_are_named(write):
     with pytest.raises(DetachingError, match=place + re.escape(ADVICE[write])):
         write(s, t)
     assert not s.any()
+
+
+def test_the_error_says_it_once():
+    def f(x):
+        out = np.zeros(2)
+        out[0] = x[0]
+        return out.sum()
+
+    with pytest.raises(DetachingError, match="would write a Tensor") as raised:
+        pb.func.grad(f)(np.ones(2))
+    assert not [note for note in raised.value.__notes__ if "would write" in note]
