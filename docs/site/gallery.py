@@ -54,7 +54,8 @@ def _drawn(name: str, cache: Path) -> Path:
         drawn.mkdir(parents=True)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
         command = [sys.executable, "-W", "ignore", str(SITE / "pictures.py"), name, str(drawn)]
-        subprocess.run(command, cwd=example, env=environment, check=True)
+        if status := subprocess.run(command, cwd=example, env=environment, check=False).returncode:
+            raise SystemExit(status)  # it has said why
     return drawn
 
 

@@ -42,20 +42,24 @@ def _words(code: CodeType) -> Iterator[str]:
             yield x
 
 
+def shown(folder: str, known: dict[str, Path]) -> dict[Callable[[], Any], list[str]]:
+    """The folder's pictures, each with its programs; every program is in one."""
+    found = {picture: programs_of(picture, known) for picture in _pictures()}
+    if lacking := sorted(known.keys() - {name for names in found.values() for name in names}):
+        raise SystemExit(f"examples/{folder}: no picture shows {', '.join(lacking)}. Add one to its pictures.py.")
+    return found
+
+
 def main(folder: str, out: Path) -> None:
     """Draw everything in one folder of examples, which is the working directory."""
     need("matplotlib").use("Agg")
     known, entries = programs(), []
     with pb.adopt(), need("matplotlib").rc_context(STYLE):
-        for picture in _pictures():
+        for picture, names in shown(folder, known).items():
             save(picture(), out / f"{picture.__name__}.png")
-            shown = programs_of(picture, known)
             title = (inspect.getdoc(picture) or "").partition("\n")[0]
-            paths = [known[name].as_posix() for name in shown]
-            entries.append((picture.__name__, title, shown, paths, inspect.getsource(picture)))
-    drawn = {name for _, _, shown, _, _ in entries for name in shown}
-    if lacking := sorted(known.keys() - drawn):
-        raise SystemExit(f"examples/{folder}: no picture shows {', '.join(lacking)}. Add one to its pictures.py.")
+            paths = [known[name].as_posix() for name in names]
+            entries.append((picture.__name__, title, names, paths, inspect.getsource(picture)))
     keys = ("name", "title", "programs", "paths", "source")
     (out / "index.json").write_text(json.dumps([dict(zip(keys, entry, strict=True)) for entry in entries]))
 

@@ -18,7 +18,7 @@ from programs import (
 from scipy.optimize import minimize
 
 from pullback.demo.plots import BLUE, GREY, ORANGE, figure
-from pullback.func import grad, value_and_grad
+from pullback.func import grad, jvp, value_and_grad
 
 
 def curve() -> Any:
@@ -33,8 +33,10 @@ def curve() -> Any:
     axes.plot(*bezier_camera.project(points, eye).T, color=BLUE, label="curve")
     axes.plot(*control.T, "o--", color=GREY, linewidth=0.8, label="control points")
     axes.quiver(*control.T, *(moved - control).T, color=ORANGE, angles="xy", scale_units="xy", scale=1, width=0.005)
-    axes.set(title="the gradient of the length, as the camera sees it", aspect="equal")
-    axes.legend()
+    axes.update_datalim(moved)  # what quiver draws does not widen the axes
+    axes.autoscale_view()
+    axes.set(title="arrows: the gradient of the length, as the camera sees it", aspect="equal")
+    axes.legend(loc="upper center")
     return drawing
 
 
@@ -62,7 +64,7 @@ def lockdown() -> Any:
     for k, colour in ((0.2, BLUE), (0.4, ORANGE), (1.0, GREY)):
         infected.plot(100 * epidemic.run(*parameters[:3], k), color=colour, label=f"contacts times {k}")
     infected.axvspan(20, 50, color=GREY, alpha=0.12)
-    infected.set(title="infected (%)", xlabel="day")
+    infected.set(title="infected (%)", xlabel="day", ylim=(0, 40))
     infected.legend()
     burden.plot(strengths, rows[:, 0], color=BLUE, label="burden")
     burden.plot(strengths, rows[:, 1], color=ORANGE, label="its slope")
@@ -92,15 +94,16 @@ def evidence() -> Any:
 
 def chain() -> Any:
     """A chain of Hamiltonian Monte Carlo, and how its points move with the width of the target."""
-    width, change = 1.2, 1e-4
-    points, _ = hmc.sample(width, 0.6)
-    moves = (hmc.sample(width + change, 0.6)[0] - hmc.sample(width - change, 0.6)[0]) / (2 * change)
+    width = 1.2
+    points, moves = jvp(lambda w: hmc.sample(w, 0.6)[0], (width,), (1.0,))
     slope = grad(hmc.spread)(width, 0.6)
     drawing = figure(figsize=(5.5, 4.5))
     axes = drawing.subplots()
     axes.plot(*points.T, ".-", color=BLUE, linewidth=0.6)
     axes.quiver(*points.T, *moves.T, color=ORANGE, angles="xy", scale_units="xy", scale=4, width=0.004)
-    axes.set(title=f"slope of the spread by the width, by the gradient: {slope:.2f}", aspect="equal")
+    axes.update_datalim(points + moves / 4)  # what quiver draws does not widen the axes
+    axes.autoscale_view()
+    axes.set(title=f"slope of the spread by the width: {slope:.2f}", aspect="equal")
     return drawing
 
 
@@ -118,7 +121,8 @@ def regions() -> Any:
         axes.set(yticks=(0, 1), yticklabels=("region A", "region B"))
         axes.grid(visible=False)
         for (i, j), value in np.ndenumerate(found):
-            axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8)
+            colour = "white" if abs(value) > most / 2 else "black"
+            axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=colour)
     return drawing
 
 
@@ -136,7 +140,7 @@ def track() -> Any:
         axes.plot(place, color=BLUE)
         axes.fill_between(range(len(place)), place - width, place + width, color=BLUE, alpha=0.15, linewidth=0)
         lost = kalman_filter.negative_log_likelihood(theta)
-        axes.set(title=f"{title}: -log likelihood {lost:.1f}", xlabel="time", ylim=(-4, 5))
+        axes.set(title=f"{title}: -log likelihood {lost:.1f}", xlabel="time")
     drawing.axes[0].set_ylabel("place, less a steady motion")
     return drawing
 
@@ -155,8 +159,8 @@ def wells() -> Any:
     chains.legend(ncols=3, loc="upper center")
     energy.plot(depths, rows[:, 0], ".", color=BLUE, label="energy")
     energy.plot(depths, rows[:, 1], ".", color=ORANGE, label="slope, of the decisions made")
-    energy.set(title="the coldest chain", xlabel="depth of the wells")
-    energy.legend()
+    energy.set(title="the coldest chain", xlabel="depth of the wells", ylim=(0.02, 0.18))
+    energy.legend(ncols=2, loc="upper center")
     return drawing
 
 

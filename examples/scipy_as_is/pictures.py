@@ -126,7 +126,7 @@ def flow() -> Any:
         path.append(path[-1] - 4.0 * slopes(path[-1], y))
     axes.plot(*np.stack(path).transpose(2, 0, 1), color=BLUE, linewidth=0.7)
     axes.plot(*path[-1].T, "o", color=BLUE, markersize=3, label="12 steps")
-    axes.legend()
+    drawing.legend(loc="outside lower center", ncols=3)
     axes.set(title="optimal transport", aspect="equal")
     return drawing
 

@@ -58,6 +58,7 @@ def peaks() -> Any:
     axes.plot(t, y, ".", color=GREY, markersize=3, label="measured")
     axes.plot(t, gauss_newton.spectrum(guess, t), color=BLUE, linewidth=0.8, label="guess")
     axes.plot(t, gauss_newton.spectrum(found, t), color=ORANGE, label=f"after {steps} steps")
+    axes.set(xlabel="frequency", ylabel="intensity")
     axes.legend()
     return drawing
 
@@ -70,7 +71,7 @@ def posterior() -> Any:
         return laplace.minus_log_joint(w, x, y)
 
     mode, covariance, _ = laplace.laplace(joint, np.zeros(2))
-    sides = [np.linspace(m - 3.5 * s, m + 3.5 * s, 60) for m, s in zip(mode, np.sqrt(np.diag(covariance)), strict=True)]
+    sides = [np.linspace(m - 4.0 * s, m + 4.0 * s, 60) for m, s in zip(mode, np.sqrt(np.diag(covariance)), strict=True)]
     apart = np.stack(np.meshgrid(*sides), -1) - mode
     gauss = np.exp(-np.einsum("...i,ij,...j", apart, np.linalg.inv(covariance), apart) / 2)
     exact = np.exp(joint(mode) - np.array([[joint(np.array([a, b])) for a in sides[0]] for b in sides[1]]))
@@ -96,6 +97,7 @@ def waves() -> Any:
         axes.plot(t, maml.network(p, t), color=BLUE, label="learnt start")
         step = maml.adapted(p, x, height * np.sin(x + phase))
         axes.plot(t, maml.network(step, t), color=ORANGE, label="after one step")
+        axes.set(title=f"a wave of height {height}", xlabel="x")
     axes.legend()
     return drawing
 
@@ -110,7 +112,7 @@ def valley() -> Any:
     axes = drawing.subplots()
     axes.contour(a, b, np.log(np.array(grid) + 1e-3), 14, cmap="Blues")
     axes.plot(*np.array(path).T, "o-", color=ORANGE, markersize=4)
-    axes.set(title=f"{steps} steps by products with the Hessian")
+    axes.set(title=f"{steps} steps by products with the Hessian", xlabel="x", ylabel="y")
     return drawing
 
 
