@@ -308,3 +308,32 @@ def test_tangents_are_recomputed_too(outside):
         (gradient,) = pb.autograd.grad(y.sum(), x)
         assert forward_ad.unpack_dual(y).tangent.tolist() == [3, 0]
         assert forward_ad.unpack_dual(gradient).tangent.tolist() == [6, 0]
+
+
+GENERATOR = np.random.default_rng(3)
+LEGACY = np.random.RandomState(3)
+
+
+def of_a_closure():
+    held = np.random.default_rng(5)
+    return lambda x: (x * x * pb.tensor(held.normal(size=3))).exp()
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x * x * pb.randn(3)).exp(),
+        lambda x: (x * x * pb.tensor(np.random.normal(size=3))).exp(),  # noqa: NPY002 - NumPy's global generator
+        lambda x: (x * x * pb.tensor(GENERATOR.normal(size=3))).exp(),
+        lambda x: (x * x * pb.tensor(LEGACY.randn(3))).exp(),
+        of_a_closure(),
+    ],
+    ids=["pullback's", "NumPy's", "of the module", "a RandomState", "of a closure"],
+)
+def test_random_numbers_come_again(function, use_reentrant):
+    x = pb.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    y = checkpoint(function, x, use_reentrant=use_reentrant)
+    y.sum().backward()
+    drawn = np.log(y.detach().numpy()) / x.detach().numpy() ** 2
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * drawn * y.detach().numpy(), rtol=1e-9)

@@ -131,7 +131,8 @@ def checkpoint(
     early_stop : bool, default True
         Stop the recomputation once everything needed is there.
     preserve_rng_state : bool, default True
-        Recompute with the same random numbers: of the default generator, and of generators among the arguments.
+        Recompute with the same random numbers: of the default generator and of NumPy's global one, of generators
+        among the arguments, and of those that the function names.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
-from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
+from pullback.autograd.checkpoint.randomness import as_it_was, states_around
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
 from pullback.core import modes
 from pullback.core.array_type import array_type
@@ -89,7 +89,7 @@ class Frame:
         self.state, self.drawing = modes.current(), drawing.get()
         self.inputs: list[_Input] = []
         self.arguments = tree_map(self._keep, (args, kwargs))
-        self.randomness = generator_states(tree_leaves((args, kwargs))) if preserve_rng_state else []
+        self.randomness = states_around(function, tree_leaves((args, kwargs))) if preserve_rng_state else []
         self.holders: list[weakref.ref[Holder]] = []
         self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
         self.complete = False  # whether the function has returned

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from pullback.autograd.api import run_backward
-from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
+from pullback.autograd.checkpoint.randomness import as_it_was, states_around
 from pullback.autograd.function import Function, once_differentiable
 from pullback.autograd.run import PARTIAL
 from pullback.core import modes
@@ -30,7 +30,7 @@ class CheckpointFunction(Function):
                 "None. Pass use_reentrant=False, which finds parameters inside the function.",
                 stacklevel=4,
             )
-        ctx.function, ctx.randomness = function, generator_states(args) if preserve_rng_state else []
+        ctx.function, ctx.randomness = function, states_around(function, args) if preserve_rng_state else []
         ctx.arguments = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
