@@ -130,7 +130,7 @@ def test_many_steps_leave_nothing_behind(step):
 
     tracemalloc.start()
     try:
-        train(300)  # Python keeps some freed objects for later: that many and no more
+        train(1200)  # Python keeps some freed objects for later: that many and no more
         before = tracemalloc.get_traced_memory()[0]
         train(300)
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
