@@ -9,6 +9,8 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tests import whole_errors  # noqa: F401 - what it changes is in doctest
+
 # No deadline: how long an example takes says nothing on a machine with neighbours.
 hypothesis.settings.register_profile("pullback", deadline=None)
 hypothesis.settings.load_profile("pullback")

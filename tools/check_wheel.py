@@ -52,7 +52,8 @@ def main() -> None:
         print(f"{source.name}: {source.stat().st_size >> 10} KiB; {wheel.name}: {wheel.stat().st_size >> 10} KiB")
         pages = unpacked_pages(source, work)
         program = work / "examples.py"
-        program.write_text(EXAMPLES, encoding="utf-8")
+        notes = (ROOT / "tests" / "whole_errors.py").read_text(encoding="utf-8")
+        program.write_text(notes + EXAMPLES, encoding="utf-8")
         for name, requirements in (("newest", []), ("oldest", oldest())):
             run(environment(work / name, wheel, requirements), program, *pages, cwd=work)
 
