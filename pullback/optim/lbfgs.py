@@ -95,6 +95,8 @@ class LBFGS(Optimizer):
         def at_present() -> tuple[float, ndarray]:
             with enable_grad():
                 losses.append(closure())
+            if losses[-1] is None:
+                raise TypeError("LBFGS.step: the closure returned None; it returns the loss")
             loss = losses[-1].item() if isinstance(losses[-1], Tensor) else float(losses[-1])
             return loss, np.concatenate([_slopes(p) for p in params])
 
@@ -123,7 +125,8 @@ class LBFGS(Optimizer):
                     loss, g = at_present()
                     return Trial(t, loss, g, g @ d)
 
-                (t, loss, g, _), more = strong_wolfe(trial, here, t, np.abs(d).max(), o["tolerance_change"])
+                left = o["max_eval"] - evaluations
+                (t, loss, g, _), more = strong_wolfe(trial, here, t, np.abs(d).max(), o["tolerance_change"], left)
                 _place(params, start, t * d)
             else:
                 _place(params, start, t * d)

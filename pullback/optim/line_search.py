@@ -13,7 +13,6 @@ from typing import NamedTuple
 from pullback.core.tensor import ndarray
 
 ENOUGH_DECREASE, ENOUGH_CURVATURE = 1e-4, 0.9
-_MOST_STEPS = 25
 
 
 class Trial(NamedTuple):
@@ -26,12 +25,12 @@ class Trial(NamedTuple):
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Trial], start: Trial, t: float, length: float, tolerance: float
+    evaluate: Callable[[float], Trial], start: Trial, t: float, length: float, tolerance: float, most: int
 ) -> tuple[Trial, int]:
     """A trial that lowers the loss enough and has lost enough of the slope, and how many evaluations it took.
 
-    `start` is the trial at step 0, `t` the first step, `length` the largest entry of the direction, and `tolerance` the
-    change of a parameter below which the search ends.
+    `start` is the trial at step 0, `t` the first step, `length` the largest entry of the direction, `tolerance` the
+    change of a parameter below which the search ends, and `most` how many steps may follow the first.
     """
 
     def rises(trial: Trial) -> bool:
@@ -41,20 +40,21 @@ def strong_wolfe(
         return abs(trial.slope) <= -ENOUGH_CURVATURE * start.slope
 
     last, trial, steps = start, evaluate(t), 0
-    while not rises(trial) and (steps <= 1 or trial.loss < last.loss):  # until two trials have a good one between them
+    while steps < most:  # until two trials have a good one between them
+        if rises(trial) or (steps > 1 and trial.loss >= last.loss):
+            break
         if is_flat(trial):
             return trial, steps + 1
         if trial.slope >= 0:
             break
-        if steps == _MOST_STEPS:
-            last = start
-            break
         t = _cubic_step(last, trial, trial.t + 0.01 * (trial.t - last.t), trial.t * 10)
         last, trial, steps = trial, evaluate(t), steps + 1
+    else:
+        last = start
 
     low, high = (last, trial) if last.loss <= trial.loss else (trial, last)
     close = False  # whether the last step came close to an end
-    while steps < _MOST_STEPS and abs(high.t - low.t) * length >= tolerance:
+    while steps < most and abs(high.t - low.t) * length >= tolerance:
         left, right = sorted((low.t, high.t))
         t, margin = _cubic_step(low, high, left, right), 0.1 * (right - left)
         was_close, close = close, min(right - t, t - left) < margin

@@ -74,6 +74,10 @@ class Optimizer:
                 f"{type(self).__name__}: params is a list of Tensors or of dicts, not one {type_name(params)}: "
                 "write [tensor]"
             )
+        if isinstance(params, set | frozenset):
+            raise TypeError(
+                f"{type(self).__name__}: params is a list and not a set, whose order state_dict cannot keep"
+            )
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: ByIdentity = ByIdentity()
@@ -116,8 +120,14 @@ class Optimizer:
         """
         name = type(self).__name__
         group = dict(param_group)
+        if "params" not in group:
+            raise TypeError(f'{name}: a group is a dict with its Tensors as "params"; this one has {", ".join(group)}')
         params = group["params"]
-        group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
+        params = [params] if isinstance(params, Tensor) else list(params)
+        if params and all(isinstance(p, tuple) for p in params):
+            names, params = map(list, zip(*params, strict=True))
+            group["param_names"] = names
+        group["params"] = params
         present = {id(p) for other in self.param_groups for p in other["params"]}
         for p in params:
             if not isinstance(p, Tensor):
@@ -127,6 +137,11 @@ class Optimizer:
                 )
             if not p.is_leaf:
                 raise ValueError(f"{name}: a parameter is a leaf; this one was computed, by {p.grad_fn.name()}")
+            if p.requires_grad and type(p._array) is ndarray and not p._array.flags.writeable:
+                raise ValueError(
+                    f"{name}: a step writes into the memory of a parameter, and that of one of shape {p.shape} is "
+                    "read-only: give a copy, pullback.tensor(array, requires_grad=True)"
+                )
             if id(p) in present:
                 raise ValueError(f"{name}: a parameter of shape {p.shape} is there twice")
             present.add(id(p))
@@ -291,15 +306,26 @@ class Optimizer:
         """The arrays that are kept for a parameter, and what they are filled with at first."""
         raise NotImplementedError
 
+    def _state_of(self, p: Tensor, values: ndarray, options: Group) -> State:
+        """The state of a parameter, with every array that the options of now need: they may have changed."""
+        kept, state = self._kept(options), self.state.setdefault(p, {"step": 0})
+        missing = {key: value for key, value in kept.items() if key not in state}
+        if missing and len(missing) == len(kept):  # nothing was kept so far
+            if others := state.keys() - {"step"}:
+                raise ValueError(
+                    f"{type(self).__name__}.step: the state of a parameter has {', '.join(sorted(others))} and not "
+                    f"{', '.join(kept)}: it was loaded from another optimizer"
+                )
+            state["step"] = 0
+        state.update({key: np.full_like(values, value) for key, value in missing.items()})
+        return state
+
     def _move(self, p: Tensor, options: Group) -> None:
         name = type(self).__name__
         values, grad = memory_of(p, name), memory_of(p.grad, name)
         if np.iscomplexobj(values):  # each part is a parameter, as in PyTorch
             values, grad = (np.stack([x.real, x.imag]) for x in (values, grad))
-        state = self.state.get(p)
-        if state is None:
-            kept = self._kept(options)
-            self.state[p] = state = {"step": 0, **{key: np.full_like(values, v) for key, v in kept.items()}}
+        state = self._state_of(p, values, options)
         t = state["step"] = int(state.get("step", 1)) + 1
         with writing(p, f"{name}.step") as target:
             if np.iscomplexobj(target):

@@ -27,6 +27,7 @@ OPTIMIZERS = [
     ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 5}),
     ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 3, "history_size": 3, "lr": 3.0}),
     ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 20, "max_eval": 7}),
+    ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4, "max_eval": 2, "lr": 0.01}),  # ends within a search
 ]
 STEPS = (1, 2, 3, 8, 20)
 

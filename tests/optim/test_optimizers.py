@@ -249,8 +249,95 @@ def test_a_subclass_has_a_rule_or_a_step():
     assert x.tolist() == [1.0, -4.0]
 
 
+def test_options_may_be_switched_on_later():
+    """SGD begins to gather momentum as PyTorch's does, with the gradient; Adam's largest v is that of now."""
+    x, y = (pb.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    late, early = SGD([x], lr=0.1), SGD([y], lr=0.1, momentum=0.9, dampening=0.5)
+    descend(late, lambda: (x * x).sum(), 1)
+    late.param_groups[0].update(momentum=0.9, dampening=0.5)
+    with pb.no_grad():
+        y.copy_(x)
+    for p, optimizer in ((x, late), (y, early)):
+        descend(optimizer, lambda p=p: (p * p).sum(), 3)
+    assert x.tolist() == y.tolist()
+    adam = Adam([x])
+    descend(adam, lambda: (x * x).sum(), 1)
+    adam.param_groups[0]["amsgrad"] = True
+    descend(adam, lambda: (x * x).sum(), 1)
+    assert np.array_equal(adam.state[x]["max_exp_avg_sq"], adam.state[x]["exp_avg_sq"])
+
+
+def test_a_state_of_another_optimizer_is_refused():
+    x = pb.tensor([1.0], requires_grad=True)
+    momentum, adam = SGD([x], momentum=0.9), Adam([x])
+    descend(momentum, lambda: (x * x).sum(), 1)
+    adam.load_state_dict(momentum.state_dict())
+    with pytest.raises(ValueError, match=r"Adam.step: .* has momentum_buffer and not exp_avg, exp_avg_sq: .* another"):
+        adam.step()
+
+
+def test_parameters_with_names():
+    x, y = (pb.tensor([1.0], requires_grad=True) for _ in range(2))
+    optimizer = SGD([("x", x), ("y", y)], lr=0.1)
+    assert [p is q for p, q in zip(optimizer.param_groups[0]["params"], (x, y), strict=True)] == [True, True]
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["x", "y"]
+
+
+def schedule(make):
+    optimizer = SGD([pb.zeros(1, requires_grad=True)], lr=1.0, momentum=0.5)
+    scheduler, rates = make(optimizer), []
+    for _ in range(6):
+        rates += scheduler.get_last_lr()
+        optimizer.step()
+        scheduler.step()
+    return rates
+
+
+def chained(optimizer):
+    parts = [lr_scheduler.ConstantLR(optimizer, 0.1, 2), lr_scheduler.ExponentialLR(optimizer, 0.9)]
+    return lr_scheduler.ChainedScheduler(parts)
+
+
+def in_sequence(optimizer):
+    parts = [lr_scheduler.ConstantLR(optimizer, 0.1, 2), lr_scheduler.ExponentialLR(optimizer, 0.5)]
+    return lr_scheduler.SequentialLR(optimizer, parts, [2])
+
+
+@pytest.mark.parametrize(
+    ("inner", "first", "expected"),
+    [
+        (chained, True, [0.1, 0.09, 0.81, 1.0, 0.5, 0.25]),
+        (chained, False, [1.0, 0.5, 0.25, 0.1, 0.09, 0.81]),
+        (in_sequence, True, [0.1, 1.0, 0.5, 1.0, 0.5, 0.25]),  # one epoch short: PyTorch's
+        (in_sequence, False, [1.0, 0.5, 0.25, 0.1, 0.1, 1.0]),
+    ],
+)
+def test_a_sequence_of_compound_schedulers(inner, first, expected):
+    def make(optimizer):
+        parts = [inner(optimizer), lr_scheduler.ExponentialLR(optimizer, 0.5)]
+        return lr_scheduler.SequentialLR(optimizer, parts if first else parts[::-1], [3])
+
+    np.testing.assert_allclose(schedule(make), expected)
+
+
+def test_a_phase_of_one_cycle_may_have_no_length():
+    rates = schedule(lambda o: lr_scheduler.OneCycleLR(o, 0.5, total_steps=10, pct_start=0.1))
+    assert rates[0] == 0.5
+    assert rates == sorted(rates, reverse=True)
+
+
 X = pb.tensor([1.0], requires_grad=True)
+FROZEN = pb.from_numpy(np.broadcast_to(np.ones(1), (3,))).requires_grad_()
 WRONG = [
+    (lambda: SGD({X}), TypeError, "SGD: params is a list and not a set"),
+    (lambda: SGD([{"lr": 0.1}]), TypeError, 'SGD: a group is a dict with its Tensors as "params"; this one has lr'),
+    (lambda: SGD([FROZEN]), ValueError, r"of shape \(3,\) is read-only: give a copy"),
+    (lambda: LBFGS([X]).step(lambda: None), TypeError, "LBFGS.step: the closure returned None; it returns the loss"),
+    (lambda: lr_scheduler.StepLR(SGD([X]), 0), ValueError, "StepLR: step_size is at least 1, not 0"),
+    (lambda: lr_scheduler.CosineAnnealingLR(SGD([X]), 0), ValueError, "T_max is at least 1, not 0"),
+    (lambda: lr_scheduler.LinearLR(SGD([X]), total_iters=0), ValueError, "LinearLR: total_iters is at least 1"),
+    (lambda: lr_scheduler.PolynomialLR(SGD([X]), 0), ValueError, "PolynomialLR: total_iters is at least 1"),
+    (lambda: lr_scheduler.OneCycleLR(SGD([X]), 0.1, total_steps=0), ValueError, "total_steps is at least 1"),
     (lambda: SGD(X), TypeError, "SGD: params is a list of Tensors or of dicts, not one Tensor"),
     (lambda: SGD([]), ValueError, "SGD: there is no parameter"),
     (lambda: SGD([np.ones(2)]), TypeError, "a parameter is a Tensor and not a .*ndarray; .*SGD.functional"),

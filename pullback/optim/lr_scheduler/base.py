@@ -109,6 +109,12 @@ class LRScheduler:
             group["lr"] = rate
 
 
+def check_length(name: str, option: str, epochs: int) -> None:
+    """Refuse a length below one epoch, by which nobody can divide."""
+    if epochs < 1:
+        raise ValueError(f"{name}: {option} is at least 1, not {epochs}")
+
+
 def by_group(value: Any, optimizer: Optimizer, name: str) -> list[Any]:
     """One value a group, from one for all or a list of them."""
     groups = len(optimizer.param_groups)

@@ -71,8 +71,7 @@ class SequentialLR(_Compound):
         # Each scheduler has made its first step: what they set is undone, and only the first one's holds.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
-        for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
+        _undo_first_step(self)
         self._schedulers[0].step()
 
     def step(self) -> None:
@@ -127,6 +126,15 @@ class ChainedScheduler(_Compound):
         for scheduler in self._schedulers:
             scheduler.step()
         self.last_epoch += 1
+
+
+def _undo_first_step(scheduler: LRScheduler) -> None:
+    """Let those begin anew that a scheduler is made of; it counts no epoch itself while its parts do."""
+    if isinstance(scheduler, _Compound):
+        for part in scheduler._schedulers:
+            _undo_first_step(part)
+    else:
+        scheduler.last_epoch -= 1
 
 
 def _of_one_optimizer(name: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:

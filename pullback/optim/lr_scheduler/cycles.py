@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from pullback.optim.lr_scheduler.base import LRScheduler, by_group
+from pullback.optim.lr_scheduler.base import LRScheduler, by_group, check_length
 from pullback.optim.optimizer import Optimizer
 
 
@@ -247,6 +247,7 @@ class OneCycleLR(_WithMomentum):
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
             total_steps = epochs * steps_per_epoch
+        check_length("OneCycleLR", "total_steps", total_steps)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
         self.total_steps, self.anneal_strategy, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
@@ -280,7 +281,7 @@ class OneCycleLR(_WithMomentum):
             if self.last_epoch <= ends or ends == self.total_steps - 1:
                 break
             began = ends
-        part = (self.last_epoch - began) / (ends - began)
+        part = (self.last_epoch - began) / (ends - began) if ends > began else 1.0  # a phase may have no length
         self._set(self._between(rates[source], rates[goal], part) for rates in self.rates)
         if self.cycle_momentum:
             momenta = ((top, base, top) for base, top in zip(self.base_momentums, self.max_momentums, strict=True))

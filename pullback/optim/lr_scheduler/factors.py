@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
-from pullback.optim.lr_scheduler.base import LRScheduler, by_group
+from pullback.optim.lr_scheduler.base import LRScheduler, by_group, check_length
 from pullback.optim.optimizer import Optimizer
 
 
@@ -127,6 +127,7 @@ class StepLR(_ByFactor):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        check_length("StepLR", "step_size", step_size)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -232,6 +233,7 @@ class LinearLR(_ByFactor):
     ) -> None:  # fmt: skip
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
             raise ValueError(f"LinearLR: factors are above 0 and at most 1, not {start_factor} and {end_factor}")
+        check_length("LinearLR", "total_iters", total_iters)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -296,6 +298,7 @@ class PolynomialLR(_ByFactor):
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        check_length("PolynomialLR", "total_iters", total_iters)
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -334,6 +337,7 @@ class CosineAnnealingLR(_ByFactor):
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        check_length("CosineAnnealingLR", "T_max", T_max)
         self.T_max, self.eta_min, self.least = T_max, eta_min, eta_min
         super().__init__(optimizer, last_epoch)
 
