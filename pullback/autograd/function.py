@@ -252,6 +252,11 @@ class Function(metaclass=_FunctionMeta):
     tuple, becomes a Tensor of the graph, and an ndarray given to `ctx.save_for_backward` one of `ctx.saved_tensors`.
     Backward returns Tensors.
 
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused: a Function is called by `apply`, and has no objects.
+
     Examples
     --------
     >>> class Square(pb.autograd.Function):
