@@ -92,7 +92,7 @@ COUNTED = {
     "ops/methods.py": (1, FOR_SPEED),
     "ops/reinterpreting.py": (1, "bytes of memory"),
     "ops/subscripts.py": (1, FOR_SPEED),
-    "optim/optimizer.py": (3, "steps write into the memory of parameters"),
+    "optim/optimizer.py": (4, "steps write into the memory of parameters"),
     "optim/rules.py": (1, FOR_SPEED),
     "optimize/bounds.py": (1, OF_USERS),
     "optimize/curve.py": (1, OF_USERS),
