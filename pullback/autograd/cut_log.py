@@ -6,7 +6,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +27,7 @@ from pullback.ops.tables import OPERATORS
 
 _MANY = 8  # cuts that are kept for a tensor, and leaves that are named
 _DETACHED = ("detach()", "detach_()", "data")
-_NUMBERS = ("item()", "float()", "complex()", "tolist()", "numpy()", "pickle", "int", "tensor()")
+_NUMBERS = ("item()", "float()", "complex()", "tolist()", "numpy()", "pickle", "deepcopy", "int", "tensor()")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "bool()")
 _REMEDIES = {
     "detach": "Leave it out, or compute the gradient before it.",
@@ -53,15 +53,19 @@ class Cut:
         One of "detach", "no_grad", "integer", "comparison", "item", "no derivative", "created", "unused".
     file, line : str, int
         Of the program; "" and 0 where nobody watched.
+    sure : bool
+        False where numbers left the graph there, and nothing tells whether the tensor was made of them.
     """
 
     what: str
     reason: str
     file: str = ""
     line: int = 0
+    sure: bool = field(default=True, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.what} at {self.file}:{self.line}" if self.file else self.what
+        what = self.what if self.sure else f"perhaps {self.what}"
+        return f"{what} at {self.file}:{self.line}" if self.file else what
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class watch_cuts(Log, Observer, ModeSwitch):
 
     # -- what is seen ----------------------------------------------------------------------------------------------
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-        if name not in OPERATORS and name.removesuffix("_") not in OPERATORS:
+        if name not in OPERATORS and name.removesuffix("_") not in OPERATORS and name != "__setitem__":
             return self._run_function(run)
         if self._functions:
             return run()
@@ -164,6 +168,8 @@ class watch_cuts(Log, Observer, ModeSwitch):
                     origins.insert(0, self._seen(self._cut_by(name, out)))
                 if origins:
                     _remember(out, origins)
+                    if out is args[0] and out._base is not None:  # written into a view: the whole holds it now
+                        _remember(out._base, [*origins, *_origins_of(out._base)])
         return result
 
     def _run_function(self, run: Callable[[], Any]) -> Any:
@@ -199,7 +205,11 @@ class watch_cuts(Log, Observer, ModeSwitch):
     def created(self, tensor: Any, place: Place) -> None:
         """Called for what creation functions make."""
         if not tensor._requires_grad:
-            _remember(tensor, (Cut("a tensor made", "created", *place), *self._numbers))
+            _remember(tensor, (Cut("a tensor made", "created", *place), *self.perhaps()))
+
+    def perhaps(self) -> list[Cut]:
+        """Where numbers have left the graph: what holds numbers may hold these."""
+        return [replace(cut, sure=False) for cut in self._numbers]
 
     def _cut_by(self, name: str, out: Tensor) -> Cut:
         frame = users_frame(sys._getframe(2))
@@ -282,13 +292,13 @@ def why_no_grad(tensor: Any, input: Tensor | None = None) -> WhyNoGrad:
         return _of_graph(tensor, input)
     known = _origins_of(tensor)
     real = [cut for cut in known if cut.reason != "created"]
-    if real:
+    if any(cut.sure for cut in real):
         return _answer(False, real, "the tensor does not require grad.")
     if tensor.dtype.kind not in "fc":
         return _answer(False, [Cut(f"the dtype {tensor.dtype}", "integer")], "the tensor does not require grad.")
     said = f"the tensor ({tensor.dtype}, shape {tuple(tensor.shape)}) does not require grad"
     if known:
-        return _answer(False, known, f"{said}: no tensor that it was computed from does.")
+        return _answer(False, [*real, *known], f"{said}: no tensor that it was computed from does.")
     numbers = _numbers_now()
     return _answer(False, numbers, f"{said} and has no history: it was made so, detached, or computed by no_grad.")
 
@@ -329,7 +339,10 @@ def _answer(requires_grad: bool, found: Iterable[Cut], text: str) -> WhyNoGrad:
     lines += [f"  {cut}. {_REMEDIES[cut.reason]}" for cut in found if cut.file or cut.reason in ("integer", "unused")]
     known = any(cut.file or cut.reason == "integer" for cut in found)
     if not known and (found or not requires_grad):
-        lines.append("Run the program within `with pullback.watch_cuts():` to learn at which line the graph was cut.")
+        lines.append(
+            "Run the program within `with pullback.watch_cuts():`, in the thread that computes, to learn at which line "
+            "the graph was cut."
+        )
     return WhyNoGrad(requires_grad, found, "\n".join(lines))
 
 
@@ -343,13 +356,13 @@ def _cuts_now() -> list[Cut]:
 
 
 def _numbers_now() -> list[Cut]:
-    return [cut for log in _logs() for cut in log._numbers]
+    return [cut for log in _logs() for cut in log.perhaps()]
 
 
 def _explained(tensor: Tensor) -> str:
     """What an error adds for this tensor; "" where nothing is known."""
     known = [cut for cut in _origins_of(tensor) if cut.file]
-    shown = [f"{Path(cut.file).name}:{cut.line} ({cut.what})" for cut in known]
+    shown = [f"{Path(cut.file).name}:{cut.line} ({'' if cut.sure else 'perhaps '}{cut.what})" for cut in known]
     return f" The graph was cut at {', '.join(shown)}." if shown else ""
 
 

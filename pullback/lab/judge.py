@@ -9,6 +9,7 @@ import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 import pullback as pb
 from pullback.autograd.gradcheck import Diagnosis
+from pullback.core.array_type import OperatorTable
 from pullback.extend import GradcheckError
 from pullback.lab.shapes import diagnose_shape
 
@@ -247,11 +249,12 @@ def _raised(error: Exception) -> Diagnosis:
     mine = [frame for frame in last if frame.line and not frame.filename.startswith(others)]
     where = f" (line {mine[-1].lineno}: {mine[-1].line})" if mine else ""
     kind = "writes_into_gradient" if "read-only" in str(error) else "raises"
-    advice = (
-        "What comes in still belongs to others: work on a copy, grad.copy()."
-        if kind == "writes_into_gradient"
-        else "Print the shapes and types in your code, or start again from the template."
-    )
+    advice = "Print the shapes and types in your code, or start again from the template."
+    if kind == "writes_into_gradient":
+        advice = "What comes in still belongs to others: work on a copy, grad.copy()."
+    elif isinstance(error, AttributeError) and isinstance(error.obj, OperatorTable):
+        similar = " or ".join(f"ops.{name}" for name in get_close_matches(error.name, vars(error.obj)))
+        advice = f"`ops` has the operators of docs/operators.md. {f'Is {similar} meant?' if similar else ''}".rstrip()
     notes = "\n".join(getattr(error, "__notes__", ()))
     said = re.sub(r"^autograd\.\w+\(.*?\): (?=\w)", "", str(error), count=1)
     return Diagnosis(kind, f"it raises {type(error).__name__}{where}: {said}" + (f"\n{notes}" if notes else ""), advice)

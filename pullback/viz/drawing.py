@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pullback.core.errors import type_name
+from pullback.core.errors import type_name, with_article
 from pullback.core.tensor import Tensor
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
@@ -225,6 +225,8 @@ def edges(node: Any) -> Iterator[tuple[Any, int]]:
 
 def names_of(params: Mapping[str, Any], asker: str = "graph") -> dict[tuple[int, int], str]:
     """The names of tensors by (identity of the leaf or of the node that computed it, output number)."""
+    if not isinstance(params, Mapping):
+        raise TypeError(f'{asker}: params is a dict of Tensors by name, {{"w": w}}, got {with_article(params)}.')
     names = {}
     for name, tensor in params.items():
         if not isinstance(tensor, Tensor):

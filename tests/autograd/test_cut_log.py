@@ -30,6 +30,18 @@ def in_inference_mode(t):
         return t * 2
 
 
+def written_whole(t):
+    y = pb.zeros(2)
+    y[:] = t.detach()
+    return y
+
+
+def written_in_part(t):
+    y = pb.zeros(2)
+    y[1:].copy_(t.detach()[1:])
+    return y * 2
+
+
 class Steps(pb.autograd.Function):
     @staticmethod
     def forward(ctx, t):
@@ -59,6 +71,8 @@ class Steps(pb.autograd.Function):
         (lambda t: pb.asarray(t.detach().numpy()), "detach", "detach()"),
         (lambda t: pb.stack([t.detach(), pb.ones(2)]), "detach", "detach()"),
         (lambda t: copy.deepcopy(t.detach()) * 2, "detach", "detach()"),
+        (written_whole, "detach", "detach()"),
+        (written_in_part, "detach", "detach()"),
         (lambda t: Steps.apply(t) * 2, "no derivative", "mark_non_differentiable of Steps"),
     ],
 )
@@ -69,13 +83,14 @@ def test_the_cut_is_named_with_its_line(way, reason, what):
     line = way.__code__.co_firstlineno
     why = pb.why_no_grad(made)
     assert not why.requires_grad
-    assert why.cuts[0].reason == reason
-    assert why.cuts[0].what.startswith(what)
-    assert why.cuts[0].file == __file__
-    assert line <= why.cuts[0].line <= line + 2
-    assert why.cuts[0] in log.cuts
-    assert f"{__file__}:{why.cuts[0].line}" in str(why)
-    with pytest.raises(RuntimeError, match=rf"does not require grad.*test_cut_log.py:{why.cuts[0].line}"):
+    cut = next(cut for cut in why.cuts if cut.reason != "created")
+    assert cut.reason == reason
+    assert cut.what.startswith(what)
+    assert cut.file == __file__
+    assert line <= cut.line <= line + 2
+    assert cut in log.cuts
+    assert f"{__file__}:{cut.line}" in str(why)
+    with pytest.raises(RuntimeError, match=rf"does not require grad.*test_cut_log.py:{cut.line}"):
         made.backward(pb.ones_like(made))
 
 
@@ -90,6 +105,28 @@ def test_what_is_recorded_remembers_nothing():
     assert "SumBackward0" in str(why)
     y.backward()
     assert t.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_number_that_was_printed_is_no_sure_cut():
+    """A tensor that is made later may hold it or not."""
+    t = x()
+    with pb.watch_cuts():
+        str(t.sum().item())
+        made = pb.ones(2) * 2
+    why = pb.why_no_grad(made)
+    assert [(cut.what, cut.sure) for cut in why.cuts] == [("item()", False), ("a tensor made", True)]
+    assert "no tensor that it was computed from does" in str(why)
+    assert "perhaps item() at" in str(why)
+    with pytest.raises(RuntimeError, match=r"\(perhaps item\(\)\)"):
+        made.backward(pb.ones(2))
+    assert not any(cut.sure for cut in pb.why_no_grad(np.ones(2)).cuts[1:])
+
+
+def test_a_deepcopy_is_no_constant_operator():
+    t = x()
+    with pb.watch_cuts():
+        made = copy.deepcopy(t) * 2
+    assert ("deepcopy", "item") in [(cut.what, cut.reason) for cut in pb.why_no_grad(made, t).cuts]
 
 
 def test_a_leaf_that_was_forgotten():

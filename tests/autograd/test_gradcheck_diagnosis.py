@@ -347,3 +347,21 @@ def test_the_guide_describes_every_kind_of_diagnosis():
     assert len(made) > 25
     assert made <= said
     assert described == said
+
+
+@pytest.mark.parametrize(
+    ("backward", "said"),
+    [
+        (lambda x, p, q: p * 3 * x**2, ["for output 1, the gradient is zero everywhere"]),
+        (
+            lambda x, p, q: p * x**2 + q * x**3,
+            ["for output 0, the gradient is 1/3 times", "for output 1, the gradient is 1/4 times"],
+        ),
+        (lambda x, p, q: -p * 3 * x**2 - q * 4 * x**3, ["Diagnosis for input 0: the gradient is minus"]),
+    ],
+)
+def test_an_output_is_named_where_others_are_right_or_wrong_otherwise(backward, said):
+    found = str(diagnosis(function(lambda x: (x**3, x**4), backward), inputs(3)))
+    assert found.count("Diagnosis for") == len(said)
+    for text in said:
+        assert text in found

@@ -14,7 +14,7 @@ CASES = [(e, *case) for e in COURSE for case in WRONG[e.name]]
 
 
 def defined(text):
-    names = {}
+    names = {"__name__": "answer"}
     exec(compile(text, "<answer>", "exec"), names)
     return names
 
@@ -51,3 +51,9 @@ def test_hints_go_by_steps(exercise):
     assert not any(line in exercise.hints[0] for line in answer)
     assert exercise.hints[-1].endswith(exercise.solution)
     assert all(len(line) <= 120 for line in exercise.text.splitlines())
+
+
+def test_an_operator_of_another_name_is_named():
+    (exercise,) = (e for e in COURSE if e.name == "composite")
+    with pytest.raises(Mistake, match=r"no attribute 'arctan'.*\n.*ops\.atan"):
+        exercise.check(defined(exercise.solution.replace("ops.atan(", "ops.arctan(")))

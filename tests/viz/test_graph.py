@@ -196,3 +196,10 @@ def test_drawing_changes_nothing(drawing):
     viz.graph(y)
     y.backward()
     np.testing.assert_allclose(x.grad.numpy(), np.e)
+
+
+@pytest.mark.parametrize("draw", [viz.graph, lambda loss, params: viz.explore(loss, "unused.html", params=params)])
+def test_names_come_in_a_dict(draw):
+    w = pb.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=r"params is a dict of Tensors by name, .*got a list"):
+        draw(w.sum(), params=[w])

@@ -64,23 +64,37 @@ def _diagnosed(
             found = _another_inputs(problem, blocks, mine)
             for guess in guesses:
                 found = found or guess(problem, mine)
-            named = [found] if found else []
-        findings += [(d, where) for d in named]
+            named = [(found, mine)] if found else []
+        outputs = {b.output_number for b in blocks if b.input_number == number}
+        findings += [(_for_outputs(problem, d, explained, outputs), where) for d, explained in named]
     return findings
 
 
-def _patterns(problem: Problem, bad: list[Block]) -> list[Diagnosis]:
-    """The diagnoses that fit the failing blocks of one input: all blocks together, or else one by one."""
+def _for_outputs(problem: Problem, diagnosis: Diagnosis, explained: list[Block], outputs: set[int]) -> Diagnosis:
+    """The diagnosis with the outputs to which it applies, where others are right or wrong in another way."""
+    numbers = sorted({b.output_number for b in explained})
+    if len(numbers) == len(outputs):
+        return diagnosis
+    names = " and ".join(problem.name_output(number) for number in numbers)
+    return dataclasses.replace(diagnosis, text=f"for {names}, {diagnosis.text}")
+
+
+def _patterns(problem: Problem, bad: list[Block]) -> list[tuple[Diagnosis, list[Block]]]:
+    """The diagnoses that fit the failing blocks of one input, with these: all blocks together, or else one by one."""
 
     def matches(a: np.ndarray, n: np.ndarray) -> bool:
         return bool(close(problem, a, n).all())
 
     for pattern in PATTERNS:
         if found := pattern(bad, matches):
-            return [found]
+            return [(found, bad)]
     if len(bad) == 1:
         return []
-    return list(dict.fromkeys(d for b in bad for d in _patterns(problem, [b])))
+    by_diagnosis: dict[Diagnosis, list[Block]] = {}
+    for block in bad:
+        for found, explained in _patterns(problem, [block]):
+            by_diagnosis.setdefault(found, []).extend(explained)
+    return list(by_diagnosis.items())
 
 
 def _worst_precision(blocks: list[Block]) -> float | None:

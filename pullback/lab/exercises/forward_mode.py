@@ -10,8 +10,8 @@ So for a function of one number the formula is written once (`result: auto_eleme
 its own tangent, by the product rule: both factors move, and nothing is transposed.
 
     slope(x)                      the derivative of y = x * exp(-x), on ndarrays
-    swish_backward(grad, x)       uses slope
-    swish_forward(dx, x)          uses slope
+    y_backward(grad, x)           uses slope
+    y_forward(dx, x)              uses slope
     matmul_forward(dA, dB, A, B)  the tangent of A @ B
 """
 
@@ -28,11 +28,11 @@ def slope(x):
     return x  # replace this
 
 
-def swish_backward(grad, x):
+def y_backward(grad, x):
     return grad  # replace this
 
 
-def swish_forward(dx, x):
+def y_forward(dx, x):
     return dx  # replace this
 
 
@@ -56,11 +56,11 @@ def slope(x):
     return (1 - x) * np.exp(-x)
 
 
-def swish_backward(grad, x):
+def y_backward(grad, x):
     return grad * slope(x)
 
 
-def swish_forward(dx, x):
+def y_forward(dx, x):
     return dx * slope(x)
 
 
@@ -72,12 +72,12 @@ def matmul_forward(dA, dB, A, B):
 def check(answer: Answer) -> None:
     """Both directions by gradcheck, which knows forward mode too."""
     (x,) = inputs((4,))
-    check_rule("slope", _swish, lambda grad, x: grad * answer["slope"](x), [x])
-    check_rule("swish_backward", _swish, answer["swish_backward"], [x])
-    check_tangent("swish_forward", _swish, answer["swish_forward"], [x])
+    check_rule("slope", _y, lambda grad, x: grad * answer["slope"](x), [x])
+    check_rule("y_backward", _y, answer["y_backward"], [x])
+    check_tangent("y_forward", _y, answer["y_forward"], [x])
     check_tangent("matmul_forward", np.matmul, answer["matmul_forward"], inputs((3, 3), (3, 3)))
     check_tangent("matmul_forward, 2 x 3 times 3 x 4", np.matmul, answer["matmul_forward"], inputs((2, 3), (3, 4)))
 
 
-def _swish(x):
+def _y(x):
     return x * np.exp(-x)
