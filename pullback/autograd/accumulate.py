@@ -122,7 +122,10 @@ def add_pending(run: Run) -> None:
             if extra.grad is None and not extra.grad_is_given:  # the usual case, one step
                 extra.grad = wrap_as(variable, owned(box), run.level)
                 return
-        steps = [step for variable, box in run.pending for step in _steps_to_add(run, variable, box)]
+        steps = []
+        for variable, box in run.pending:
+            steps += _steps_to_add(run, variable, box)
+            box.clear()  # of which a copy was made is let go before the next copy
         if run.replaced is not None:
             steps.append((setattr, run, "replaced", None))  # from here on there is nothing to put back
         _commit(steps)

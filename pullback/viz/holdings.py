@@ -143,13 +143,16 @@ class Memory:
         return cells
 
 
-def memory(outputs: Any) -> Memory:
+def memory(outputs: Any, *, retain_graph: bool = False) -> Memory:
     """What the graph behind a tensor holds before its backward, by line and operator, and what the backward will need.
 
     Parameters
     ----------
     outputs : Tensor or sequence of Tensor
         Where backward would start.
+    retain_graph : bool
+        Whether the backward will keep the graph, as `loss.backward(retain_graph=True)` does. Then nothing that the
+        graph holds is released on the way, and the peak is higher.
 
     Returns
     -------
@@ -170,7 +173,7 @@ def memory(outputs: Any) -> Memory:
     was made inside `recording`, or under `autograd.detect_anomaly`.
 
     The peak is found by running the formula of each kind of node once, alone, on ones, and by going through the graph
-    in the engine's order: without `retain_graph`, from gradients that nobody else holds. So it takes up to the time of
+    in the engine's order, from gradients that nobody else holds. So it takes up to the time of
     a backward, and the memory of one node. Custom Functions and what hooks have packed (checkpoints, say) are not run:
     `untried` names them. While it looks, tracemalloc is on, and its peak is reset.
 
@@ -200,7 +203,7 @@ def memory(outputs: Any) -> Memory:
     leaves = _leaves(nodes)
     operators = sorted((n for n in nodes if not isinstance(n, AccumulateGrad)), key=lambda node: node._sequence_nr)
     own = _own(operators, kept, leaves)
-    way = course([(node, tensor.output_nr) for tensor, node in zip(tensors, starts, strict=True)], nodes)
+    way = course([(node, tensor.output_nr) for tensor, node in zip(tensors, starts, strict=True)], nodes, retain_graph)
     at = way.nodes[way.during.index(way.peak)]
     where, code = place_of(at)
     return Memory(

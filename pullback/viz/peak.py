@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from pullback.autograd.function import FunctionNode
 from pullback.core.array_type import NUMPY, memory_of
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node
 from pullback.graph.saved import unpack_raw
 from pullback.viz.held import Held, address, buffer_of, held_by
@@ -34,16 +34,39 @@ class Buffer:
         self.bytes, self.users = size, users
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What running a node costs: the bytes it needs meanwhile, results included, and where each result lies.
+class Layout(NamedTuple):
+    """How a gradient lies in its memory: what formulas need, and who may write into it, depends on that."""
 
-    A result is its bytes, if it is new memory; "grad" and the number of the output if it is the cotangent itself or a
-    view of it; "saved" and the address if it is a view of what was saved; or None.
+    strides: tuple[int, ...]
+    owns: bool = True  # False for a view, although it be of memory that nobody else uses
+
+
+class Cotangent(NamedTuple):
+    """A gradient on its way."""
+
+    buffer: Buffer
+    layout: Layout
+
+
+class Result(NamedTuple):
+    """Where the gradient of one input lies.
+
+    `kind` is "new" memory, of so many `bytes`, the same for results of the same number `which`; "grad", the cotangent
+    of the output `which` itself or a view of it; or "saved", a view of what was saved at the address `which`.
     """
 
+    kind: str
+    which: int
+    bytes: int
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What running a node costs: the bytes that it needs meanwhile, results included, and its results."""
+
     meanwhile: int
-    results: tuple[Any, ...]
+    results: tuple[Result | None, ...]
     known: bool = True  # False where the node was not tried
 
 
@@ -67,10 +90,10 @@ class Course:
         return max(self.during)
 
 
-def course(roots: Sequence[tuple[Node, int]], nodes: Sequence[Node]) -> Course:
-    """The memory of a backward from these outputs (nodes and output numbers), without `retain_graph`."""
+def course(roots: Sequence[tuple[Node, int]], nodes: Sequence[Node], retain_graph: bool) -> Course:
+    """The memory of a backward from these outputs (nodes and output numbers)."""
     with _tracing():
-        return _Rehearsal(roots, nodes).run()
+        return _Rehearsal(roots, nodes, retain_graph).run()
 
 
 @contextmanager
@@ -89,7 +112,8 @@ def _tracing() -> Iterator[None]:
 class _Rehearsal:
     """The engine's order over counted bytes: no gradient is kept from one node to the next."""
 
-    def __init__(self, roots: Sequence[tuple[Node, int]], nodes: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[tuple[Node, int]], nodes: Sequence[Node], retain_graph: bool) -> None:
+        self.retain_graph = retain_graph
         self.costs: dict[Any, Cost] = {}
         self.saved: dict[int, Buffer] = {}
         self.holds: dict[Node, list[Buffer]] = {}
@@ -106,12 +130,12 @@ class _Rehearsal:
             for edge in node.edges():
                 if edge is not None:
                     self.awaited[edge.node()] += 1
-        self.arrived: dict[Node, list[Buffer | None]] = {}
+        self.arrived: dict[Node, list[Cotangent | None]] = {}
         # What the mask of a gradient on its way to a node keeps alive: see autograd/structural_zeros.py.
         self.masks: dict[Node, list[Buffer]] = {}
         for node, nr in roots:
-            shape, dtype = _form(node, nr)
-            self._arrive(node, nr, self._new(prod(shape) * dtype.itemsize))
+            size, layout = _in_order(*_form(node, nr))
+            self._arrive(node, nr, Cotangent(self._new(size), layout))
         self.ready = [
             (-node._sequence_nr, node) for node in dict.fromkeys(node for node, _ in roots) if not self.awaited[node]
         ]
@@ -140,103 +164,117 @@ class _Rehearsal:
         course = Course()
         while self.ready:
             _, node = heappop(self.ready)
-            course.nodes.append(node)
-            course.before.append(self.live)
-            course.saved.append(self.in_saved)
-            self.peak = self.live
-            cost = self._cost(node)
+            self._enter(course, node)
+            came = self.arrived.pop(node)
+            cost = self._cost(node, came)
             if not cost.known:
                 course.untried.append(node)
-            self._step(node, cost)
+            self._step(node, cost, came)
+            course.during.append(self.peak)
+        for node, (cotangent,) in self.arrived.items():  # the leaves
+            self._enter(course, node)
+            if cotangent is not None:
+                self._keep(node, cotangent)
             course.during.append(self.peak)
         return course
 
-    def _step(self, node: Node, cost: Cost) -> None:
-        came, mask, holds = self.arrived.pop(node), self.masks.pop(node, None), self.holds.pop(node)
+    def _enter(self, course: Course, node: Node) -> None:
+        course.nodes.append(node)
+        course.before.append(self.live)
+        course.saved.append(self.in_saved)
+        self.peak = self.live
+
+    def _keep(self, leaf: Node, cotangent: Cotangent) -> None:
+        """Make .grad of what has come, when all nodes have run: it is nobody else's memory."""
+        if not self.leaves[leaf] and (cotangent.buffer.users > 1 or not cotangent.layout.owns):
+            size, _ = _in_order(*_form(leaf, 0))
+            self._new(size)
+            self._drop(cotangent.buffer)
+        elif self.leaves[leaf]:
+            self._drop(cotangent.buffer)
+
+    def _step(self, node: Node, cost: Cost, came: Sequence[Cotangent | None]) -> None:
+        mask, holds = self.masks.pop(node, None), self.holds.pop(node)
         self.peak = max(self.peak, self.live + cost.meanwhile)
-        made: dict[Any, Buffer] = {}
+        made: dict[int, Buffer] = {}
         results = [self._result(result, came, made) for result in cost.results]
-        for buffer in results:
-            if buffer is not None:
-                buffer.users += 1
+        for cotangent in results:
+            if cotangent is not None:
+                cotangent.buffer.users += 1
         handed = _mask_behind(node, mask, holds)
         for target in dict.fromkeys(edge.node() for edge in node.edges() if edge is not None):
             if handed is not None and not isinstance(target, AccumulateGrad):
                 self.masks.setdefault(target, []).extend(handed)
                 for buffer in handed:
                     buffer.users += 1
-        for buffer in [*holds, *(mask or ())]:
+        for buffer in [*(() if self.retain_graph else holds), *(mask or ())]:
             self._drop(buffer, True)
-        for buffer in came:
-            self._drop(buffer)
-        for edge, buffer in zip(node.edges(), results, strict=True):
+        for cotangent in came:
+            if cotangent is not None:
+                self._drop(cotangent.buffer)
+        for edge, cotangent in zip(node.edges(), results, strict=True):
             if edge is None:
-                self._drop(buffer)
                 continue
             target = edge.node()
-            if buffer is not None:
-                self._deliver(target, edge.output_nr, buffer)
+            if cotangent is not None:
+                self._deliver(target, edge.output_nr, cotangent)
             self.awaited[target] -= 1
             complete = not self.awaited[target] and target in self.arrived
             if complete and not isinstance(target, AccumulateGrad):
                 heappush(self.ready, (-target._sequence_nr, target))
 
-    def _result(self, result: Any, came: Sequence[Buffer | None], made: dict[Any, Buffer]) -> Buffer | None:
+    def _result(
+        self, result: Result | None, came: Sequence[Cotangent | None], made: dict[int, Buffer]
+    ) -> Cotangent | None:
         if result is None:
             return None
-        kind, which = result
-        if kind == "grad":
-            return came[which]
-        if kind == "saved":
-            return self.saved.get(which) or self._new(0, 0)
-        number, size = which
-        if number not in made:
-            made[number] = self._new(size, 0)
-        return made[number]
+        buffer: Buffer | None
+        if result.kind == "grad":
+            cotangent = came[result.which]
+            buffer = None if cotangent is None else cotangent.buffer
+        elif result.kind == "saved":
+            buffer = self.saved.get(result.which)
+        else:
+            buffer = made.get(result.which)
+            if buffer is None:
+                buffer = made[result.which] = self._new(result.bytes, 0)
+        return Cotangent(buffer or self._new(0, 0), result.layout)
 
-    def _deliver(self, target: Node, nr: int, buffer: Buffer) -> None:
-        shape, dtype = _form(target, nr)
-        size = prod(shape) * dtype.itemsize
-        leaf = isinstance(target, AccumulateGrad)
+    def _deliver(self, target: Node, nr: int, cotangent: Cotangent) -> None:
         before = self.arrived.get(target, [None] * target.outputs)[nr]
         if before is None:
-            if leaf and (buffer.users > 1 or buffer.bytes != size) and not self.leaves[target]:
-                own = self._new(size)  # .grad is nobody else's memory
-                self._drop(buffer)
-                buffer = own
-            self._arrive(target, nr, buffer)
-            return
-        if before.users == 1 and before.bytes >= size:  # added in place
-            self._drop(buffer)
-            return
-        self._arrive(target, nr, self._new(size))
-        self._drop(before)
-        self._drop(buffer)
+            self._arrive(target, nr, cotangent)
+        elif before.buffer.users == 1 and before.layout.owns:  # added in place
+            self._drop(cotangent.buffer)
+        else:
+            size, layout = _in_order(*_form(target, nr))
+            self._arrive(target, nr, Cotangent(self._new(size), layout))
+            self._drop(before.buffer)
+            self._drop(cotangent.buffer)
 
-    def _arrive(self, node: Node, nr: int, buffer: Buffer) -> None:
-        self.arrived.setdefault(node, [None] * node.outputs)[nr] = buffer
+    def _arrive(self, node: Node, nr: int, cotangent: Cotangent) -> None:
+        self.arrived.setdefault(node, [None] * node.outputs)[nr] = cotangent
 
     def _new(self, size: int, users: int = 1) -> Buffer:
         self.live += size
         self.peak = max(self.peak, self.live)
         return Buffer(size, users)
 
-    def _drop(self, buffer: Buffer | None, saved: bool = False) -> None:
-        if buffer is None:
-            return
+    def _drop(self, buffer: Buffer, saved: bool = False) -> None:
         buffer.users -= 1
         if not buffer.users:
             self.live -= buffer.bytes
             if saved:
                 self.in_saved -= buffer.bytes
 
-    def _cost(self, node: Node) -> Cost:
+    def _cost(self, node: Node, came: Sequence[Cotangent | None]) -> Cost:
+        layouts = tuple(None if cotangent is None else cotangent.layout for cotangent in came)
         key = _key(node)
-        cost = None if key is None else self.costs.get(key)
+        cost = None if key is None else self.costs.get((key, layouts))
         if cost is None:
-            cost = _tried(node)
-            if key is not None and not any(result and result[0] == "saved" for result in cost.results):
-                self.costs[key] = cost
+            cost = _tried(node, layouts)
+            if key is not None and not any(result and result.kind == "saved" for result in cost.results):
+                self.costs[key, layouts] = cost
         return cost
 
 
@@ -261,12 +299,28 @@ def _form(node: Node, nr: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return tuple(metadata.shape or ()), np.dtype(metadata.dtype or np.float64)
 
 
+def _in_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, Layout]:
+    """The bytes and the layout of an array of its own, in C's order."""
+    strides = [dtype.itemsize]
+    for size in reversed(shape):
+        strides.append(strides[-1] * size)
+    return strides.pop(), Layout(tuple(reversed(strides)))
+
+
+def _ones(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> ndarray:
+    """A gradient of ones that lies as the one to come will."""
+    strides = tuple(map(abs, layout.strides))
+    span = sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True)) // dtype.itemsize
+    view = as_strided(np.ones(max(span, 0) + 1, dtype), shape, strides)
+    return np.ones_like(view) if layout.owns else view
+
+
 def _key(node: Node) -> Any:
     """What nodes that cost the same have in common; None where that is not known."""
     if isinstance(node, FunctionNode) or hasattr(node, "fn"):
         return None
     forms = tuple((tuple(m.shape or ()), m.dtype) for m in node.input_metadata)
-    edges = tuple(edge is None for edge in node.edges())
+    edges = tuple(None if edge is None else _form(edge.node(), edge.output_nr) for edge in node.edges())
     held = tuple((h.name, h.text, h.state, None if h.array is None else h.array.strides) for h in held_by(node))
     arguments = tuple(
         repr(value)
@@ -277,11 +331,11 @@ def _key(node: Node) -> Any:
     return type(node), forms, edges, held, arguments
 
 
-def _tried(node: Node) -> Cost:
-    """Run the formula of a node, on ones, and see."""
+def _tried(node: Node, came: Sequence[Layout | None]) -> Cost:
+    """Run the formula of a node, on ones that lie as the gradients to come, and see."""
     if isinstance(node, FunctionNode) or not all(map(_may_be_used, held_by(node))):
         return _guessed(node)  # a user's code may do anything
-    grads = [np.ones(*_form(node, nr)) for nr in range(node.outputs)]
+    grads = [None if layout is None else _ones(*_form(node, nr), layout) for nr, layout in enumerate(came)]
     grad: Any = grads[0] if node.outputs == 1 else list(grads)
     try:
         with np.errstate(all="ignore"):
@@ -294,22 +348,25 @@ def _tried(node: Node) -> Cost:
     except Exception:  # noqa: BLE001 - of numbers that ones are not good for; the backward itself will say
         return _guessed(node)
     _, peak = tracemalloc.get_traced_memory()
-    lies = {address(g): ("grad", nr) for nr, g in reversed(list(enumerate(grads)))}
+    lies = {address(buffer_of(g)): ("grad", nr) for nr, g in reversed(list(enumerate(grads))) if g is not None}
     lies |= {held.place: ("saved", held.place) for held in held_by(node) if held.whole}
-    places, more = [], 0
-    for edge, result in zip(node.edges(), results, strict=True):
+    places: list[Result | None] = []
+    more = 0
+    for nr, (edge, result) in enumerate(zip(node.edges(), results, strict=True)):
         array = memory_of(result)
-        if edge is None or array is None:
-            places.append(None if edge is None or result is None else ("new", (len(places), 0)))
+        if edge is None or result is None:
+            places.append(None)
             continue
-        whole = buffer_of(array)
-        where = lies.setdefault(address(whole), ("new", (len(places), whole.nbytes)))
-        shape, dtype = _form(edge.node(), edge.output_nr)
-        if result.shape != shape or result.dtype != dtype:  # the engine sums it to the shape, and casts it
-            size = prod(shape) * dtype.itemsize
+        size, layout = _in_order(*_form(edge.node(), edge.output_nr))
+        if array is None:
+            places.append(Result("new", nr, 0, layout))
+        elif (array.shape, array.dtype) != _form(edge.node(), edge.output_nr):  # the engine sums it, and casts it
             more += size
-            where = ("new", (len(places), size))
-        places.append(where)
+            places.append(Result("new", nr, size, layout))
+        else:
+            whole = buffer_of(array)
+            kind, which = lies.setdefault(address(whole), ("new", nr))
+            places.append(Result(kind, which, whole.nbytes, Layout(array.strides, array.base is None)))
     return Cost(peak - begun + more, tuple(places))
 
 
@@ -321,11 +378,10 @@ def _may_be_used(held: Held) -> bool:
 
 def _guessed(node: Node) -> Cost:
     """Each gradient new, and nothing needed besides."""
-    places: list[Any] = []
-    for edge in node.edges():
+    results: list[Result | None] = []
+    for nr, edge in enumerate(node.edges()):
         if edge is None:
-            places.append(None)
+            results.append(None)
             continue
-        shape, dtype = _form(edge.node(), edge.output_nr)
-        places.append(("new", (len(places), prod(shape) * dtype.itemsize)))
-    return Cost(sum(place[1][1] for place in places if place), tuple(places), known=False)
+        results.append(Result("new", nr, *_in_order(*_form(edge.node(), edge.output_nr))))
+    return Cost(sum(result.bytes for result in results if result), tuple(results), known=False)

@@ -77,7 +77,17 @@ def masked():
     return x.max(dim=1).values.sum()
 
 
-def measured(make):
+def gradients_that_lie_otherwise():
+    """Strided and repeated cotangents, outputs of which no gradient comes, and gradients that leaves must copy."""
+    x, a, b = parameter(300, 300), parameter(30, 40, 50), parameter(50, 40, 20)
+    y = x.clone()
+    y[10:200].mul_(2)
+    y[:, ::2] += 1
+    ordered, _ = (y * y).sort(dim=1)
+    return (ordered * pb.arange(300)).sum() + x.mean(0).exp().sum() + pb.einsum("ijk,kjl->il", a, b).pow(2).sum()
+
+
+def measured(make, retain_graph=False):
     """(bytes in use before backward, at the peak of backward), those of leaves included."""
     make().backward()  # what is loaded on first use is no array
     gc.collect()
@@ -87,14 +97,14 @@ def measured(make):
         loss = make()
         held, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        loss.backward()
+        loss.backward(retain_graph=retain_graph)
         _, peak = tracemalloc.get_traced_memory()
         return held - begun, peak - begun
     finally:
         tracemalloc.stop()
 
 
-GRAPHS = [mlp, conv_net, attention, chain, linear_algebra, views_and_writes, masked]
+GRAPHS = [mlp, conv_net, attention, chain, linear_algebra, views_and_writes, masked, gradients_that_lie_otherwise]
 
 
 @pytest.mark.parametrize("make", GRAPHS)
@@ -105,6 +115,15 @@ def test_peak_of_backward_is_foreseen(make):
     assert usage.peak == pytest.approx(peak, rel=0.05)
     assert not usage.untried
     assert not tracemalloc.is_tracing()
+    kept = viz.memory(make(), retain_graph=True)
+    assert kept.peak == pytest.approx(measured(make, retain_graph=True)[1], rel=0.05)
+
+
+def test_sums_of_one_scalar_over_different_shapes_are_told_apart():
+    x, y = parameter(400, 400), parameter(3)
+    both = viz.memory(y.exp().sum() + x.exp().sum()).peak  # the small one runs first or last
+    assert both == pytest.approx(viz.memory(x.exp().sum() + y.exp().sum()).peak, rel=0.01)
+    assert both > 3 * x.nbytes
 
 
 def test_objects_count_where_arrays_are_small():
