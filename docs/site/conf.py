@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from docutils import nodes
+
 import pullback as pb
 
 project = "pullback"
@@ -43,3 +47,15 @@ html_copy_source = False
 pygments_style = "default"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app: Any) -> None:
+    """Show examples without the empty line at their end, by which doctest tells where output ends."""
+    app.connect("doctree-read", _trim_examples)
+
+
+def _trim_examples(app: Any, document: nodes.document) -> None:
+    for block in document.findall(nodes.literal_block):
+        text = block.astext().rstrip("\n")
+        block.children = [nodes.Text(text)]
+        block.rawsource = text
