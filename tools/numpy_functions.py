@@ -31,25 +31,29 @@ NO_RULE = "no rule"
 INTRODUCTION = """\
 # NumPy's functions on Tensors
 
-Written by `python tools/numpy_functions.py` for NumPy {version}, from calls that the tests make and, where no call can
-tell, from `docs/numpy_functions.yaml`. What this NumPy has and yours has not is left out there; what yours has and this
-table has not raises an error that names it.
+For each public function of NumPy {version}, this page says whether it is differentiable on a Tensor, and what to write
+if it is not. If your NumPy is older, some of these names are missing there. If it is newer, a function that is not in
+the table raises an error that names it. `python tools/numpy_functions.py` writes the page: it makes the calls of the
+tests, and reads `docs/numpy_functions.yaml` where no call can tell.
 
-*Differentiable*: at least one argument has a gradient. *No gradient by nature*: the result is made of steps, truth
-values, whole numbers, shapes or text, and is NumPy's. *Refused*: a Tensor that requires grad raises an error, or where
-a single number is taken out of the graph a warning, that names the function and says what to write.
+- *differentiable*: at least one argument has a gradient.
+- *no gradient by nature*: the result is piecewise constant, or whole numbers, truth values, shapes or text. It is
+  NumPy's own result.
+- *refused*: a Tensor that requires grad raises an error, which names the function and says what to write. Where a
+  single number would leave the graph, there is a warning instead.
 
-Lists and tuples of Tensors may stand wherever NumPy asks us: in `np.stack([t, u])`, or beside a Tensor, as in
-`np.dot([a, b], t)`. Where a list is all that a function is given (`np.sum([t, u])`), NumPy asks nobody and makes an
-array of it, which is refused: join it first, by `np.stack`, or call `pullback.adopt()`.
+Some rules hold for many functions:
 
-Complex numbers have no order here: `maximum`, `clip`, `max`, `ptp` and their kin refuse them, where NumPy goes by the
-real parts first; `sort` and `median` take them.
-
-Every ufunc takes `out`, `where`, `dtype`, `casting` and `order`, and has `reduce`, `accumulate`, `reduceat`, `outer`
-and `at` with a gradient if it has one itself. With `where` and without `out`, elements where the mask is False are 0;
-NumPy leaves there what the memory holds. What writes into its argument (`np.put`, `np.copyto`, `np.add.at`, `out=`)
-writes into a Tensor, recorded; into an ndarray it refuses to write what requires grad.
+- **Lists of Tensors** work where NumPy gives Tensors a say: in `np.stack([t, u])`, and beside a Tensor, as in
+  `np.dot([a, b], t)`. If a list is the only argument, as in `np.sum([t, u])`, NumPy makes a plain array of it without
+  asking the Tensors, and that is refused. Join the list by `np.stack` first, or call `pullback.adopt()`.
+- **Complex numbers** have no order in pullback. So `maximum`, `clip`, `max`, `ptp` and the like refuse them, where
+  NumPy compares the real parts first. `sort` and `median` take them.
+- **Ufuncs** take `out`, `where`, `dtype`, `casting` and `order`. They have `reduce`, `accumulate`, `reduceat`, `outer`
+  and `at`, with a gradient if the ufunc has one. With `where` and without `out`, the elements where the mask is False
+  are 0. NumPy leaves them uninitialized.
+- **Functions that write into an argument** (`np.put`, `np.copyto`, `np.add.at`, `out=`) write into a Tensor, and the
+  write is recorded. They refuse to write a value that requires grad into an ndarray.
 
 {counts}
 """

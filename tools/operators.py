@@ -26,15 +26,18 @@ DIFFERENCES = ROOT / "docs" / "operators_differences.yaml"
 INTRODUCTION = """\
 # Operators
 
-Written by `python tools/operators.py` from `native_functions.yaml`, `derivatives.yaml`, the OpInfo records and, for the
-tables at the end, `docs/operators_differences.yaml` and `docs/operators_absent.yaml`.
+Each table lists the operators of one area. The last two sections say where pullback differs from PyTorch, and which of
+PyTorch's operators it lacks. `python tools/operators.py` writes this page, from `native_functions.yaml`,
+`derivatives.yaml`, the OpInfo records, `docs/operators_differences.yaml` and `docs/operators_absent.yaml`.
 
-*Kind*: a primitive has a kernel, and a formula if it is differentiable; a composite is made of other operators, through
-which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it
-is tested with complex inputs. *Batching*: how it runs under vmap: `pointwise` and `reduction` follow from the tag,
-`view` moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` is a
-rule of its own, `none` takes no arrays; what vmap refuses has no rule, or a result whose shape depends on the values.
-Formulas are for the gradients of the inputs, `grad` being that of the output.
+- *kind*: a `primitive` has a kernel, and a formula if it is differentiable. A `composite` is made of other operators,
+  and differentiates through them.
+- *orders*: how many times the tests differentiate it. 0 means that it has no derivative.
+- *complex*: whether it is tested with complex inputs.
+- *batching*: how it runs under `vmap`. `pointwise` and `reduction` follow from its tag, `view` moves dimensions,
+  `parts` batches each part of a composite, `random` draws anew for each element, `rule` has a rule written for it, and
+  `none` takes no arrays. Refused are operators without a rule, and those whose result's shape depends on the values.
+- *formulas*: the gradient of each input. `grad` is the gradient of the output.
 """
 
 

@@ -48,13 +48,17 @@ OF_VECTORS = (
 INTRODUCTION = """\
 # SciPy's functions on tensors
 
-Written by `python tools/scipy_functions.py` for SciPy {version}: every public function and class, and how it is
-differentiated after `pullback.adopt()`, or by importing it from `pullback.scipy`.
+For each public function and class of SciPy {version}, this page says how it is differentiated after
+`pullback.adopt()`, or if you import it from `pullback.scipy`. `python tools/scipy_functions.py` writes the page.
 
-*rule*: operators of ours, differentiable to any order. *implicit*: the derivative of the solution, by the implicit
-function theorem, whatever algorithm ran to find it. *SciPy's Python*: SciPy's own code, run on our arrays; finite
-differences confirm its gradient. *No gradient by nature*: truth values, whole numbers, steps. *Refused*: an error names
-the function, the line and what to write. Calls in which nothing is being differentiated go to SciPy as they are.
+- *rule*: the function is made of pullback's operators, and differentiable to any order.
+- *implicit*: the derivative of the solution follows from the implicit function theorem, whichever algorithm found the
+  solution.
+- *SciPy's Python*: SciPy's own code runs on pullback's arrays. The tests compare its gradient with finite differences.
+- *no gradient by nature*: the result is piecewise constant, or whole numbers or truth values.
+- *refused*: an error names the function and the line, and says what to write.
+
+A call in which nothing is being differentiated goes to SciPy unchanged.
 
 {counts}
 """
