@@ -41,7 +41,7 @@ html_theme_options = {
     "show_nav_level": 1,
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"reference/pullback*": []}
+html_sidebars = {"reference/pullback*": [], "gallery/index": []}
 html_show_sourcelink = False
 html_copy_source = False
 pygments_style = "default"
