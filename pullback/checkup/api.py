@@ -74,7 +74,7 @@ def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
       element is named.
     - *Cost*: CPU time and peak memory of value and gradient together, over those of the value.
 
-    The function is called some hundred times. It must do without side effects.
+    The function is called a few hundred times, so it must have no side effects.
 
     Examples
     --------

@@ -226,9 +226,21 @@ class TestBounds:
         np.testing.assert_allclose(together, [gradient(x) for x in batch])
         assert (together == 0).sum() == 2
 
-    def test_a_kink_is_refused(self):
+    @pytest.mark.parametrize(
+        "find",
+        [
+            lambda x: optimize.nnls(np.eye(2), x)[0],
+            lambda x: optimize.lsq_linear(np.eye(2), x, (0, 3), method="bvls").x,
+            lambda x: optimize.minimize(lambda z, x: np.sum((z - x) ** 2), np.ones(2), (x,), bounds=[(0, 3)] * 2).x,
+            lambda x: optimize.fmin_tnc(
+                lambda z, x: np.sum((z - x) ** 2), np.ones(2), None, (x,), 1, [(0, 3)] * 2, disp=0
+            )[0],
+        ],
+        ids=["nnls", "lsq_linear", "minimize", "fmin_tnc"],
+    )
+    def test_a_kink_is_refused(self, find):
         with pytest.raises(RuntimeError, match="kink"):
-            pb.func.grad(lambda x: np.sum(optimize.nnls(np.eye(2), x)[0]))(np.array([0.0, 1.0]))
+            pb.func.grad(lambda x: np.sum(find(x)))(np.array([0.0, 1.0]))
 
 
 def test_second_derivatives_and_both_modes():

@@ -103,7 +103,7 @@ def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
 def _no_memory(name: str) -> Callable[..., NoReturn]:
     def refuse(self: Any) -> NoReturn:
         raise AttributeError(
-            f"{name}: the memory of an Array is handed to nobody, who could write there unnoticed; "
+            f"{name}: an Array does not hand out its memory, because a write there would go unnoticed; "
             "x.detach().numpy() is the plain array, outside the graph.",
             name=name,
         )
@@ -112,10 +112,10 @@ def _no_memory(name: str) -> Callable[..., NoReturn]:
 
 
 _BYTES = "its bytes have no derivative; x.detach().numpy() is the plain array, outside the graph."
-_ASTYPE = "the graph knows the old one; write x = x.astype(dtype)."
+_ASTYPE = "the graph has recorded its dtype; write x = x.astype(dtype)."
+_STRIDES = "the graph has recorded its elements; take a view, by slices or numpy.lib.stride_tricks."
 _POINTER = (
-    "what C code writes there nobody would notice; x.detach().numpy().ctypes is that of the plain array, outside the "
-    "graph."
+    "a write by C code would go unnoticed; x.detach().numpy().ctypes is that of the plain array, outside the graph."
 )
 
 
@@ -135,7 +135,7 @@ def attributes(kind: type) -> dict[str, Any]:
         "size": _property("size", _size),
         "base": _property("base", _base),
         "flags": _property("flags", _flags),
-        "strides": _property("strides", _strides, _refused("strides", "use numpy.lib.stride_tricks, or slices.")),
+        "strides": _property("strides", _strides, _refused("strides", _STRIDES)),
         "dtype": _property("dtype", Tensor.dtype.fget, _refused("dtype", _ASTYPE)),  # type: ignore[attr-defined]
         "data": _property("data", _data),
         "ctypes": _property("ctypes", _refused("ctypes", _POINTER)),

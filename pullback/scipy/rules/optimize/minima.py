@@ -26,10 +26,11 @@ def minimum(call: Call, objective: Callable[..., Any], limits: Any) -> tuple[Any
 
     def solver(start: Any, *plain: Any) -> Any:
         found = call.solved(*plain)
-        x = _solution(found)
-        if limits is not None and not isinstance(x, dict):
+        solution = _solution(found)
+        x, success = (solution["x"], solution["success"]) if isinstance(solution, dict) else (solution, True)
+        if limits is not None and success:  # custom_root refuses what failed
             _check_held(call.name, np.asarray(slope(x, *plain)), held(x, limits))
-        return x, found
+        return solution, found
 
     solver.__name__ = call.name
     slope = grad(objective)
