@@ -13,7 +13,7 @@ from typing import Any
 
 from pullback.autograd.function import FunctionNode
 from pullback.autograd.source_lines import traceback_of
-from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node
+from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node, tensors_in
 from pullback.viz.formulas import rule_of
 from pullback.viz.held import held_by
 from pullback.viz.places import frame_of
@@ -43,7 +43,7 @@ def explore(
     outputs : Tensor or sequence of Tensor
         Where backward would start, or has started: a graph stays as it is after backward, without what was saved.
     path : str or Path
-        The file to write; folders are made.
+        The file to write, which ends in .html; folders are made.
     params : mapping from str to Tensor, optional
         Names for leaves, for instance of a model's parameters, and for what was computed from them.
     title : str, optional
@@ -59,7 +59,7 @@ def explore(
     Raises
     ------
     ValueError
-        No output has a graph, or the graph has more than `limit` nodes.
+        No output has a graph, the graph has more than `limit` nodes, or the file's name does not end in .html.
     TypeError
         An output or one of `params` is not a Tensor.
 
@@ -81,7 +81,13 @@ def explore(
     PosixPath('graph.html')
     """
     path = Path(path)
-    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"explore: it writes a page of HTML, which no program opens as {path.name!r}: the name must end in .html, "
+            f"as in explore(loss, {str(path.with_suffix('.html') if path.name else 'graph.html')!r}). "
+            'For a picture: viz.graph(loss).save("graph.svg").'
+        )
+    tensors = tensors_in(outputs, "explore")
     starts = [start_node(tensor, "explore") for tensor in tensors]
     nodes = reachable(starts, limit, "explore")
     content = _Content(nodes, names_of(params or {}, "explore"))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pullback.autograd.source_lines import line_of
 from pullback.graph.node import Node
 
-_FRAME = re.compile(r'  File "(.*)", line (\d+), in (.*)\n(?:    (.*)\n)?')
+_FRAME = re.compile(r'  File "((?s:.*))", line (\d+), in (.*)\n(?:    (.*)\n)?')
 
 
 class Frame(NamedTuple):
@@ -23,7 +23,7 @@ class Frame(NamedTuple):
 def frame_of(text: str) -> Frame:
     """A frame from its text in a traceback."""
     found = _FRAME.fullmatch(text)
-    if found is None:  # of a file whose name holds the end of a line
+    if found is None:  # of code whose function has a name that holds the end of a line
         return Frame(text.strip(), 0, "", "")
     file, line, function, code = found.groups()
     return Frame(file, int(line), function, code or "")

@@ -120,6 +120,16 @@ def test_texts_cannot_end_the_script(tmp_path):
     assert name in by_name(data)
 
 
+def test_frames_of_files_with_any_name(tmp_path):
+    x = pb.ones(2, requires_grad=True)
+    scope = {"x": x}
+    file = 'folder/a\nb", line 3, in c.py'
+    with viz.recording():
+        exec(compile("y = x.exp()", file, "exec"), scope)
+    data = written(tmp_path, scope["y"])
+    assert data["frames"][data["stacks"][0][0][-1]] == [file, 1, "<module>", ""]
+
+
 def test_several_outputs_and_results(tmp_path):
     x = pb.ones(4, requires_grad=True)
     a, b = x.exp().split(2)
@@ -189,3 +199,12 @@ def test_what_cannot_be_explored_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"explore: there are more than limit=2 nodes.*takes long to open"):
         viz.explore(x.exp().sin().sum(), tmp_path / "a.html", limit=2)
     assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.parametrize("name", ["g.svg", "g", "g.html.png"])
+def test_a_name_that_no_browser_opens_is_refused(tmp_path, name):
+    loss = pb.ones(2, requires_grad=True).sum()
+    with pytest.raises(ValueError, match=rf"as '{name}'.*explore\(loss, '.*\.html'\).*viz\.graph\(loss\)\.save"):
+        viz.explore(loss, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    assert viz.explore(loss, tmp_path / "g.HTM").exists()
