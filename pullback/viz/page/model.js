@@ -184,7 +184,7 @@ function visible() {
     const to = at[node.number];
     for (const [source, output] of node.from) draw(before(source, to), to, nodes[source].outputs.length > 1 ? output : null);
   }
-  data.results.forEach((result, i) => draw(at[result.node], vertices.get(`r${i}`), null));
+  data.results.forEach((result, i) => draw(at[result.node], vertices.get(`r${i}`), nodes[result.node].outputs.length > 1 ? result.output : null));
   return { vertices: [...vertices.values()], arrows: [...arrows.values()], at, before };
 }
 
@@ -232,6 +232,11 @@ function bytesHeld(numbers) {
   return total;
 }
 
+function heldBy(group) {
+  if (group.held === undefined) group.held = bytesHeld(group.members);
+  return group.held;
+}
+
 function timeOf(numbers, which) {
   let total = null;
   for (const number of numbers) {
@@ -254,21 +259,21 @@ function largestFlow(numbers) {
 }
 const sickly = (node) => node.flow && (node.flow.nan > 0 || node.flow.inf > 0);
 
+const plain = (text) => text.toLowerCase().replace(/,\s+/g, ","); // so that a shape is one word, with or without spaces
 function find(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = plain(text).split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   const named = (node) => words.some((word) => node.name.toLowerCase().includes(word));
   const found = nodes.filter((node) => {
     if (node.searched === undefined) {
       const frame = frameOf(node);
       const outputs = node.outputs.map((output) => `${output.dtype} ${shapeText(output.shape)} ${output.name || ""}`);
-      node.searched = [node.name, ...outputs, ...(frame ? [short(frame[0]), `${short(frame[0])}:${frame[1]}`, frame[2], frame[3]] : [])]
-        .join("\n").toLowerCase();
+      node.searched = plain([node.name, ...outputs, ...(frame ? [short(frame[0]), `${short(frame[0])}:${frame[1]}`, frame[2], frame[3]] : [])].join("\n"));
     }
     return words.every((word) => node.searched.includes(word));
   });
   const rank = (node) => (node.name.toLowerCase() === text.trim().toLowerCase() ? 0 : named(node) ? 1 : 2);
-  return found.sort((a, b) => rank(a) - rank(b)); // by name before by line
+  return found.sort((a, b) => rank(a) - rank(b) || a.order - b.order); // by name before by line, then as the program ran
 }
 
 // -- texts ----------------------------------------------------------------------------------------------------
