@@ -45,7 +45,8 @@ def explore(
     path : str or Path
         The file to write, which ends in .html; folders are made.
     params : mapping from str to Tensor, optional
-        Names for leaves, for instance of a model's parameters, and for what was computed from them.
+        Names for leaves, for instance of a model's parameters, and for what was computed from them. The page lists
+        those that the graph does not reach: they get no gradient.
     title : str, optional
         The page's heading; by default the name of the file.
     limit : int, default 20000
@@ -123,6 +124,7 @@ class _Content:
 
     def __init__(self, nodes: Sequence[Any], names: Mapping[tuple[int, int], str]) -> None:
         self.nodes, self.names = nodes, names
+        self.unused = dict(names)  # until its tensor is met
         self.numbers = {id(node): number for number, node in enumerate(nodes)}
         self.frames: dict[str, int] = {}
         self.stacks: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
@@ -132,10 +134,11 @@ class _Content:
     def data(self) -> dict[str, Any]:
         """All of it."""
         return {
-            "nodes": [self.node(node) for node in self.nodes],
+            "nodes": [self.node(node) for node in self.nodes],  # fills the tables
             "frames": [frame_of(text) for text in self.frames],
             "stacks": list(self.stacks),
             "rules": list(self.rules),
+            "unused": list(self.unused.values()),
         }
 
     def node(self, node: Any) -> dict[str, Any]:
@@ -148,7 +151,7 @@ class _Content:
 
     def _leaf(self, node: Any, variable: Any) -> dict[str, Any]:
         return {
-            "name": self.names.get((id(variable), 0), "leaf"),
+            "name": self._name((id(variable), 0)) or "leaf",
             "kind": "leaf",
             "outputs": [self._output(node, 0, variable)],
             "flow": _numbers(flow(None if variable.grad is None else variable.grad)),
@@ -159,7 +162,7 @@ class _Content:
         ruled = node if inner is None else inner
         record = noted(node)
         saved = list(held_by(node))
-        if record is not None and record.saved and all(held.state == "released" for held in saved):
+        if record is not None and record.saved and any(held.state == "released" for held in saved):
             saved = record.saved
         retained = {} if node._extra is None else node._extra.retained
         seen = None if record is None else record.flow
@@ -183,8 +186,13 @@ class _Content:
             return {"dtype": "no tensor", "shape": []}
         size = prod(tensor.shape) * tensor.dtype.itemsize
         output = {"dtype": str(tensor.dtype), "shape": list(tensor.shape), "bytes": size}
-        name = self.names.get((id(node), number))
+        name = self._name((id(node), number))
         return output if name is None else {**output, "name": name}
+
+    def _name(self, key: tuple[int, int]) -> str | None:
+        """The name that somebody gave to a tensor."""
+        self.unused.pop(key, None)
+        return self.names.get(key)
 
     def _saved(self, held: Any) -> dict[str, Any]:
         """A saved tensor. Those in one piece of memory have one number for it."""

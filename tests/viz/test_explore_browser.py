@@ -216,10 +216,10 @@ def test_a_way_keeps_the_name_of_its_box(browser, network):
     page.search("W0")
     page.press(Keys.ENTER, Keys.ESCAPE, "p", Keys.ARROW_DOWN)
     assert page.card().startswith("MatmulBackward0")
-    assert "WAY OF W0 TO THE RESULT" in page.card().upper()
+    assert "WAY OF W0 TO THE RESULT" in page.card()
     page.press("p")
     assert "the shortest way has 13 steps" in page.card()
-    assert "WAY OF" not in page.card().upper()
+    assert "WAY OF" not in page.card()
 
 
 def test_keys_walk_along_edges(browser, network):
@@ -445,8 +445,9 @@ def test_any_name_is_text(browser, tmp_path):
     scope = {"x": x, "w": w, "u": u, "function": function}
     with viz.recording():
         exec(compile("y = (function.apply(x) * w * u).sum()", f"/tmp/{attack}\n.py", "exec"), scope)
-    names = {attack + '"\u202e😀': x, 7: w, "": u}
+    names = {attack + '"\u202e😀': x, 7: w, "": u, "<unused>": pb.ones(2, requires_grad=True)}
     page = Page(browser, viz.explore(scope["y"], tmp_path / "names.html", names, title=attack))
+    assert "without a gradient from it: <unused>" in page.text("leaves")
     page.click("more")
     for word in (attack[:9], "7", "leaf"):
         page.search(word)

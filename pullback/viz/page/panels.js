@@ -11,7 +11,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 const byId = (id) => document.getElementById(id);
-const heading = (text) => make("h3", {}, text);
+const heading = (text, name = null, rest = "") => make("h3", {}, text, name === null ? null : make("span", { class: "name" }, name), rest); // names keep their case
 
 function swatch(hue) {
   return make("i", { class: "swatch", style: hue === null ? "background: var(--quiet)" : `background: hsl(${hue} 60% var(--stripe))` });
@@ -62,7 +62,8 @@ function links(list, detail) {
 function showLeaves() {
   const leaves = nodes.filter(isLeaf).sort((a, b) => a.order - b.order);
   byId("leaves").replaceChildren(make("details", { open: leaves.length <= 12 },
-    make("summary", { style: "cursor: pointer" }, make("h3", { style: "display: inline-block; margin-bottom: 4px" }, `Leaves · ${leaves.length}`)), ...links(leaves).filter(Boolean)));
+    make("summary", { style: "cursor: pointer" }, make("h3", { style: "display: inline-block; margin-bottom: 4px" }, `Leaves · ${leaves.length}`)), ...links(leaves).filter(Boolean)),
+    data.unused.length ? make("p", { class: "quiet" }, "Not in this graph, and without a gradient from it: ", ...data.unused.slice(0, 20).flatMap((name, i) => [i ? ", " : "", make("b", {}, name)]), data.unused.length > 20 ? ` and ${data.unused.length - 20} more` : "") : "");
 }
 
 // What scales of colors mean, under the picture.
@@ -163,7 +164,7 @@ function ruleParts(node) {
     else if (entry && where.endsWith(".yaml")) block.append(entry[1], make("span", { class: "what" }, entry[2] + entry[3]), entry[4], "\n");
     else block.append(line, "\n");
   }
-  return [heading(`Rule · ${where}`), block];
+  return [heading("Rule · ", where), block];
 }
 
 function savedParts(node) {
@@ -204,7 +205,7 @@ function timeParts(numbers) {
 function wayParts() {
   if (!highlight) return [];
   const way = [...highlight.shortest];
-  const parts = [heading(isOwnWay() ? "Way to the result" : `Way of ${highlight.name} to the result`), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest way has ${counted(way.length - 1, "step")}.`)];
+  const parts = [isOwnWay() ? heading("Way to the result") : heading("Way of ", highlight.name, " to the result"), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest way has ${counted(way.length - 1, "step")}.`)];
   const norms = way.map((number) => nodes[number].flow && nodes[number].flow.norm);
   const known = norms.filter((norm) => typeof norm === "number" && norm > 0).map(Math.log10);
   if (known.length > 1) {
