@@ -94,7 +94,13 @@ def explore(
     content = _Content(nodes, names_of(params or {}, "explore"))
     numbers = content.numbers
     results = [
-        {"shape": list(tensor.shape), "dtype": str(tensor.dtype), "node": numbers[id(node)], "output": tensor.output_nr}
+        {
+            "name": content.names.get((id(node), tensor.output_nr)),
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype),
+            "node": numbers[id(node)],
+            "output": tensor.output_nr,
+        }
         for tensor, node in zip(tensors, starts, strict=True)
     ]
     data = {"title": title or path.stem, "results": results, **content.data()}

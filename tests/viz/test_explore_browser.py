@@ -211,6 +211,17 @@ def test_the_way_of_a_leaf_is_highlighted(browser, network):
     assert "Its gradient passes" not in page.card()
 
 
+def test_a_way_ends_at_the_result_that_it_reaches(browser, tmp_path):
+    x, w = pb.ones(2, requires_grad=True), pb.ones(2, requires_grad=True)
+    loss, penalty = x.sin(), w.cos()
+    page = Page(browser, viz.explore([loss, penalty], tmp_path / "two.html", {"x": x, "w": w, "penalty": penalty}))
+    assert "result 0" in page.card()
+    assert "result 1: penalty" in page.card()
+    page.search("w")
+    page.press(Keys.ENTER, Keys.ESCAPE, "p")
+    assert sorted(page.run("return window.explorer.lit()")) == ["CosBackward0", "result 1: penalty", "w"]
+
+
 def test_a_way_keeps_the_name_of_its_box(browser, network):
     page = Page(browser, network)
     page.search("W0")

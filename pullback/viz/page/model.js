@@ -56,25 +56,35 @@ function wayByCall(node) {
   return [...way, wayByCode(node)[2]];
 }
 
+let groupsMade = 0;
 // A tree of groups, each with the numbers of its nodes; a node's own groups, outermost first, stand in `of`.
 function treeBy(wayTo) {
-  const tree = { groups: new Map(), top: [], of: new Map() };
+  const tree = { groups: new Map(), top: [], of: new Map(), parts: new Map() };
+  const ofStack = new Map(); // nodes of one stack have the same groups
   for (const node of nodes) {
     if (isLeaf(node)) continue;
-    let parent = null;
-    const own = [];
-    for (const { part, label, where, level, code } of wayTo(node)) {
-      const key = `${parent ? parent.key : ""}|${level} ${part}`; // calls have numbers, and lines too
-      let group = tree.groups.get(key);
-      if (!group) {
-        group = { key, label, where, level, code, parent, children: [], members: [], open: false, depth: own.length, order: Infinity };
-        tree.groups.set(key, group);
-        (parent ? parent.children : tree.top).push(group);
+    let own = node.stack === undefined ? undefined : ofStack.get(node.stack);
+    if (!own) {
+      own = [];
+      for (const { part, label, where, level, code } of wayTo(node)) {
+        const parent = own.length ? own[own.length - 1] : null;
+        const { parts } = parent || tree;
+        const name = `${level} ${part}`; // calls have numbers, and lines too
+        let group = parts.get(name);
+        if (!group) {
+          group = { key: String(groupsMade), label, where, level, code, parent, children: [], parts: new Map(), members: [], open: false, depth: own.length, order: Infinity };
+          groupsMade += 1;
+          parts.set(name, group);
+          tree.groups.set(group.key, group);
+          (parent ? parent.children : tree.top).push(group);
+        }
+        own.push(group);
       }
+      if (node.stack !== undefined) ofStack.set(node.stack, own);
+    }
+    for (const group of own) {
       group.members.push(node.number);
       group.order = Math.min(group.order, node.nr);
-      own.push(group);
-      parent = group;
     }
     tree.of.set(node, own);
   }
@@ -107,7 +117,7 @@ const hueOfNode = (node) => hues.get(trees.code.of.get(node)[1].code);
 
 // A leaf stands where it is first used.
 for (const node of nodes) {
-  if (isLeaf(node)) node.order = Math.min(...node.to.map((number) => nodes[number].nr)) - 0.5;
+  if (isLeaf(node)) node.order = node.to.reduce((least, number) => Math.min(least, nodes[number].nr), Infinity) - 0.5;
   else node.order = node.nr;
 }
 
@@ -127,6 +137,8 @@ function openWhatFits(room = ROOM) {
     boxes = more;
   }
 }
+
+const resultName = (result, i) => `result${data.results.length === 1 ? "" : ` ${i}`}${result.name ? `: ${result.name}` : ""}`;
 
 // What is drawn: a box for each closed group, open groups replaced by what is in them.
 const MANY = 3; // boxes that use a leaf: beyond it stands beside each of them, so that no arrow crosses the picture
@@ -169,8 +181,7 @@ function visible() {
   }
   const before = (source, user) => copies.get(`${source}@${user.id}`) || at[source]; // the box that `user` gets it from
   data.results.forEach((result, i) => {
-    const name = data.results.length === 1 ? "result" : `result ${i}`;
-    put(`r${i}`, () => ({ result, kind: "result", order: Infinity, name }));
+    put(`r${i}`, () => ({ result, kind: "result", order: Infinity, name: resultName(result, i) }));
   });
   const arrows = new Map();
   const draw = (from, to, output) => {

@@ -63,8 +63,9 @@ function setWay(members, name) {
     const to = scene.at[shortest[i]];
     steps.add(`${scene.before(shortest[i - 1], to).id} ${to.id}`);
   };
-  data.results.forEach((result, i) => { if (result.node === shortest[shortest.length - 1]) steps.add(`${scene.at[result.node].id} r${i}`); });
-  highlight = { passed, shortest: new Set(shortest), steps, from: members, start: members.length, name };
+  const end = data.results.find((result) => result.node === shortest[shortest.length - 1]);
+  if (end) steps.add(`${scene.at[end.node].id} r${data.results.indexOf(end)}`);
+  highlight = { end, passed, shortest: new Set(shortest), steps, from: members, start: members.length, name };
 }
 // Whether the way that is lit up is that of the box which is chosen.
 function isOwnWay() {
@@ -252,8 +253,9 @@ showLeaves();
 refresh();
 fit();
 paintNow();
-// For scripts that drive the page: where the box of a node stands on the screen.
+// For scripts that drive the page: where the box of a node stands on the screen, and which boxes are on the way.
 window.explorer = {
+  lit: () => (highlight ? scene.vertices.filter((vertex) => onTheWay(vertex) === 2).map((vertex) => vertex.name) : []),
   where(number) {
     const vertex = scene.at[number];
     const area = canvas.getBoundingClientRect();

@@ -45,12 +45,12 @@ function showNotice() {
   byId("notice").hidden = false;
 }
 
-function link(node, detail = null) {
+function link(node, detail = null, name = node.name) {
   const hue = isLeaf(node) ? null : hueOfNode(node);
   const shown = detail === null ? shapeText(node.outputs[0].shape) : detail;
   return make("button", { class: "link", title: node.name, onclick: () => chooseNode(node.number) },
     isLeaf(node) ? make("i", { class: "swatch", style: "background: var(--leaf); border-radius: 9px" }) : swatch(hue),
-    make("span", { class: "name" }, node.name), make("span", { class: "count" }, shown));
+    make("span", { class: "name" }, name), make("span", { class: "count" }, shown));
 }
 
 // A list of links, of which the first hundred are made.
@@ -209,7 +209,7 @@ function wayParts() {
   const norms = way.map((number) => nodes[number].flow && nodes[number].flow.norm);
   const known = norms.filter((norm) => typeof norm === "number" && norm > 0).map(Math.log10);
   if (known.length > 1) {
-    const [least, most] = [Math.min(...known), Math.max(...known)];
+    const [least, most] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("class", "spark");
     svg.setAttribute("viewBox", "0 0 100 40");
@@ -283,7 +283,8 @@ function overviewCard() {
     sick.length ? heading(`NaN or infinity came to ${counted(sick.length, "node")}, first to`) : null, ...links(sick.sort((a, b) => b.order - a.order)).slice(0, 8),
     most.length ? heading("Lines that hold most") : null,
     ...most.map(([group, bytes]) => make("button", { class: "link", title: group.where, onclick: () => chooseGroup(group) }, swatch(hueOf(group)), make("span", { class: "name code" }, group.label), make("span", { class: "count" }, bytesText(bytes)))),
-    heading("Results"), ...data.results.map((result) => link(nodes[result.node], shapeText(result.shape))),
+    heading("Results"), ...data.results.slice(0, 100).map((result, i) => link(nodes[result.node], shapeText(result.shape), resultName(result, i))),
+    data.results.length > 100 ? make("p", { class: "quiet" }, `and ${data.results.length - 100} more`) : null,
   ];
 }
 

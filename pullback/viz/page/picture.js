@@ -26,6 +26,7 @@ const CODE = '11px ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", 
 // Name, lines below it, and size of a box.
 function describe(vertex) {
   if (vertex.kind === "result") {
+    vertex.name = cut(vertex.name, 40);
     vertex.lines = [`${vertex.result.dtype} ${shapeText(vertex.result.shape)}`];
   } else if (vertex.kind === "group") {
     const { group } = vertex;
@@ -116,7 +117,7 @@ function paintOf(vertex) {
 const onTheWayOf = (vertex) => (vertex.members.some((number) => highlight.passed.has(number)) ? 1 : 0);
 function onTheWay(vertex) {
   if (!highlight) return 1;
-  if (vertex.kind === "result") return 2;
+  if (vertex.kind === "result") return highlight.end === vertex.result ? 2 : Number(highlight.passed.has(vertex.result.node));
   if (vertex.user) return highlight.steps.has(`${vertex.id} ${vertex.user.id}`) ? 2 : onTheWayOf(vertex);
   if (vertex.members.some((number) => highlight.shortest.has(number))) return 2;
   return onTheWayOf(vertex);
