@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from pullback.viz.boxes import Arrow, Vertex
@@ -12,6 +13,7 @@ COLOURS = {
     "operator": ("#eef2f7", "#64748b"),
     "result": ("#fde8c8", "#c05621"),
 }
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # The margin has room for names in bold, and for the wider fonts of systems without Helvetica.
 HEAD = """\
 digraph autograd {
@@ -38,5 +40,11 @@ def attributes(vertex: Vertex) -> str:
 
 
 def quoted(text: str) -> str:
-    """A Graphviz string; backslashes are doubled, since Graphviz gives some letters after one a meaning."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    """A Graphviz string, in which backslashes and HTML's entities stand for themselves."""
+    text = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+    return '"' + text.replace("\n", "\\n") + '"'
+
+
+def printable(text: str) -> str:
+    """The same with a mark for what no file of text may hold: control characters, and halves of characters."""
+    return _UNPRINTABLE.sub("\ufffd", text)

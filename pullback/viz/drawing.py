@@ -88,7 +88,7 @@ class Graph:
         return layout.svg(self.dot)
 
     def save(self, path: str | Path) -> Path:
-        """Write the drawing; the name's ending says how: .svg, .dot, or .mmd for Mermaid.
+        """Write the drawing; the name's ending says how: .svg, .dot or .gv, or .mmd for Mermaid.
 
         Parameters
         ----------
@@ -108,9 +108,12 @@ class Graph:
         """
         path = Path(path)
         writers = {".svg": self.svg, ".dot": lambda: self.dot, ".gv": lambda: self.dot, ".mmd": self.mermaid}
-        writer = writers.get(path.suffix)
+        writer = writers.get(path.suffix.lower())
         if writer is None:
-            raise ValueError(f"save: cannot write {path.name!r}; the name must end in one of {', '.join(writers)}")
+            raise ValueError(
+                f"save: cannot write {path.name!r}; the name must end in one of {', '.join(writers)}. "
+                "viz.explore writes pages of HTML; Graphviz makes other pictures: dot -Tpng graph.dot -o graph.png"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(writer(), encoding="utf-8")
         return path
@@ -165,9 +168,8 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     float64 (2,)
     saves result: float64 (2,)
     """
-    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
-    starts = [(tensor, start_node(tensor)) for tensor in tensors]
-    nodes = reachable([node for _, node in starts if node is not None], limit)
+    starts = [(tensor, start_node(tensor)) for tensor in tensors_in(outputs)]
+    nodes = reachable([node for _, node in starts], limit)
     names = names_of(params or {})
     keys = {id(node): f"n{number}" for number, node in enumerate(nodes)}
 
@@ -175,15 +177,29 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     for node in nodes:
         drawing.vertices.append(vertex(node, keys[id(node)], names, saved))
         for source, output_nr in edges(node):
-            several = len(metadata(source)) > 1
-            drawing.arrows.append(Arrow(keys[id(source)], keys[id(node)], f"output {output_nr}" if several else ""))
+            drawing.arrows.append(Arrow(keys[id(source)], keys[id(node)], which(source, output_nr)))
     for number, (tensor, node) in enumerate(starts):
         key = f"result{number}"
         label = "result" if len(starts) == 1 else f"result {number}"
         drawing.vertices.append(Vertex(key, "result", label, describe(tensor)))
-        if node is not None:
-            drawing.arrows.append(Arrow(keys[id(node)], key))
+        drawing.arrows.append(Arrow(keys[id(node)], key, which(node, tensor.output_nr)))
     return drawing
+
+
+def tensors_in(outputs: Any, asker: str = "graph") -> list[Any]:
+    """The tensor, or the tensors of a sequence, of which there is one at least."""
+    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
+    if not tensors:
+        raise ValueError(
+            f"{asker}: the {type_name(outputs)} of outputs is empty, so there is no graph to draw. "
+            f"Pass the result of a computation: {asker}(loss), or {asker}([loss, penalty])."
+        )
+    return tensors
+
+
+def which(node: Any, output_nr: int) -> str:
+    """The label of an arrow from a node: which output it is, where there are several."""
+    return f"output {output_nr}" if len(metadata(node)) > 1 else ""
 
 
 def start_node(tensor: Any, asker: str = "graph") -> Any:
@@ -224,16 +240,20 @@ def edges(node: Any) -> Iterator[tuple[Any, int]]:
 
 
 def names_of(params: Mapping[str, Any], asker: str = "graph") -> dict[tuple[int, int], str]:
-    """The names of tensors by (identity of the leaf or of the node that computed it, output number)."""
+    """The names of tensors by (identity of the leaf or of the node that computed it, output number).
+
+    A tensor of two names (tied weights) has both. An empty name is none.
+    """
     if not isinstance(params, Mapping):
         raise TypeError(f'{asker}: params is a dict of Tensors by name, {{"w": w}}, got {with_article(params)}.')
-    names = {}
+    names: dict[tuple[int, int], str] = {}
     for name, tensor in params.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{asker}: params[{name!r}] must be a Tensor, got {type_name(tensor)}.")
         node = tensor.grad_fn
-        names[(id(tensor), 0) if node is None else (id(node), tensor.output_nr)] = name
-    return names
+        key = (id(tensor), 0) if node is None else (id(node), tensor.output_nr)
+        names[key] = ", ".join(filter(None, [names.get(key), str(name)]))
+    return {key: name for key, name in names.items() if name}
 
 
 def vertex(node: Any, key: str, names: Mapping[tuple[int, int], str], saved: bool = False) -> Vertex:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pullback.autograd.function import FunctionNode
 from pullback.autograd.source_lines import traceback_of
-from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node
+from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node, tensors_in
 from pullback.viz.formulas import rule_of
 from pullback.viz.held import held_by
 from pullback.viz.places import frame_of
@@ -43,9 +43,10 @@ def explore(
     outputs : Tensor or sequence of Tensor
         Where backward would start, or has started: a graph stays as it is after backward, without what was saved.
     path : str or Path
-        The file to write; folders are made.
+        The file to write, which ends in .html; folders are made.
     params : mapping from str to Tensor, optional
-        Names for leaves, for instance of a model's parameters, and for what was computed from them.
+        Names for leaves, for instance of a model's parameters, and for what was computed from them. The page lists
+        those that the graph does not reach: they get no gradient.
     title : str, optional
         The page's heading; by default the name of the file.
     limit : int, default 20000
@@ -59,7 +60,7 @@ def explore(
     Raises
     ------
     ValueError
-        No output has a graph, or the graph has more than `limit` nodes.
+        No output has a graph, the graph has more than `limit` nodes, or the file's name does not end in .html.
     TypeError
         An output or one of `params` is not a Tensor.
 
@@ -81,13 +82,25 @@ def explore(
     PosixPath('graph.html')
     """
     path = Path(path)
-    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"explore: it writes a page of HTML, which no program opens as {path.name!r}: the name must end in .html, "
+            f"as in explore(loss, {str(path.with_suffix('.html') if path.name else 'graph.html')!r}). "
+            'For a picture: viz.graph(loss).save("graph.svg").'
+        )
+    tensors = tensors_in(outputs, "explore")
     starts = [start_node(tensor, "explore") for tensor in tensors]
     nodes = reachable(starts, limit, "explore")
     content = _Content(nodes, names_of(params or {}, "explore"))
     numbers = content.numbers
     results = [
-        {"shape": list(tensor.shape), "dtype": str(tensor.dtype), "node": numbers[id(node)], "output": tensor.output_nr}
+        {
+            "name": content.names.get((id(node), tensor.output_nr)),
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype),
+            "node": numbers[id(node)],
+            "output": tensor.output_nr,
+        }
         for tensor, node in zip(tensors, starts, strict=True)
     ]
     data = {"title": title or path.stem, "results": results, **content.data()}
@@ -117,6 +130,7 @@ class _Content:
 
     def __init__(self, nodes: Sequence[Any], names: Mapping[tuple[int, int], str]) -> None:
         self.nodes, self.names = nodes, names
+        self.unused = dict(names)  # until its tensor is met
         self.numbers = {id(node): number for number, node in enumerate(nodes)}
         self.frames: dict[str, int] = {}
         self.stacks: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
@@ -126,10 +140,11 @@ class _Content:
     def data(self) -> dict[str, Any]:
         """All of it."""
         return {
-            "nodes": [self.node(node) for node in self.nodes],
+            "nodes": [self.node(node) for node in self.nodes],  # fills the tables
             "frames": [frame_of(text) for text in self.frames],
             "stacks": list(self.stacks),
             "rules": list(self.rules),
+            "unused": list(self.unused.values()),
         }
 
     def node(self, node: Any) -> dict[str, Any]:
@@ -142,7 +157,7 @@ class _Content:
 
     def _leaf(self, node: Any, variable: Any) -> dict[str, Any]:
         return {
-            "name": self.names.get((id(variable), 0), "leaf"),
+            "name": self._name((id(variable), 0)) or "leaf",
             "kind": "leaf",
             "outputs": [self._output(node, 0, variable)],
             "flow": _numbers(flow(None if variable.grad is None else variable.grad)),
@@ -153,7 +168,7 @@ class _Content:
         ruled = node if inner is None else inner
         record = noted(node)
         saved = list(held_by(node))
-        if record is not None and record.saved and all(held.state == "released" for held in saved):
+        if record is not None and record.saved and any(held.state == "released" for held in saved):
             saved = record.saved
         retained = {} if node._extra is None else node._extra.retained
         seen = None if record is None else record.flow
@@ -177,8 +192,13 @@ class _Content:
             return {"dtype": "no tensor", "shape": []}
         size = prod(tensor.shape) * tensor.dtype.itemsize
         output = {"dtype": str(tensor.dtype), "shape": list(tensor.shape), "bytes": size}
-        name = self.names.get((id(node), number))
+        name = self._name((id(node), number))
         return output if name is None else {**output, "name": name}
+
+    def _name(self, key: tuple[int, int]) -> str | None:
+        """The name that somebody gave to a tensor."""
+        self.unused.pop(key, None)
+        return self.names.get(key)
 
     def _saved(self, held: Any) -> dict[str, Any]:
         """A saved tensor. Those in one piece of memory have one number for it."""

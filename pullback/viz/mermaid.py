@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from html import escape
 
 from pullback.viz.boxes import Arrow, Vertex
-from pullback.viz.dot import COLOURS
+from pullback.viz.dot import COLOURS, printable
 
 
 def source(vertices: Iterable[Vertex], arrows: Iterable[Arrow]) -> str:
     """The whole drawing; every text in it is escaped."""
     lines = ["flowchart TB"]
     for vertex in vertices:
-        text = "<br/>".join([f"<b>{escape(vertex.label)}</b>", *map(escape, vertex.detail.splitlines())])
+        text = "<br/>".join([f"<b>{quoted(vertex.label)}</b>", *map(quoted, vertex.detail.splitlines())])
         lines.append(f'  {vertex.key}("{text}"):::{vertex.kind}')
     for arrow in arrows:
         label = f"|{arrow.label}|" if arrow.label else ""
@@ -21,3 +21,9 @@ def source(vertices: Iterable[Vertex], arrows: Iterable[Arrow]) -> str:
     for kind, (fill, border) in COLOURS.items():
         lines.append(f"  classDef {kind} fill:{fill},stroke:{border},color:#1e293b")
     return "\n".join(lines) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A text for a label; Mermaid reads "#" before a name or a number as HTML reads "&"."""
+    text = escape(printable(text), quote=False).replace('"', "&quot;").replace("#", "#35;")
+    return text.replace("\n", "<br/>")

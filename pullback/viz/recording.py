@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pullback.autograd.function import FunctionNode
 from pullback.autograd.nonfinite import arrays_in
 from pullback.autograd.source_lines import remember_traceback, users_frames
 from pullback.core.modes import Modes, ModeSwitch
@@ -25,6 +26,8 @@ _KEY = "recorded_"
 _next_call = itertools.count().__next__
 # The nodes that the innermost operator which runs in this thread or task has recorded so far.
 _made: contextvars.ContextVar[list[Node] | None] = contextvars.ContextVar("pullback_recording", default=None)
+# Name and seconds of what ran last. The node of a custom Function is recorded after its forward, not in it.
+_ran: contextvars.ContextVar[tuple[str, float]] = contextvars.ContextVar("pullback_ran", default=("", 0.0))
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,20 @@ class recording(Observer, ModeSwitch):
         finally:
             _made.set(outer)
         seconds = perf_counter() - began
+        _ran.set((name, seconds))
         for node in made:
-            record_of(node).forward = seconds
+            record = record_of(node)
+            if record.forward is None:
+                record.forward = seconds
         return result
 
     def recorded(self, node: Node, level: int) -> None:
         remember_traceback(node)
-        record_of(node).calls = tuple(map(_call_number, users_frames()))[::-1]
+        record = record_of(node)
+        record.calls = tuple(map(_call_number, users_frames()))[::-1]
+        name, seconds = _ran.get()
+        if isinstance(node, FunctionNode) and name == node._function.__name__:
+            record.forward = seconds
         made = _made.get()
         if made is not None:
             made.append(node)

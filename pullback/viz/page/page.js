@@ -6,7 +6,8 @@ function refresh(still = null) {
   const start = performance.now();
   rebuild(still);
   setHeat(byId("color").value);
-  if (highlight) setWay(highlight.from);
+  showScale();
+  if (highlight) setWay(highlight.from, highlight.name);
   showTree();
   showCard();
   byId("status").textContent = `${counted(scene.vertices.length, "box").replace("boxs", "boxes")} for ${counted(nodes.length, "node")}`;
@@ -14,17 +15,19 @@ function refresh(still = null) {
   paint();
 }
 
-function choose(vertex, look = false) {
+// What the pointer has met is in sight: the picture stands still, or a double click would miss it.
+function choose(vertex, move = "into sight") {
   chosen = { id: vertex ? vertex.id : null };
   showCard();
-  showTree();
-  if (vertex) show(vertex, look);
+  markChosen();
+  if (vertex && move) show(vertex, move === "near");
   paint();
 }
 function chooseNode(number) {
   reveal(number);
   refresh();
-  choose(scene.at[number], true);
+  choose(scene.at[number], "near");
+  canvas.scrollIntoView({ block: "nearest" }); // in a narrow window lists stand below the picture
 }
 // A group that is open shows itself by its first box.
 function chooseGroup(group) {
@@ -32,7 +35,8 @@ function chooseGroup(group) {
   for (let outer = group.parent; outer; outer = outer.parent) outer.open = true;
   if (group.members.length > 1) group.open = false;
   refresh();
-  return choose(scene.at[group.members[0]], true);
+  canvas.scrollIntoView({ block: "nearest" });
+  return choose(scene.at[group.members[0]], "near");
 }
 function toggle(group) {
   group.open = !group.open;
@@ -52,20 +56,28 @@ function setAll(open) {
   fit();
 }
 
-function setWay(members) {
+function setWay(members, name) {
   const { passed, shortest } = waysFrom(members);
   const steps = new Set();
   for (let i = 1; i < shortest.length; i += 1) {
     const to = scene.at[shortest[i]];
     steps.add(`${scene.before(shortest[i - 1], to).id} ${to.id}`);
   };
-  data.results.forEach((result, i) => { if (result.node === shortest[shortest.length - 1]) steps.add(`${scene.at[result.node].id} r${i}`); });
-  highlight = { passed, shortest: new Set(shortest), steps, from: members, start: members.length };
+  const end = data.results.find((result) => result.node === shortest[shortest.length - 1]);
+  if (end) steps.add(`${scene.at[end.node].id} r${data.results.indexOf(end)}`);
+  highlight = { end, passed, shortest: new Set(shortest), steps, from: members, start: members.length, name };
+}
+// Whether the way that is lit up is that of the box which is chosen.
+function isOwnWay() {
+  const vertex = scene.byId.get(chosen.id);
+  if (!highlight || !vertex) return false;
+  const members = vertex.kind === "result" ? [vertex.result.node] : vertex.members;
+  return members.length === highlight.from.length && members.every((number, i) => number === highlight.from[i]);
 }
 function toggleWay() {
   const vertex = scene.byId.get(chosen.id);
-  if (highlight) highlight = null;
-  else if (vertex) setWay(vertex.kind === "result" ? [vertex.result.node] : vertex.members);
+  if (isOwnWay() || !vertex) highlight = null;
+  else setWay(vertex.kind === "result" ? [vertex.result.node] : vertex.members, vertex.name);
   const [first, second] = highlight ? highlight.shortest : [];
   if (vertex && vertex.user && second !== undefined) choose(scene.before(first, scene.at[second])); // of a leaf's boxes, that on the way
   showCard();
@@ -76,6 +88,7 @@ function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   byId("theme").textContent = theme === "dark" ? "light" : "dark";
   readColors();
+  showScale();
   paint();
 }
 const otherTheme = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
@@ -113,7 +126,11 @@ function foldByNext(name = Object.keys(trees).find((other) => other !== byId("by
 function nextColor() {
   const menu = byId("color");
   menu.selectedIndex = (menu.selectedIndex + 1) % menu.options.length;
-  setHeat(menu.value);
+  colorAnew();
+}
+function colorAnew() {
+  setHeat(byId("color").value);
+  showScale();
   paint();
 }
 
@@ -140,34 +157,48 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
-let drag = null;
+// One pointer drags the picture, two fingers zoom it too: what lies between them stays between them.
+const pointers = new Map();
+let dragged = false;
+const between = () => {
+  const [a, b = a] = pointers.values();
+  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y) };
+};
 canvas.addEventListener("pointerdown", (event) => {
-  drag = { x: event.clientX, y: event.clientY, far: false };
+  if (event.button !== 0 || pointers.size === 2) return;
+  pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  dragged = pointers.size === 2;
   canvas.setPointerCapture(event.pointerId);
 });
 canvas.addEventListener("pointermove", (event) => {
-  if (!drag) {
+  const pointer = pointers.get(event.pointerId);
+  if (!pointer) {
     const met = meets(event);
     if (met !== hovered) { hovered = met; canvas.style.cursor = met ? "pointer" : ""; paint(); }
     return;
   }
-  const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
-  if (!drag.far && Math.hypot(dx, dy) < 4) return;
-  drag = { x: event.clientX, y: event.clientY, far: true };
+  if (!dragged && Math.hypot(event.clientX - pointer.x, event.clientY - pointer.y) < 4) return;
+  const old = between();
+  pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  const now = between();
+  dragged = true;
   canvas.classList.add("moving");
-  view.x -= dx / view.zoom;
-  view.y -= dy / view.zoom;
+  view.x -= (now.x - old.x) / view.zoom;
+  view.y -= (now.y - old.y) / view.zoom;
+  const area = canvas.getBoundingClientRect();
+  if (old.apart > 0 && now.apart > 0) zoomBy(now.apart / old.apart, now.x - area.left, now.y - area.top);
   paint();
 });
-canvas.addEventListener("pointerup", (event) => {
+function release(event) {
+  if (!pointers.delete(event.pointerId) || pointers.size) return;
   canvas.classList.remove("moving");
-  if (drag && !drag.far) {
-    const met = meets(event);
-    if (!met) highlight = null;
-    choose(met);
-  }
-  drag = null;
-});
+  if (dragged || event.type === "pointercancel") return;
+  const met = meets(event);
+  if (!met) highlight = null;
+  choose(met, null);
+}
+canvas.addEventListener("pointerup", release);
+canvas.addEventListener("pointercancel", release);
 canvas.addEventListener("dblclick", (event) => {
   const met = meets(event);
   if (met && met.kind === "group") toggle(met.group);
@@ -185,13 +216,26 @@ byId("fit").addEventListener("click", fit);
 byId("theme").addEventListener("click", otherTheme);
 byId("keys").addEventListener("click", showHelp);
 byId("by").addEventListener("change", () => foldByNext(byId("by").value));
-byId("color").addEventListener("change", () => { setHeat(byId("color").value); paint(); });
+byId("color").addEventListener("change", colorAnew);
+byId("help").addEventListener("click", (event) => { if (event.target === byId("help")) byId("help").close(); }); // beside it
 new ResizeObserver(paint).observe(canvas);
 
 const known = { code: true, bytes: nodes.some((node) => node.saved.some((held) => held.bytes)), norm: nodes.some((node) => node.flow), forward: timeOf(nodes.keys(), 0) !== null, backward: timeOf(nodes.keys(), 1) !== null };
 for (const [value, text] of Object.entries(PALETTES)) if (known[value]) byId("color").append(make("option", { value }, text));
 
-setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+system.addEventListener("change", () => setTheme(system.matches ? "dark" : "light"));
+setTheme(system.matches ? "dark" : "light");
+
+// Paper is white, and has more dots than a screen.
+let onScreen = null;
+window.addEventListener("beforeprint", () => {
+  onScreen = document.documentElement.dataset.theme;
+  setTheme("light");
+  colors.ground = "#fff";
+  paintNow(Math.max(2, window.devicePixelRatio || 1));
+});
+window.addEventListener("afterprint", () => setTheme(onScreen));
 for (const name of Object.keys(trees)) byId("by").append(make("option", { value: name }, name));
 byId("by").parentElement.hidden = !trees.calls;
 const boxes = openWhatFits();
@@ -209,8 +253,9 @@ showLeaves();
 refresh();
 fit();
 paintNow();
-// For scripts that drive the page: where the box of a node stands on the screen.
+// For scripts that drive the page: where the box of a node stands on the screen, and which boxes are on the way.
 window.explorer = {
+  lit: () => (highlight ? scene.vertices.filter((vertex) => onTheWay(vertex) === 2).map((vertex) => vertex.name) : []),
   where(number) {
     const vertex = scene.at[number];
     const area = canvas.getBoundingClientRect();

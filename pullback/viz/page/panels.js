@@ -11,7 +11,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 const byId = (id) => document.getElementById(id);
-const heading = (text) => make("h3", {}, text);
+const heading = (text, name = null, rest = "") => make("h3", {}, text, name === null ? null : make("span", { class: "name" }, name), rest); // names keep their case
 
 function swatch(hue) {
   return make("i", { class: "swatch", style: hue === null ? "background: var(--quiet)" : `background: hsl(${hue} 60% var(--stripe))` });
@@ -24,8 +24,8 @@ function showFacts() {
   const all = nodes.map((node) => node.number);
   const elements = leaves.reduce((sum, leaf) => sum + leaf.outputs[0].shape.reduce((a, b) => a * b, 1), 0);
   const facts = [
-    [(nodes.length - leaves.length).toLocaleString("en"), "operators"],
-    [leaves.length.toLocaleString("en"), `leaves (${elements.toLocaleString("en")} numbers)`],
+    [(nodes.length - leaves.length).toLocaleString("en"), nodes.length - leaves.length === 1 ? "operator" : "operators"],
+    [leaves.length.toLocaleString("en"), `${leaves.length === 1 ? "leaf" : "leaves"} (${counted(elements, "number")})`],
     [bytesText(bytesHeld(all)), "held for backward"],
   ];
   const [forward, backward] = [timeOf(all, 0), timeOf(all, 1)];
@@ -45,12 +45,12 @@ function showNotice() {
   byId("notice").hidden = false;
 }
 
-function link(node, detail = null) {
+function link(node, detail = null, name = node.name) {
   const hue = isLeaf(node) ? null : hueOfNode(node);
   const shown = detail === null ? shapeText(node.outputs[0].shape) : detail;
   return make("button", { class: "link", title: node.name, onclick: () => chooseNode(node.number) },
     isLeaf(node) ? make("i", { class: "swatch", style: "background: var(--leaf); border-radius: 9px" }) : swatch(hue),
-    make("span", { class: "name" }, node.name), make("span", { class: "count" }, shown));
+    make("span", { class: "name" }, name), make("span", { class: "count" }, shown));
 }
 
 // A list of links, of which the first hundred are made.
@@ -60,26 +60,71 @@ function links(list, detail) {
 }
 
 function showLeaves() {
-  const leaves = nodes.filter(isLeaf);
+  const leaves = nodes.filter(isLeaf).sort((a, b) => a.order - b.order);
   byId("leaves").replaceChildren(make("details", { open: leaves.length <= 12 },
-    make("summary", { style: "cursor: pointer" }, make("h3", { style: "display: inline-block; margin-bottom: 4px" }, `Leaves · ${leaves.length}`)), ...links(leaves).filter(Boolean)));
+    make("summary", { style: "cursor: pointer" }, make("h3", { style: "display: inline-block; margin-bottom: 4px" }, `Leaves · ${leaves.length}`)), ...links(leaves).filter(Boolean)),
+    data.unused.length ? make("p", { class: "quiet" }, "Not in this graph, and without a gradient from it: ", ...data.unused.slice(0, 20).flatMap((name, i) => [i ? ", " : "", make("b", {}, name)]), data.unused.length > 20 ? ` and ${data.unused.length - 20} more` : "") : "");
 }
 
+// What scales of colors mean, under the picture.
+function showScale() {
+  const { ends } = scale;
+  byId("scale").hidden = !ends;
+  if (!ends) return;
+  const which = byId("color").value;
+  const text = { bytes: bytesText, norm: (x) => numberText(10 ** x), forward: timeText, backward: timeText }[which];
+  const steps = [0, 0.25, 0.5, 0.75, 1].map((heat) => heatColor(heat)).join(", ");
+  byId("scale").replaceChildren(`${PALETTES[which]} ${text(ends[0])} `, make("i", { style: `background: linear-gradient(to right, ${steps})` }), ` ${text(ends[1])}`,
+    scene.vertices.some((vertex) => vertex.heat === 2) ? make("span", { class: "bad" }, " red: not finite") : "");
+}
+
+// The program's tree, of which so many rows are made in each group that a click stays quick; a button makes the rest.
+const ROWS = 100;
+const DEEP = 9; // beyond it rows are not moved further in: they say their depth
+let rowOf = new Map();
 function showTree() {
   const rows = [heading("Program")];
+  const before = rowOf;
+  rowOf = new Map();
+  const add = (list, depth, parent) => {
+    const shown = parent && parent.all ? list : list.slice(0, ROWS);
+    for (const group of shown) walk(group, depth);
+    const rest = list.length - shown.length;
+    if (rest) rows.push(make("button", { class: "link quiet", style: `padding-left: ${24 + 14 * Math.min(depth, DEEP)}px`, onclick: () => { parent.all = true; showTree(); rowOf.get(list[ROWS].key).querySelector("button").focus(); } }, `and ${rest.toLocaleString("en")} more`));
+  };
   const walk = (group, depth) => {
-    const held = bytesHeld(group.members);
+    const held = heldBy(group);
     const count = [group.members.length, held ? bytesText(held) : ""].filter(Boolean).join(" · ");
     const mayOpen = group.members.length > 1 || group.children.length > 0;
-    rows.push(make("div", { class: `row${chosen.id === `g${group.key}` ? " chosen" : ""}`, style: `padding-left: ${6 + 14 * depth}px`, "data-key": group.key },
-      make("button", { class: "caret", "aria-expanded": String(group.open), "aria-label": `${group.open ? "close" : "open"} ${group.label}`, onclick: () => toggle(group) }, mayOpen ? (group.open ? "▾" : "▸") : ""),
+    const row = make("div", { class: "row", style: `padding-left: ${6 + 14 * Math.min(depth, DEEP)}px` },
+      mayOpen ? make("button", { class: "caret", "aria-expanded": String(group.open), "aria-label": `${group.open ? "close" : "open"} ${group.label}`, onclick: () => toggle(group) }, group.open ? "▾" : "▸") : make("span", { class: "caret" }),
+      depth > DEEP ? make("span", { class: "count", title: `depth ${depth}` }, depth) : null,
       swatch(hueOf(group)),
       make("button", { class: `link name${group.level === "line" ? " code" : ""}`, style: "padding: 0", title: `${group.label}\n${group.where}`, onclick: () => chooseGroup(group) }, make("span", { class: "name" }, group.label)),
-      make("span", { class: "count" }, count)));
-    if (group.open) for (const child of group.children) walk(child, depth + 1);
+      make("span", { class: "count" }, count));
+    rows.push(row);
+    rowOf.set(group.key, row);
+    if (group.open) add(group.children, depth + 1, group);
   };
-  top.forEach((group) => walk(group, 0));
+  add(top, 0, trees[byId("by").value]);
+  const key = [...before].find(([, row]) => row.contains(document.activeElement));
+  const part = key && document.activeElement.classList[0];
   byId("tree").replaceChildren(...rows);
+  const now = key && rowOf.get(key[0]);
+  if (now) now.querySelector(`.${part}`).focus(); // the button that was pressed is a new one
+  markChosen();
+}
+
+// The row of what is chosen, or of the innermost group around it, in sight.
+function markChosen() {
+  for (const row of byId("tree").querySelectorAll(".chosen")) row.classList.remove("chosen");
+  const vertex = scene.byId.get(chosen.id);
+  const own = !vertex ? [] : vertex.kind === "group" ? [vertex.group] : vertex.node && !isLeaf(vertex.node) ? vertex.node.groups : [];
+  const row = own.map((group) => rowOf.get(group.key)).filter(Boolean).at(-1);
+  if (!row) return;
+  row.classList.add("chosen");
+  const [here, all] = [row.getBoundingClientRect(), byId("left").getBoundingClientRect()];
+  if (here.height && (here.top < all.top || here.bottom > all.bottom)) byId("left").scrollTop += here.top - all.top - all.height / 2;
 }
 
 let matches = [];
@@ -119,7 +164,7 @@ function ruleParts(node) {
     else if (entry && where.endsWith(".yaml")) block.append(entry[1], make("span", { class: "what" }, entry[2] + entry[3]), entry[4], "\n");
     else block.append(line, "\n");
   }
-  return [heading(`Rule · ${where}`), block];
+  return [heading("Rule · ", where), block];
 }
 
 function savedParts(node) {
@@ -160,11 +205,11 @@ function timeParts(numbers) {
 function wayParts() {
   if (!highlight) return [];
   const way = [...highlight.shortest];
-  const parts = [heading("Way to the result"), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest way has ${counted(way.length - 1, "step")}.`)];
+  const parts = [isOwnWay() ? heading("Way to the result") : heading("Way of ", highlight.name, " to the result"), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest way has ${counted(way.length - 1, "step")}.`)];
   const norms = way.map((number) => nodes[number].flow && nodes[number].flow.norm);
   const known = norms.filter((norm) => typeof norm === "number" && norm > 0).map(Math.log10);
   if (known.length > 1) {
-    const [least, most] = [Math.min(...known), Math.max(...known)];
+    const [least, most] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("class", "spark");
     svg.setAttribute("viewBox", "0 0 100 40");
@@ -184,7 +229,7 @@ function wayParts() {
 }
 
 function wayButton() {
-  return make("button", { onclick: () => toggleWay() }, highlight ? "hide the way (p)" : "way to the result (p)");
+  return make("button", { onclick: () => toggleWay() }, isOwnWay() ? "hide the way (p)" : "way to the result (p)");
 }
 
 function nodeCard(node) {
@@ -234,19 +279,24 @@ function overviewCard() {
   const sick = nodes.filter(sickly);
   return [
     make("h2", {}, data.title),
-    make("p", { class: "quiet" }, "Values flow down, from leaves to the result; gradients flow up. Click a box for its card; double-click a pile to open it. ", make("kbd", {}, "?"), " lists the keys."),
+    make("p", { class: "quiet hint" }, "Values flow down, from leaves to the result; gradients flow up. Click a box for its card; double-click a pile to open it. ", make("kbd", {}, "?"), " lists the keys."),
     sick.length ? heading(`NaN or infinity came to ${counted(sick.length, "node")}, first to`) : null, ...links(sick.sort((a, b) => b.order - a.order)).slice(0, 8),
     most.length ? heading("Lines that hold most") : null,
     ...most.map(([group, bytes]) => make("button", { class: "link", title: group.where, onclick: () => chooseGroup(group) }, swatch(hueOf(group)), make("span", { class: "name code" }, group.label), make("span", { class: "count" }, bytesText(bytes)))),
-    heading("Results"), ...data.results.map((result) => link(nodes[result.node], shapeText(result.shape))),
+    heading("Results"), ...data.results.slice(0, 100).map((result, i) => link(nodes[result.node], shapeText(result.shape), resultName(result, i))),
+    data.results.length > 100 ? make("p", { class: "quiet" }, `and ${data.results.length - 100} more`) : null,
   ];
 }
 
 function showCard() {
   const vertex = scene.byId.get(chosen.id);
   const parts = !vertex ? overviewCard() : vertex.kind === "group" ? groupCard(vertex) : nodeCard(vertex.kind === "result" ? nodes[vertex.result.node] : vertex.node);
-  byId("card").replaceChildren(...parts.flat().filter((part) => part !== null && part !== undefined));
-  byId("card").scrollTop = 0;
+  const card = byId("card");
+  const inside = card.contains(document.activeElement) && [...card.querySelectorAll(".buttons button")].indexOf(document.activeElement);
+  card.replaceChildren(...parts.flat().filter((part) => part !== null && part !== undefined));
+  card.scrollTop = 0;
+  if (inside === false) return;
+  (card.querySelectorAll(".buttons button")[inside] || card).focus(); // what was pressed is gone, or a new button
 }
 
 const KEYS = [
@@ -257,7 +307,7 @@ const KEYS = [
   ["+ − 0", "nearer, farther, all of it"], ["esc", "choose nothing"],
 ];
 function showHelp() {
-  byId("help").replaceChildren(make("h2", {}, "Keys"), make("table", {}, ...KEYS.map(([keys, what]) => make("tr", {}, make("td", { style: "white-space: nowrap" }, ...keys.split(" ").map((key) => make("kbd", {}, key)).flatMap((key) => [key, " "])), make("td", {}, what)))),
-    make("p", { class: "quiet" }, "The wheel zooms, dragging moves. Dashed arrows go back to code that runs again: a loop. A red dot: NaN or infinity came to the node in backward."));
+  byId("help").replaceChildren(make("button", { class: "close", "aria-label": "close", onclick: () => byId("help").close() }, "✕"), make("h2", {}, "Keys"), make("table", {}, ...KEYS.map(([keys, what]) => make("tr", {}, make("td", { style: "white-space: nowrap" }, ...keys.split(" ").map((key) => make("kbd", {}, key)).flatMap((key) => [key, " "])), make("td", {}, what)))),
+    make("p", { class: "quiet" }, "The wheel or two fingers zoom, dragging moves. Dashed arrows go back to code that runs again: a loop. A red dot: NaN or infinity came to the node in backward."));
   byId("help").showModal();
 }

@@ -18,7 +18,7 @@ function widthOf(text, font) {
   }
   return width;
 }
-const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : text);
 const NAME = `600 13px ${FONT}`;
 const DETAIL = `11px ${FONT}`;
 const CODE = '11px ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace';
@@ -26,10 +26,11 @@ const CODE = '11px ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", 
 // Name, lines below it, and size of a box.
 function describe(vertex) {
   if (vertex.kind === "result") {
+    vertex.name = cut(vertex.name, 40);
     vertex.lines = [`${vertex.result.dtype} ${shapeText(vertex.result.shape)}`];
   } else if (vertex.kind === "group") {
     const { group } = vertex;
-    const held = bytesHeld(group.members);
+    const held = heldBy(group);
     vertex.name = cut(group.label, 46);
     vertex.lines = [[group.where && cut(group.where, 40), counted(group.members.length, "node"), held ? bytesText(held) : ""].filter(Boolean).join(" · ")];
   } else {
@@ -58,19 +59,27 @@ function valueOf(vertex, which) {
   return timeOf(vertex.members, which === "forward" ? 0 : 1);
 }
 
+// What the colors of the boxes mean at their ends; nothing where they tell functions.
+const scale = { ends: null };
+
 // A share of the scale, 0 to 1: sizes and times linear, gradients by powers of ten; 2 for what is no number.
 function setHeat(which) {
-  if (which === "code") { for (const vertex of scene.vertices) vertex.heat = undefined; return; }
+  if (which === "code") {
+    for (const vertex of scene.vertices) vertex.heat = undefined;
+    scale.ends = null;
+    return;
+  }
   const values = scene.vertices.map((vertex) => valueOf(vertex, which));
-  const scale = which === "norm" ? Math.log10 : (x) => x;
-  const known = values.filter((x) => x !== null && Number.isFinite(x) && (which !== "norm" || x > 0)).map(scale);
-  const most = Math.max(...known);
-  const least = which === "norm" ? Math.min(...known) : 0;
+  const measure = which === "norm" ? Math.log10 : (x) => x;
+  const known = values.filter((x) => x !== null && Number.isFinite(x) && (which !== "norm" || x > 0)).map(measure);
+  const most = known.reduce((a, b) => Math.max(a, b), -Infinity);
+  const least = which === "norm" ? known.reduce((a, b) => Math.min(a, b), Infinity) : 0;
+  scale.ends = known.length ? [least, most] : null;
   scene.vertices.forEach((vertex, i) => {
     const value = values[i];
     if (value === null) vertex.heat = null;
     else if (!Number.isFinite(value)) vertex.heat = 2;
-    else vertex.heat = which === "norm" && value === 0 ? 0 : (scale(value) - least) / (most - least || 1);
+    else vertex.heat = which === "norm" && value === 0 ? 0 : (measure(value) - least) / (most - least || 1);
   });
 }
 
@@ -79,16 +88,20 @@ function readColors() {
   for (const name of ["ground", "ink", "quiet", "accent", "box", "edge", "leaf", "result", "bad", "line", "stripe", "tint"]) {
     colors[name] = style.getPropertyValue(`--${name}`).trim();
   }
+  colors.ring = `color-mix(in srgb, ${colors.accent} 30%, transparent)`;
   colors.dark = document.documentElement.dataset.theme === "dark";
+}
+
+function heatColor(heat) {
+  return `hsl(${55 - 40 * heat} ${40 + 45 * heat}% ${colors.dark ? 20 + 24 * heat : 96 - 42 * heat}%)`;
 }
 
 function paintOf(vertex) {
   if (vertex.heat !== undefined) {
     if (vertex.heat === null) return { fill: colors.box, stripe: colors.line, border: colors.line };
     if (vertex.heat === 2) return { fill: colors.bad, stripe: colors.bad, border: colors.bad, ink: "#fff" };
-    const light = colors.dark ? 20 + 38 * vertex.heat : 96 - 42 * vertex.heat;
     const hue = 55 - 40 * vertex.heat;
-    return { fill: `hsl(${hue} ${40 + 45 * vertex.heat}% ${light}%)`, stripe: `hsl(${hue} 85% ${colors.dark ? 60 : 45}%)`, border: `hsl(${hue} 55% ${colors.dark ? 45 : 55}%)` };
+    return { ink: colors.ink, fill: heatColor(vertex.heat), stripe: `hsl(${hue} 85% ${colors.dark ? 60 : 45}%)`, border: `hsl(${hue} 55% ${colors.dark ? 45 : 55}%)` };
   }
   if (vertex.kind === "leaf") return { fill: colors.box, stripe: colors.leaf, border: colors.leaf };
   if (vertex.kind === "result") return { fill: colors.box, stripe: colors.result, border: colors.result };
@@ -104,7 +117,7 @@ function paintOf(vertex) {
 const onTheWayOf = (vertex) => (vertex.members.some((number) => highlight.passed.has(number)) ? 1 : 0);
 function onTheWay(vertex) {
   if (!highlight) return 1;
-  if (vertex.kind === "result") return 2;
+  if (vertex.kind === "result") return highlight.end === vertex.result ? 2 : Number(highlight.passed.has(vertex.result.node));
   if (vertex.user) return highlight.steps.has(`${vertex.id} ${vertex.user.id}`) ? 2 : onTheWayOf(vertex);
   if (vertex.members.some((number) => highlight.shortest.has(number))) return 2;
   return onTheWayOf(vertex);
@@ -146,6 +159,12 @@ function paintVertex(vertex, chosen, hovered) {
     pen.lineWidth = vertex.kind === "leaf" || vertex.kind === "result" ? 1.6 : 1;
     pen.strokeStyle = hovered ? colors.quiet : paint.border;
     box(x, y, w, h, round);
+    pen.stroke();
+  }
+  if (chosen) { // a ring of its own, that is seen on a way too
+    pen.lineWidth = Math.max(9, 6 / view.zoom);
+    pen.strokeStyle = colors.ring;
+    box(x - 4, y - 4, w + 8, h + 8, round + 4);
     pen.stroke();
   }
   if (chosen || (highlight && way === 2)) {
@@ -269,8 +288,7 @@ function paint() {
   asked = true;
   requestAnimationFrame(() => { asked = false; paintNow(); });
 }
-function paintNow() {
-  const ratio = window.devicePixelRatio || 1;
+function paintNow(ratio = window.devicePixelRatio || 1) {
   const [w, h] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
   if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
   pen.setTransform(1, 0, 0, 1, 0, 0);
@@ -322,13 +340,14 @@ function zoomBy(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2)
   paint();
 }
 
-// Brings a box into view, near enough to be read.
-function show(vertex, always = false) {
-  if (view.zoom < 0.6 && always) view.zoom = 0.9;
+// Brings a box into view, and near enough to be read if that is asked for. What can be read already stands still.
+function show(vertex, near = false) {
+  const far = near && view.zoom < 0.6;
+  if (far) view.zoom = 0.9;
   const margin = 40 / view.zoom;
   const [w, h] = [canvas.clientWidth / view.zoom, canvas.clientHeight / view.zoom];
   const inside = vertex.x > view.x + margin && vertex.x < view.x + w - margin && vertex.y > view.y + margin && vertex.y < view.y + h - margin;
-  if (always || !inside) {
+  if (far || !inside) {
     view.x = vertex.x - w / 2;
     view.y = vertex.y - h / 2;
   }
