@@ -229,7 +229,7 @@ def test_what_is_said_of_the_result_is_so(info):
                     assert out.dtype == said, (text, sample, [t.dtype for t in tensors_in(given)])
 
 
-DIM = re.compile(r"^(\w+)\n(?:    .*\n)*?    `dim` is out of range\.", re.MULTILINE)
+DIM = re.compile(r"^(\w+)\n(?:    .*\n)*?    (?:- )?`dim` is out of range\.", re.MULTILINE)
 
 
 @pytest.mark.parametrize("info", [case for case in cases() if DIM.search(DOCUMENTED[case.values[0].name].__doc__)])

@@ -5,6 +5,7 @@ import dataclasses
 import io
 import re
 from contextlib import redirect_stderr
+from itertools import accumulate
 
 import numpy as np
 
@@ -20,6 +21,13 @@ from tests.opinfo.records import OPINFOS
 F8, F4, I8, I1, B1, C16, C8 = (np.dtype(code) for code in ("f8", "f4", "i8", "i1", "?", "c16", "c8"))
 MANY = 14  # samples of a record and dtype that are tried
 LONG = 100  # characters of a line of an example
+REFUSED = 3  # calls that are refused, in the documentation of an operator
+REASON = 160  # characters of such a call, and of the reason
+# What errors say, and what documentation says of all such calls in other words.
+_SAID = {
+    "must match the size of tensor": "broadcast", "Dimension out of range": "out of range", "complex": "complex",
+    "not defined for": "complex", "floating": "whole numbers",
+}  # fmt: skip
 
 
 def records():
@@ -227,7 +235,23 @@ class Facts:
             given = {parameter(a.name): pb.ones(n) for a, n in zip(several, (2, 3), strict=True)}
             if (error := _error(self._function(), given)) == "RuntimeError":
                 found.append((error, "The shapes do not broadcast."))
-        return [*found, *self._refused_out()]
+        found += self._refused_out()
+        return [*found, *self._refused_calls([text for _, text in found])]
+
+    def _refused_calls(self, said):
+        """Calls that the records have as refused, in the words of their errors, but for those of which all is said."""
+        found = {}
+        for info in self.infos:
+            for refusal in info.errors:
+                args, kwargs = map_arrays(_tensor, (refusal.args, refusal.kwargs))
+                try:
+                    with np.errstate(all="ignore"):
+                        function_of(info)(*args, **kwargs)
+                except refusal.error as error:
+                    call, reason = _told(str(error), self.name)
+                    if call and not any(key in reason and any(text in t for t in said) for key, text in _SAID.items()):
+                        found.setdefault(reason, (_class_name(error), f"`{call}`: {reason}."))
+        return sorted(found.values(), key=lambda pair: len(pair[1]))[:REFUSED]
 
     def _refused_out(self):
         """The error for an `out` through which a gradient would have to flow."""
@@ -497,8 +521,26 @@ def _error(function, given):
     try:
         function(**given)
     except Exception as error:  # noqa: BLE001 - its class is what is asked for
-        return next(kind.__name__ for kind in type(error).__mro__ if not kind.__module__.startswith("pullback"))
+        return _class_name(error)
     return None
+
+
+def _class_name(error):
+    """That of the class which users know: Python's or NumPy's."""
+    return next(kind.__name__ for kind in type(error).__mro__ if not kind.__module__.startswith("pullback"))
+
+
+def _told(message, name):
+    """The call and the reason in an error's text; empty where it names no call, or at length."""
+    message = message.partition("\n")[0]
+    if not message.startswith(f"{name}(") or message.startswith(f"{name}()"):
+        return "", ""
+    depths = list(accumulate((letter in "([") - (letter in ")]") for letter in message))
+    end = depths.index(0, message.index("(")) + 1
+    call, reason = message[:end], message[end:].removeprefix(": ").removeprefix(f"{name}: ").rstrip(".")
+    if len(reason) > REASON:  # PyTorch's phrase, and then NumPy's
+        reason = reason.partition(": ")[0].rstrip(".")
+    return (call, reason) if len(call) <= REASON and len(reason) <= REASON else ("", "")
 
 
 def _literal(value):

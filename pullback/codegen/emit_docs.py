@@ -230,7 +230,8 @@ class Page:
         for error, text in pairs:
             by_error.setdefault(error, []).append(text)
         return [
-            "\n".join([error, *(_filled("    " + text, "    ") for text in texts)]) for error, texts in by_error.items()
+            "\n".join([error, *([_filled(f"    {texts[0]}", "    ")] if len(texts) == 1 else map(_point, texts))])
+            for error, texts in by_error.items()
         ]
 
     # -- notes -----------------------------------------------------------------------------------------------
@@ -385,6 +386,10 @@ def _capital(text: str, names: frozenset[str]) -> str:
     if word is None or formula is not None or word[0] in names | {"nan"}:
         return text
     return text[:1].upper() + text[1:]
+
+
+def _point(text: str) -> str:
+    return _filled(f"    - {text}", "      ")
 
 
 def _filled(text: str, further: str = "") -> str:
