@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pullback.viz.boxes import Arrow, Vertex
 
@@ -23,13 +23,20 @@ digraph autograd {
 """
 
 
-def source(vertices: Iterable[Vertex], arrows: Iterable[Arrow]) -> str:
+LARGE = 100  # boxes
+# Steps that Graphviz may take for each box to make arrows short. Without them 450 boxes, each of which a leaf leads to,
+# take it more than ten minutes.
+STEPS = "  graph [nslimit=2, nslimit1=2]\n"
+
+
+def source(vertices: Sequence[Vertex], arrows: Iterable[Arrow]) -> str:
     """The whole drawing; every text in it is quoted."""
+    head = HEAD + STEPS if len(vertices) > LARGE else HEAD
     lines = [f"  {vertex.key} [{attributes(vertex)}]" for vertex in vertices]
     for arrow in arrows:
         label = f' [label="  {arrow.label}"]' if arrow.label else ""
         lines.append(f"  {arrow.tail} -> {arrow.head}{label}")
-    return HEAD + "\n".join(lines) + "\n}\n"
+    return head + "\n".join(lines) + "\n}\n"
 
 
 def attributes(vertex: Vertex) -> str:

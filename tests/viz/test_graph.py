@@ -75,6 +75,14 @@ def test_tensor_without_graph_is_refused(tensor):
         viz.graph(tensor)
 
 
+def test_graphviz_may_take_so_many_steps_alone_for_a_large_graph(drawing):
+    y = x = pb.ones(2, requires_grad=True)
+    for _ in range(80):
+        y = y * y.sin() + x  # 242 boxes, of which Graphviz would move some for minutes
+    assert "nslimit=2" in viz.graph(y).dot
+    assert "nslimit" not in drawing.dot
+
+
 def test_large_graph_is_refused_before_it_takes_minutes():
     y = pb.ones(1, requires_grad=True)
     for _ in range(20_000):
