@@ -80,7 +80,7 @@ def transformer(blocks):
 
 
 def photograph(page, picture):
-    """The page, with the way from the first query weight to the loss."""
+    """The page, with the path from the first query weight to the loss."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as profile:

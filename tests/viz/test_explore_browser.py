@@ -1,4 +1,4 @@
-"""The page of `viz.explore` in a real browser: it opens, folds, finds, and shows the way of a gradient."""
+"""The page of `viz.explore` in a real browser: it opens, folds, finds, and shows the path of a gradient."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_the_way_of_a_leaf_is_highlighted(browser, network):
     assert page.card().startswith("W0\na leaf")
     before = page.colors()
     page.press("p")
-    assert "Its gradient passes 14 nodes; the shortest way has 14 steps." in page.card()
+    assert "Its gradient passes 14 nodes; the shortest path has 14 steps." in page.card()
     assert page.colors() != before
     page.press("p")
     assert "Its gradient passes" not in page.card()
@@ -222,15 +222,15 @@ def test_a_way_ends_at_the_result_that_it_reaches(browser, tmp_path):
     assert sorted(page.run("return window.explorer.lit()")) == ["CosBackward0", "result 1: penalty", "w"]
 
 
-def test_a_way_keeps_the_name_of_its_box(browser, network):
+def test_a_path_keeps_the_name_of_its_box(browser, network):
     page = Page(browser, network)
     page.search("W0")
     page.press(Keys.ENTER, Keys.ESCAPE, "p", Keys.ARROW_DOWN)
     assert page.card().startswith("MatmulBackward0")
-    assert "WAY OF W0 TO THE RESULT" in page.card()
+    assert "PATH OF W0 TO THE RESULT" in page.card()
     page.press("p")
-    assert "the shortest way has 13 steps" in page.card()
-    assert "WAY OF" not in page.card()
+    assert "the shortest path has 13 steps" in page.card()
+    assert "PATH OF" not in page.card()
 
 
 def test_keys_walk_along_edges(browser, network):
@@ -264,9 +264,9 @@ def test_what_is_pressed_keeps_the_focus(browser, network):
     page.search("W0")
     page.press(Keys.ENTER, Keys.ESCAPE)
     browser.find_element(By.CSS_SELECTOR, "#card .buttons button").send_keys(Keys.ENTER)
-    assert "hide the way" in page.run("return document.activeElement.textContent")
+    assert "hide the path" in page.run("return document.activeElement.textContent")
     page.press(Keys.ENTER)
-    assert "way to the result" in page.run("return document.activeElement.textContent")
+    assert "path to the result" in page.run("return document.activeElement.textContent")
     assert not page.errors()
 
 
@@ -282,7 +282,7 @@ def test_the_help_is_closed_by_key_and_by_pointer(browser, network):
     assert not page.errors()
 
 
-def test_a_double_click_opens_a_pile_at_the_edge(browser, network):
+def test_a_double_click_opens_a_group_at_the_edge(browser, network):
     page = Page(browser, network)
     page.click("less")
     x, y = page.where(0)

@@ -1,8 +1,8 @@
-// Layers from the leaves down to the result. Sugiyama's steps: loops turned round, layers by the longest way, few
+// Layers from the leaves down to the result. Sugiyama's steps: loops turned round, layers by the longest path, few
 // crossings by barycenters, places by least squares that keep the order (pool adjacent violators).
 
 const GAP_X = 22;
-const LIGHT = 0.05; // what a leaf's arrow pulls: leaves stand beside the way, and do not bend it
+const LIGHT = 0.05; // what a leaf's arrow pulls: leaves stand beside the path, and do not bend it
 const GAP_Y = 44;
 const FAR = 40; // layers that an arrow may cross with a bend in each
 const BENDS = 12000; // of these at most

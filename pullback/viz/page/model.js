@@ -22,8 +22,8 @@ function stackOf(node) {
 const frameOf = (node) => stackOf(node).at(-1);
 const functionName = (name) => (name === "<module>" ? "top level" : `${name}()`);
 
-// The way to a node through the code: file, function, line. Without lines, its name stands for them.
-function wayByCode(node) {
+// The path to a node through the code: file, function, line. Without lines, its name stands for them.
+function pathByCode(node) {
   const frame = frameOf(node);
   if (!frame) return [{ part: NOWHERE, label: NOWHERE, where: "", level: "file" }, { part: node.name, label: node.name, where: "", level: "function", code: node.name }];
   const [file, line, name, text] = frame;
@@ -35,7 +35,7 @@ function wayByCode(node) {
   ];
 }
 
-// The way through the calls: each call of a function apart, from the innermost that all nodes share.
+// The path through the calls: each call of a function apart, from the innermost that all nodes share.
 const calls = data.stacks.map(([, numbers]) => numbers);
 let shared = calls.length ? calls[0].length : 0;
 for (const numbers of calls) {
@@ -43,22 +43,22 @@ for (const numbers of calls) {
   while (same < shared && same < numbers.length && numbers[same] === calls[0][same]) same += 1;
   shared = same;
 }
-function wayByCall(node) {
+function pathByCall(node) {
   const numbers = node.stack === undefined ? [] : calls[node.stack];
-  if (!numbers.length) return wayByCode(node);
+  if (!numbers.length) return pathByCode(node);
   const stack = stackOf(node);
-  const way = [];
+  const path = [];
   for (let depth = Math.max(0, shared - 1); depth < stack.length; depth += 1) {
     const [file, , name] = stack[depth];
     const caller = stack[depth - 1];
-    way.push({ part: numbers[depth], label: functionName(name), where: caller ? `called at ${short(caller[0])}:${caller[1]}` : short(file), level: "call", code: `${file}|${name}` });
+    path.push({ part: numbers[depth], label: functionName(name), where: caller ? `called at ${short(caller[0])}:${caller[1]}` : short(file), level: "call", code: `${file}|${name}` });
   }
-  return [...way, wayByCode(node)[2]];
+  return [...path, pathByCode(node)[2]];
 }
 
 let groupsMade = 0;
 // A tree of groups, each with the numbers of its nodes; a node's own groups, outermost first, stand in `of`.
-function treeBy(wayTo) {
+function treeBy(pathTo) {
   const tree = { groups: new Map(), top: [], of: new Map(), parts: new Map() };
   const ofStack = new Map(); // nodes of one stack have the same groups
   for (const node of nodes) {
@@ -66,7 +66,7 @@ function treeBy(wayTo) {
     let own = node.stack === undefined ? undefined : ofStack.get(node.stack);
     if (!own) {
       own = [];
-      for (const { part, label, where, level, code } of wayTo(node)) {
+      for (const { part, label, where, level, code } of pathTo(node)) {
         const parent = own.length ? own[own.length - 1] : null;
         const { parts } = parent || tree;
         const name = `${level} ${part}`; // calls have numbers, and lines too
@@ -93,8 +93,8 @@ function treeBy(wayTo) {
   tree.top.sort(byOrder);
   return tree;
 }
-const trees = { code: treeBy(wayByCode) };
-if (calls.some((numbers) => numbers.length)) trees.calls = treeBy(wayByCall);
+const trees = { code: treeBy(pathByCode) };
+if (calls.some((numbers) => numbers.length)) trees.calls = treeBy(pathByCall);
 let { groups, top } = trees.code;
 function foldBy(name) {
   ({ groups, top } = trees[name]);
@@ -207,7 +207,7 @@ function reveal(number) {
   if (at[number].kind === "group") hidden(nodes[node.to[0]]);
 }
 
-// Every node that the gradient of these passes on its way from the result, and the shortest of the ways.
+// Every node that the gradient of these passes on its path from the result, and the shortest of these paths.
 function waysFrom(members) {
   const passed = new Set(members);
   const before = new Map();

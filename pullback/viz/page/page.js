@@ -7,7 +7,7 @@ function refresh(still = null) {
   rebuild(still);
   setHeat(byId("color").value);
   showScale();
-  if (highlight) setWay(highlight.from, highlight.name);
+  if (highlight) setPath(highlight.from, highlight.name);
   showTree();
   showCard();
   byId("status").textContent = `${counted(scene.vertices.length, "box").replace("boxs", "boxes")} for ${counted(nodes.length, "node")}`;
@@ -56,7 +56,7 @@ function setAll(open) {
   fit();
 }
 
-function setWay(members, name) {
+function setPath(members, name) {
   const { passed, shortest } = waysFrom(members);
   const steps = new Set();
   for (let i = 1; i < shortest.length; i += 1) {
@@ -67,19 +67,19 @@ function setWay(members, name) {
   if (end) steps.add(`${scene.at[end.node].id} r${data.results.indexOf(end)}`);
   highlight = { end, passed, shortest: new Set(shortest), steps, from: members, start: members.length, name };
 }
-// Whether the way that is lit up is that of the box which is chosen.
-function isOwnWay() {
+// Whether the path that is lit up is that of the box which is chosen.
+function isOwnPath() {
   const vertex = scene.byId.get(chosen.id);
   if (!highlight || !vertex) return false;
   const members = vertex.kind === "result" ? [vertex.result.node] : vertex.members;
   return members.length === highlight.from.length && members.every((number, i) => number === highlight.from[i]);
 }
-function toggleWay() {
+function togglePath() {
   const vertex = scene.byId.get(chosen.id);
-  if (isOwnWay() || !vertex) highlight = null;
-  else setWay(vertex.kind === "result" ? [vertex.result.node] : vertex.members, vertex.name);
+  if (isOwnPath() || !vertex) highlight = null;
+  else setPath(vertex.kind === "result" ? [vertex.result.node] : vertex.members, vertex.name);
   const [first, second] = highlight ? highlight.shortest : [];
-  if (vertex && vertex.user && second !== undefined) choose(scene.before(first, scene.at[second])); // of a leaf's boxes, that on the way
+  if (vertex && vertex.user && second !== undefined) choose(scene.before(first, scene.at[second])); // of a leaf's boxes, that on the path
   showCard();
   paint();
 }
@@ -148,7 +148,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.tagName === "SELECT") return;
   const actions = {
     "/": () => { byId("search").focus(); byId("search").select(); }, "?": showHelp, Enter: openChosen, f: () => foldAround(scene.byId.get(chosen.id)),
-    F: () => setAll(false), E: () => setAll(true), p: toggleWay, c: nextColor, b: () => foldByNext(), l: otherTheme, 0: fit, "+": () => zoomBy(1.3), "=": () => zoomBy(1.3), "-": () => zoomBy(1 / 1.3),
+    F: () => setAll(false), E: () => setAll(true), p: togglePath, c: nextColor, b: () => foldByNext(), l: otherTheme, 0: fit, "+": () => zoomBy(1.3), "=": () => zoomBy(1.3), "-": () => zoomBy(1 / 1.3),
     Escape: () => { highlight = null; choose(null); },
   };
   const action = event.key.startsWith("Arrow") ? () => step(event.key) : actions[event.key];
@@ -253,9 +253,9 @@ showLeaves();
 refresh();
 fit();
 paintNow();
-// For scripts that drive the page: where the box of a node stands on the screen, and which boxes are on the way.
+// For scripts that drive the page: where the box of a node stands on the screen, and which boxes are on the path.
 window.explorer = {
-  lit: () => (highlight ? scene.vertices.filter((vertex) => onTheWay(vertex) === 2).map((vertex) => vertex.name) : []),
+  lit: () => (highlight ? scene.vertices.filter((vertex) => onThePath(vertex) === 2).map((vertex) => vertex.name) : []),
   where(number) {
     const vertex = scene.at[number];
     const area = canvas.getBoundingClientRect();

@@ -201,12 +201,12 @@ function timeParts(numbers) {
   return [heading("Time"), make("table", {}, row("forward", forward), row("backward", backward))];
 }
 
-// The norms along the shortest way: where a gradient vanishes or explodes shows at a glance.
-function wayParts() {
+// The norms along the shortest path: where a gradient vanishes or explodes shows at a glance.
+function pathParts() {
   if (!highlight) return [];
-  const way = [...highlight.shortest];
-  const parts = [isOwnWay() ? heading("Way to the result") : heading("Way of ", highlight.name, " to the result"), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest way has ${counted(way.length - 1, "step")}.`)];
-  const norms = way.map((number) => nodes[number].flow && nodes[number].flow.norm);
+  const path = [...highlight.shortest];
+  const parts = [isOwnPath() ? heading("Path to the result") : heading("Path of ", highlight.name, " to the result"), make("p", { style: "margin: 0 0 4px" }, `Its gradient passes ${counted(highlight.passed.size - highlight.start, "node")}; the shortest path has ${counted(path.length - 1, "step")}.`)];
+  const norms = path.map((number) => nodes[number].flow && nodes[number].flow.norm);
   const known = norms.filter((norm) => typeof norm === "number" && norm > 0).map(Math.log10);
   if (known.length > 1) {
     const [least, most] = [known.reduce((a, b) => Math.min(a, b)), known.reduce((a, b) => Math.max(a, b))];
@@ -223,13 +223,13 @@ function wayParts() {
       for (const [name, value] of Object.entries({ x: i * width, y: 40 - height, width: Math.max(width * 0.8, 0.15), height, fill: `var(${bad ? "--bad" : "--accent"})` })) bar.setAttribute(name, value);
       svg.append(bar);
     });
-    parts.push(make("div", { class: "quiet" }, `norm of the gradient on the way, ${numberText(10 ** least)} to ${numberText(10 ** most)}`), svg);
+    parts.push(make("div", { class: "quiet" }, `norm of the gradient on the path, ${numberText(10 ** least)} to ${numberText(10 ** most)}`), svg);
   }
-  return [...parts, make("details", {}, make("summary", { class: "quiet" }, "the steps"), ...links(way.map((number) => nodes[number]), (node) => (node.flow ? numberText(node.flow.norm) : "")))];
+  return [...parts, make("details", {}, make("summary", { class: "quiet" }, "the steps"), ...links(path.map((number) => nodes[number]), (node) => (node.flow ? numberText(node.flow.norm) : "")))];
 }
 
-function wayButton() {
-  return make("button", { onclick: () => toggleWay() }, isOwnWay() ? "hide the way (p)" : "way to the result (p)");
+function pathButton() {
+  return make("button", { onclick: () => togglePath() }, isOwnPath() ? "hide the path (p)" : "path to the result (p)");
 }
 
 function nodeCard(node) {
@@ -240,8 +240,8 @@ function nodeCard(node) {
   const open = isLeaf(node) ? null : [...node.groups].reverse().find((group) => group.open && group.members.length > 1);
   return [
     make("h2", {}, node.name), make("div", { class: "quiet" }, kinds[node.kind], result ? ", whose result is the graph's" : ""),
-    make("div", { class: "buttons" }, wayButton(), open ? make("button", { onclick: () => toggle(open) }, `fold the ${open.level} (f)`) : null),
-    ...wayParts(),
+    make("div", { class: "buttons" }, pathButton(), open ? make("button", { onclick: () => toggle(open) }, `fold the ${open.level} (f)`) : null),
+    ...pathParts(),
     heading(isLeaf(node) ? "Shape" : "Result"), make("table", {}, ...outputs),
     ...(node.flow ? flowParts(node.flow, isLeaf(node) ? "Its .grad" : "Gradient that came in") : []),
     ...ruleParts(node), ...savedParts(node), ...timeParts([node.number]), ...sourceParts(node),
@@ -260,8 +260,8 @@ function groupCard(vertex) {
   const most = group.members.map((number) => nodes[number]).sort((a, b) => bytesHeld([b.number]) - bytesHeld([a.number])).filter((node) => bytesHeld([node.number]) > 0).slice(0, 5);
   return [
     make("h2", { class: group.level === "line" ? "code" : null }, group.label), make("div", { class: "quiet" }, group.where),
-    make("div", { class: "buttons" }, make("button", { onclick: () => toggle(group) }, group.open ? "close (f)" : "open (enter)"), wayButton()),
-    ...wayParts(),
+    make("div", { class: "buttons" }, make("button", { onclick: () => toggle(group) }, group.open ? "close (f)" : "open (enter)"), pathButton()),
+    ...pathParts(),
     heading("Inside"), make("table", {},
       make("tr", {}, make("td", {}, "nodes"), make("td", { class: "number" }, group.members.length.toLocaleString("en"))),
       make("tr", {}, make("td", {}, "held for backward"), make("td", { class: "number" }, bytesText(bytesHeld(group.members)))),
@@ -279,7 +279,7 @@ function overviewCard() {
   const sick = nodes.filter(sickly);
   return [
     make("h2", {}, data.title),
-    make("p", { class: "quiet hint" }, "Values flow down, from leaves to the result; gradients flow up. Click a box for its card; double-click a pile to open it. ", make("kbd", {}, "?"), " lists the keys."),
+    make("p", { class: "quiet hint" }, "Values flow down, from leaves to the result; gradients flow up. Click a box for its card; double-click a group to open it. ", make("kbd", {}, "?"), " lists the keys."),
     sick.length ? heading(`NaN or infinity came to ${counted(sick.length, "node")}, first to`) : null, ...links(sick.sort((a, b) => b.order - a.order)).slice(0, 8),
     most.length ? heading("Lines that hold most") : null,
     ...most.map(([group, bytes]) => make("button", { class: "link", title: group.where, onclick: () => chooseGroup(group) }, swatch(hueOf(group)), make("span", { class: "name code" }, group.label), make("span", { class: "count" }, bytesText(bytes)))),
@@ -301,9 +301,9 @@ function showCard() {
 
 const KEYS = [
   ["↑ ↓", "to what it was computed from, to what uses it"], ["← →", "to the next box of the layer"],
-  ["enter", "open a pile"], ["f", "fold the line, function or file that the box is in"],
-  ["shift+e", "open everything"], ["shift+f", "close every file"], ["p", "the way to the result"],
-  ["/", "search; enter goes from match to match"], ["b", "fold by calls, or by lines of code"], ["c", "next way of coloring"], ["l", "light or dark"],
+  ["enter", "open a group"], ["f", "fold the line, function or file that the box is in"],
+  ["shift+e", "open everything"], ["shift+f", "close every file"], ["p", "the path to the result"],
+  ["/", "search; enter goes from match to match"], ["b", "fold by calls, or by lines of code"], ["c", "the next coloring"], ["l", "light or dark"],
   ["+ − 0", "nearer, farther, all of it"], ["esc", "choose nothing"],
 ];
 function showHelp() {

@@ -114,13 +114,13 @@ function paintOf(vertex) {
   };
 }
 
-const onTheWayOf = (vertex) => (vertex.members.some((number) => highlight.passed.has(number)) ? 1 : 0);
-function onTheWay(vertex) {
+const onThePathOf = (vertex) => (vertex.members.some((number) => highlight.passed.has(number)) ? 1 : 0);
+function onThePath(vertex) {
   if (!highlight) return 1;
   if (vertex.kind === "result") return highlight.end === vertex.result ? 2 : Number(highlight.passed.has(vertex.result.node));
-  if (vertex.user) return highlight.steps.has(`${vertex.id} ${vertex.user.id}`) ? 2 : onTheWayOf(vertex);
+  if (vertex.user) return highlight.steps.has(`${vertex.id} ${vertex.user.id}`) ? 2 : onThePathOf(vertex);
   if (vertex.members.some((number) => highlight.shortest.has(number))) return 2;
-  return onTheWayOf(vertex);
+  return onThePathOf(vertex);
 }
 
 function box(x, y, w, h, r) {
@@ -133,14 +133,14 @@ function paintVertex(vertex, chosen, hovered) {
   const { w, h } = vertex;
   const x = vertex.x - w / 2;
   const y = vertex.y - h / 2;
-  const way = onTheWay(vertex);
-  pen.globalAlpha = way ? 1 : 0.22;
+  const path = onThePath(vertex);
+  pen.globalAlpha = path ? 1 : 0.22;
   const round = vertex.kind === "leaf" || vertex.kind === "result" ? h / 2 : 7;
   if (view.zoom < 0.3) { // too small for texts
     pen.fillStyle = vertex.heat === undefined || vertex.heat === 2 ? paint.stripe : paint.fill;
     pen.fillRect(x, y, w, h);
   } else {
-    if (vertex.kind === "group") { // a pile
+    if (vertex.kind === "group") { // a group
       pen.fillStyle = paint.fill;
       pen.strokeStyle = paint.border;
       pen.lineWidth = 1;
@@ -161,13 +161,13 @@ function paintVertex(vertex, chosen, hovered) {
     box(x, y, w, h, round);
     pen.stroke();
   }
-  if (chosen) { // a ring of its own, that is seen on a way too
+  if (chosen) { // a ring of its own, that is seen on a path too
     pen.lineWidth = Math.max(9, 6 / view.zoom);
     pen.strokeStyle = colors.ring;
     box(x - 4, y - 4, w + 8, h + 8, round + 4);
     pen.stroke();
   }
-  if (chosen || (highlight && way === 2)) {
+  if (chosen || (highlight && path === 2)) {
     pen.lineWidth = Math.max(2.5, 2 / view.zoom);
     pen.strokeStyle = colors.accent;
     box(x - 2, y - 2, w + 4, h + 4, round + 2);
@@ -235,10 +235,10 @@ function paintArrow(arrow) {
   const down = head.y >= tail.y || tail.column !== head.column;
   tail.y += (down ? from.h / 2 : -from.h / 2);
   head.y += (down ? -to.h / 2 : to.h / 2);
-  const lit = highlight && onTheWay(from) === 2 && onTheWay(to) === 2 && highlight.steps.has(`${from.id} ${to.id}`);
-  const way = highlight ? (lit ? 2 : Math.min(onTheWay(from), onTheWay(to))) : 1;
-  pen.globalAlpha = way ? 1 : 0.15;
-  pen.strokeStyle = way === 2 && highlight ? colors.accent : colors.edge;
+  const lit = highlight && onThePath(from) === 2 && onThePath(to) === 2 && highlight.steps.has(`${from.id} ${to.id}`);
+  const path = highlight ? (lit ? 2 : Math.min(onThePath(from), onThePath(to))) : 1;
+  pen.globalAlpha = path ? 1 : 0.15;
+  pen.strokeStyle = path === 2 && highlight ? colors.accent : colors.edge;
   pen.lineWidth = Math.max((lit ? 2.6 : 1.1) + Math.min(3, Math.log2(arrow.count) * 0.6), (lit ? 1.6 : 0.5) / view.zoom);
   if (arrow.back) pen.setLineDash([6, 4]);
   const far = points.length === 2 && Math.abs(from.layer - to.layer) > 1 && !arrow.back;
@@ -248,7 +248,7 @@ function paintArrow(arrow) {
     pen.moveTo(from.x + from.w / 2, from.y);
     pen.bezierCurveTo(side + 30, from.y, side + 30, to.y, to.x + to.w / 2, to.y);
   } else {
-    if (far && way < 2) pen.globalAlpha *= 0.45;
+    if (far && path < 2) pen.globalAlpha *= 0.45;
     tracePath(points);
   }
   pen.stroke();
