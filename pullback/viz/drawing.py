@@ -191,7 +191,7 @@ def tensors_in(outputs: Any, asker: str = "graph") -> list[Any]:
     tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
     if not tensors:
         raise ValueError(
-            f"{asker}: the {type_name(outputs)} of outputs is empty, so there is no graph to draw. "
+            f"{asker}: the {type_name(outputs)} of outputs is empty, so there is no graph. "
             f"Pass the result of a computation: {asker}(loss), or {asker}([loss, penalty])."
         )
     return tensors
@@ -208,15 +208,17 @@ def start_node(tensor: Any, asker: str = "graph") -> Any:
         raise TypeError(f"{asker}: expected a Tensor or a sequence of Tensors, got {type_name(tensor)}.")
     if tensor.grad_fn is None:
         why = "is a leaf: nothing was computed from it yet" if tensor.requires_grad else "does not require grad"
-        raise ValueError(
-            f"{asker}: the tensor of shape {tuple(tensor.shape)} {why}, so there is no graph to draw. "
-            "Pass the result of a computation on tensors that require grad, made outside no_grad()."
-        )
+        remedy = "Pass the result of a computation on tensors that require grad, made outside no_grad()."
+        if tensor._level:
+            remedy = f"vmap, jvp and jacfwd record none inside: call {asker} on what the function gives without them."
+        raise ValueError(f"{asker}: the tensor of shape {tuple(tensor.shape)} {why}, so there is no graph. {remedy}")
     return tensor.grad_fn
 
 
 def reachable(starts: Sequence[Any], limit: float, asker: str = "graph") -> list[Any]:
     """Every node behind `starts`, in the order of a walk through them."""
+    if not isinstance(limit, (int, float)):
+        raise TypeError(f"{asker}: limit must be a number of nodes, got {with_article(limit)}.")
     found: dict[int, Any] = {}
     stack = list(reversed(starts))
     while stack:

@@ -11,7 +11,7 @@ from pullback.autograd.profiler import units
 from pullback.core.array_type import memory_of
 from pullback.graph.node import AccumulateGrad, Node
 from pullback.viz import memory_picture
-from pullback.viz.drawing import reachable, start_node
+from pullback.viz.drawing import reachable, start_node, tensors_in
 from pullback.viz.held import Held, address, buffer_of, held_by
 from pullback.viz.holding import Holding
 from pullback.viz.peak import Course, course
@@ -195,7 +195,7 @@ def memory(outputs: Any, *, retain_graph: bool = False) -> Memory:
     >>> [(row.operator, row.bytes) for row in usage.rows]
     [('ExpBackward0', 800000), ('MulBackward0', 800000), ('SinBackward0', 0), ('SumBackward0', 0)]
     """
-    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
+    tensors = tensors_in(outputs, "memory")
     starts = [start_node(tensor, "memory") for tensor in tensors]
     nodes = reachable(starts, float("inf"), "memory")
     kept = {id(node): list(held_by(node)) for node in nodes}

@@ -71,7 +71,7 @@ def test_same_leaf_twice_is_one_box_with_two_arrows():
 
 @pytest.mark.parametrize("tensor", [pb.ones(2), pb.ones(2, requires_grad=True)])
 def test_tensor_without_graph_is_refused(tensor):
-    with pytest.raises(ValueError, match=r"shape \(2,\).*no graph to draw"):
+    with pytest.raises(ValueError, match=r"shape \(2,\).*there is no graph"):
         viz.graph(tensor)
 
 
@@ -236,3 +236,14 @@ def test_names_come_in_a_dict(draw):
     w = pb.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match=r"params is a dict of Tensors by name, .*got a list"):
         draw(w.sum(), params=[w])
+
+
+def test_a_limit_that_is_no_number_is_refused():
+    with pytest.raises(TypeError, match="graph: limit must be a number of nodes, got a str"):
+        viz.graph(pb.ones(2, requires_grad=True).exp(), limit="all")
+
+
+def test_inside_vmap_the_remedy_is_to_draw_without_it():
+    x = pb.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match=r"vmap, jvp and jacfwd record none inside: call graph on"):
+        pb.func.vmap(lambda t: viz.graph((t * x).sum()))(pb.ones(2, 3))

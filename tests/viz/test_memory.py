@@ -309,6 +309,8 @@ def test_what_has_no_graph_is_refused():
         viz.memory(pb.ones(2))
     with pytest.raises(TypeError, match="memory: expected a Tensor"):
         viz.memory(3.0)
+    with pytest.raises(ValueError, match=r"memory: the list of outputs is empty.*memory\(loss\)"):
+        viz.memory([])
 
 
 def test_an_ongoing_trace_goes_on():
