@@ -21,7 +21,7 @@ demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictu
 test: $(VENV)/.test  ## run every test, docstring example and README example
 	$(RUN) -m pytest $(TEST_ARGS)
 
-lint: $(VENV)/.lint  ## ruff, and mypy on the strict floors
+lint: $(VENV)/.lint  ## ruff, and mypy on the packages that pyproject.toml lists
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy

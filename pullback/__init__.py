@@ -6,26 +6,28 @@
 >>> x.grad
 tensor([2., 4.])
 
-Code written for NumPy and SciPy is differentiated as it stands by `func.grad`, after one `adopt()`.
+`func.grad` differentiates code written for NumPy and SciPy as it stands, after one call of `adopt()`.
 
-Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
+The package itself has the operators (`pb.sin`, `pb.cat`, ...), most of which are methods of Tensor too. Beside them it
+has:
 
-    autograd    backward, grad, Function, gradcheck, hooks on the graph
+    autograd    backward and grad, custom Functions, gradcheck, forward mode
     func        derivatives of plain functions, ndarray in and out: grad, vjp, jvp, jacobian, hessian, vmap, ...
-    custom_vjp  derivatives of your own for functions of ndarrays; custom_jvp
+    custom_vjp  a derivative that you write for a function of ndarrays; custom_jvp is the same for forward mode
     nn          nn.functional: activations, losses, layers as functions
     linalg      norms, solves, decompositions
     fft         discrete Fourier transforms
     special     special functions
-    masked      reductions and scans of the elements that a mask names
+    signal      signal.windows: the window functions of signal processing
+    masked      reductions and scans of the elements that a mask selects
     optim       PyTorch's optimizers and learning-rate schedules, in place and as functions of trees
     optimize    SciPy's optimisers with exact derivatives: minimize, least_squares, root, curve_fit
-    random      the default generator: seeding, saving its state
-    scipy       SciPy's packages, whose functions take our tensors
-    ops         ops.load: operators of your own, from your YAML
-    utils       utils.checkpoint: memory for compute; utils.pytree: trees of arrays
+    random      the default random generator: seeding it, saving its state
+    scipy       SciPy's packages with functions that take Tensors
+    ops         ops.load: your own operators, declared in YAML
+    utils       utils.checkpoint: less memory for more computation; utils.pytree: trees of arrays
     viz         pictures of the graph
-    check       a report of a function before its derivatives are relied upon; why_no_grad, watch_cuts
+    check       reports on the derivatives of a function; see also why_no_grad and watch_cuts
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place
 """

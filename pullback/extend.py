@@ -1,13 +1,14 @@
-"""What other packages may build on: every name here stays, or goes only after a release that says so.
+"""The names that other packages may build on. None of them goes without a release that announces it.
 
-Everything else below `pullback` that is not public by the package itself may change without a word.
+A name that is neither here nor public elsewhere in `pullback` may change at any time.
 
-    declarations    load: operators from YAML of your own; DeclarationError, NameTakenError (examples/third_party_ops)
-    custom rules    Function, once_differentiable; numpy_rule: a decorator, the rule of a NumPy function on Tensors;
+    declarations    load: your own operators, declared in YAML (examples/third_party_ops); DeclarationError,
+                    NameTakenError
+    custom rules    Function, once_differentiable; numpy_rule: a decorator for the rule of a NumPy function on Tensors;
                     scipy_rule: the same for a function of SciPy under adopt() (docs/adopt.md)
     array types     ArrayType, register_array_type, array_type, OperatorTable, NUMPY, MixedTable, Arithmetic, tags_of;
-                    read, check, refuse_where: the doors to an array's numbers (docs/design/array_types.md)
-    the graph       Node: what Tensor.grad_fn and next_functions show
+                    read, check, refuse_where: how to look at an array's numbers (docs/design/array_types.md)
+    the graph       Node: the class of Tensor.grad_fn and of the nodes in next_functions
     checking        gradcheck, gradgradcheck, GradcheckError; OpInfo and its parts, check_operator, make_tensor,
                     assert_close
     errors          every class of error that pullback raises

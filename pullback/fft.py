@@ -1,4 +1,4 @@
-"""torch.fft's names: discrete Fourier transforms and their frequencies."""
+"""Discrete Fourier transforms and their frequencies, under the names of torch.fft."""
 
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions

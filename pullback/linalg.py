@@ -1,4 +1,4 @@
-"""torch.linalg's names: norms, solves, decompositions."""
+"""Linear algebra, under the names of torch.linalg: norms, solves, decompositions."""
 
 from pullback.core.errors import LinAlgError
 from pullback.core.missing_names import getter as _getter

@@ -1,4 +1,4 @@
-"""torch.masked's names: reductions, scans and normalisations of the elements that a mask names."""
+"""Reductions, scans and normalisations of the elements that a mask selects, under the names of torch.masked."""
 
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions

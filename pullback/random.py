@@ -1,6 +1,7 @@
-"""The default random generator: seeding it, saving and restoring its state.
+"""The default random generator: seed it, save its state, restore its state.
 
-It is a NumPy Generator (PCG64). Every random operator takes `generator=`, a numpy.random.Generator of one's own.
+It is a numpy.random.Generator (PCG64). Every random operator also takes `generator=`, a numpy.random.Generator of your
+own.
 """
 
 from pullback.arrays.numpy.random.draws import default_generator, get_rng_state, manual_seed, set_rng_state

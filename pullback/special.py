@@ -1,4 +1,4 @@
-"""torch.special's names: special functions."""
+"""Special functions, under the names of torch.special."""
 
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions

@@ -86,6 +86,18 @@ def test_prose_is_escaped_and_examples_are_not(site):
     assert "   >>> x_ = 2 * 3" in rst
 
 
+def test_columns_are_a_table_and_formulas_are_code(site):
+    rst_of = site("docstrings").rst_of
+    for margin in ("", "    "):
+        rows = ("vjp, jvp   products", "           of any size", "hessian    the _whole_ matrix")
+        table = rst_of("Title.\n\n" + "".join(f"{margin}{row}\n" for row in rows) + "\nThe end.")
+        assert "   * - vjp, jvp\n     - products of any size\n" in table
+        assert "   * - hessian\n     - the _whole\\_ matrix\n" in table
+    for first, second in (("a = b", "c = d  + e"), ("1  0", " 0 1"), ("a    b", "c  d"), ("   a  b", "c    d")):
+        rst = rst_of(f"Title.\n\n    {first}\n    {second}\n\nThe end.")
+        assert f".. code-block:: text\n\n       {first}\n       {second}\n" in rst
+
+
 def test_broken_links_are_found(site, tmp_path):
     (tmp_path / "a.html").write_text(
         '<h1 id="top">a</h1><a href="b.html">b</a><a href="#top">up</a><a href="#no">x</a>'

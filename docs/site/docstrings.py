@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from typing import Any
 
 from numpydoc.docscrape import NumpyDocString
@@ -92,20 +93,54 @@ def _definitions(entries: Any) -> str:
 
 
 def _prose(lines: list[str]) -> str:
-    """Paragraphs, lists, literal blocks behind `::`, and examples, each by its own rule."""
+    """Paragraphs, lists, columns, literal blocks behind `::`, and examples, each by its own rule."""
     out: list[str] = []
     for block in _blocks(lines):
         if block[0].startswith(">>>"):
             out.append(_examples("\n".join(block)))
+        elif rows := _columns(block):
+            out.append(table([(escaped(name), escaped(said)) for name, said in rows]))
         elif out and out[-1].endswith("::") and block[0].startswith(" "):
             out.append("\n".join(block))
-        elif block[0].startswith(" "):  # a table or a tree drawn with spaces
+        elif block[0].startswith(" "):  # formulas, commands, or a tree drawn with spaces
             out.append(".. code-block:: text\n\n" + _indented("\n".join(block)))
         elif block[0].startswith(("- ", ".. [")):
             out.append(_items(block))
         else:
             out.append(escaped("\n".join(block)))
     return "\n\n".join(out)
+
+
+def _columns(block: list[str]) -> list[tuple[str, str]]:
+    """The rows of a block in two columns, a name and what is said of it; none where the block is anything else.
+
+    Both columns begin at the same place in every line. A line with an empty first column goes on with the one above.
+    """
+    lines = textwrap.dedent("\n".join(block)).splitlines()
+    starts = {found.end() for line in lines if (found := re.match(r"\S+(?: \S+)* {2,}(?=\S)", line))}
+    if len(starts) != 1:
+        return []
+    (start,) = starts
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        name, said = line[:start].rstrip(), line[start:]
+        if not said or said.startswith(" ") or not line[:start].endswith("  "):
+            return []
+        if name:
+            rows.append((name, said))
+        elif not rows:
+            return []
+        else:
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {said}")
+    return rows if len(rows) > 1 else []
+
+
+def table(rows: list[tuple[str, str]]) -> str:
+    """Rows of a name and what is said of it, as reStructuredText."""
+    lines = [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
+    for first, second in rows:
+        lines += [f"   * - {first}", f"     - {second}"]
+    return "\n".join(lines) + "\n"
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from docstrings import escaped, rst_of, summary
+from docstrings import escaped, rst_of, summary, table
 
 import pullback as pb
 from pullback.codegen.generate import own_registry
@@ -108,14 +108,7 @@ def _of_module(home: str, known: dict[int, Page]) -> str:
             rows.append((to, escaped(summary(value))))
         else:
             rows.append((f"``{name}``", f"``{value!r}``"))
-    return "\n".join([_title(home), rst_of(inspect.getdoc(module) or ""), _table(rows)])
-
-
-def _table(rows: list[tuple[str, str]]) -> str:
-    lines = [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
-    for first, second in rows:
-        lines += [f"   * - {first}", f"     - {second}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([_title(home), rst_of(inspect.getdoc(module) or ""), table(rows)])
 
 
 def _of_object(page: Page, known: dict[int, Page]) -> str:
@@ -159,7 +152,7 @@ def _class(name: str, kind: type, known: dict[int, Page]) -> str:
         else:
             parts.append(_member(name, member, value))
     if numpy:
-        parts += [_title("As in NumPy", "-"), "Arguments, defaults and results are NumPy's.\n", _table(numpy)]
+        parts += [_title("As in NumPy", "-"), "Arguments, defaults and results are NumPy's.\n", table(numpy)]
     bases = [known[id(base)] for base in kind.__mro__[1:] if id(base) in known]
     if bases and not issubclass(kind, Exception):
         links = ", ".join(f":doc:`{base.name.removeprefix('pullback.')} <{base.name}>`" for base in bases)

@@ -1,1 +1,1 @@
-"""Floor 4: kernels, one folder an array type."""
+"""Layer 4: kernels, one folder an array type."""

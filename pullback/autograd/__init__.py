@@ -1,4 +1,9 @@
-"""Floor 6: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
+"""Automatic differentiation of Tensors, under the names of torch.autograd.
+
+`backward` and `grad` run the graph backward. `Function` is the base class of operations with a backward of your own,
+and `gradcheck` compares their derivatives with finite differences. `forward_ad` computes derivatives forward, without a
+graph.
+"""
 
 import sys as _sys
 import typing as _typing

@@ -1,1 +1,1 @@
-"""Floor 1: tensors, modes, levels, array types, errors. No graph and no mathematics here."""
+"""Layer 1: tensors, modes, levels, array types, errors. No graph and no mathematics here."""

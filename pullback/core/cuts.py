@@ -206,7 +206,7 @@ def _place() -> Place:
 
 
 def place_of_user() -> Place:
-    """File and line of the innermost frame that is the user's, for the floors above."""
+    """File and line of the innermost frame that is the user's, for the layers above."""
     return _place()
 
 

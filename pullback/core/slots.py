@@ -1,4 +1,4 @@
-"""Slots: functions of upper floors that the core must call, which those floors register here.
+"""Slots: functions of upper layers that the core must call, which those layers register here.
 
 `pullback.graph`, `pullback.autograd` and `pullback.ops` fill these when they are imported; until then each raises.
 """

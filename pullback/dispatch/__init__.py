@@ -1,1 +1,1 @@
-"""Floor 3: how an operator runs: out of place, in place, into `out=`."""
+"""Layer 3: how an operator runs: out of place, in place, into `out=`."""

@@ -1,4 +1,4 @@
-"""The registry of tangent (JVP) rules by kernel. The floor where operators are declared registers them."""
+"""The registry of tangent (JVP) rules by kernel. The layer `ops`, where operators are declared, registers them."""
 
 from __future__ import annotations
 

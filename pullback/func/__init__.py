@@ -1,4 +1,7 @@
-"""Floor 7: function transforms. Plain functions in, functions that compute derivatives out."""
+"""Function transforms: they take a plain function and return one that computes its derivatives.
+
+The names are those of torch.func and JAX. Transforms nest, in any order and to any depth.
+"""
 
 from __future__ import annotations
 

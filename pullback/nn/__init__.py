@@ -1,4 +1,4 @@
-"""Floor 9: neural-network functions, under PyTorch's names."""
+"""Functions for neural networks, under the names of torch.nn. They are in `nn.functional`."""
 
 import sys as _sys
 from importlib import import_module as _import_module

@@ -1,4 +1,8 @@
-"""torch.nn.functional's names: activations, losses, linear, dropout, convolution, pooling."""
+"""Functions for neural networks, under the names of torch.nn.functional.
+
+There are activations, losses, linear layers, attention, normalisation, dropout, convolution, pooling and resampling.
+Each is a plain function: parameters are arguments.
+"""
 
 import sys as _sys
 

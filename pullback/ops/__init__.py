@@ -1,4 +1,4 @@
-"""Floor 5: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
+"""Layer 5: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
 
 import sys as _sys
 from functools import cache

@@ -1,11 +1,17 @@
-"""PyTorch's optimizers, with its names, defaults and numbers: for Tensors in place, for trees of arrays as functions.
+"""PyTorch's optimizers, with its names, defaults and numbers.
 
-rules.py          the formula of each step, said once, for whatever holds numbers
-optimizer.py      parameter groups, states, steps in place; what all have in common
-first_order.py    SGD, Adam, AdamW, RMSprop, Adagrad
-lbfgs.py          LBFGS, and in line_search.py its search along a direction
-functional.py     the same steps without a Tensor: parameters in, parameters out
-lr_scheduler.py   learning rates that change from epoch to epoch
+`optim.Adam(parameters)` writes each step into Tensors. `optim.Adam.functional()` makes the same steps as functions of
+trees of arrays, which write into nothing.
+
+The files of this package:
+
+    rules.py        the formula of each step, written once for both forms
+    optimizer.py    what all optimizers share: parameter groups, states, steps in place
+    first_order.py  SGD, Adam, AdamW, RMSprop, Adagrad
+    lbfgs.py        LBFGS
+    line_search.py  the line search of LBFGS
+    functional.py   the steps as functions
+    lr_scheduler/   learning rates that change from epoch to epoch
 """
 
 from pullback.optim import lr_scheduler

@@ -1,4 +1,4 @@
-"""Floor 9: signal processing, under PyTorch's names."""
+"""Signal processing, under the names of torch.signal. The functions are in `signal.windows`."""
 
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES

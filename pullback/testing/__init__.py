@@ -1,4 +1,8 @@
-"""For tests of operators and of code that uses them: `make_tensor`, `assert_close`, `check_operator`, OpInfo."""
+"""Tools for tests of operators, and of code that uses operators.
+
+`make_tensor` makes random Tensors and `assert_close` compares results. An `OpInfo` is the test record of an operator,
+and `check_operator` runs every check on it.
+"""
 
 from pullback.testing.close import assert_close
 from pullback.testing.make import make_tensor

@@ -1,4 +1,4 @@
-"""Names only, where PyTorch's users look for them: `utils.checkpoint`, `utils.pytree`."""
+"""Checkpointing (`utils.checkpoint`) and trees of arrays (`utils.pytree`), under the names of torch.utils."""
 
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES

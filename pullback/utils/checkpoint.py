@@ -1,4 +1,4 @@
-"""Checkpointing: keep the arguments of a function for backward, and compute the rest again."""
+"""Checkpointing: the graph keeps the arguments of a function alone, and backward computes the function again."""
 
 from pullback.autograd.checkpoint import (
     CheckpointError,

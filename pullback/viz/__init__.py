@@ -1,6 +1,7 @@
-"""What autograd recorded, to look at: `graph` draws it, `explore` makes a page to walk through, `memory` weighs it.
+"""Pictures of the graph that autograd has recorded.
 
-`recording` notes what these cannot know by themselves: source lines, times, and the gradients of a backward.
+`graph` draws it. `explore` writes an HTML page in which you can search it and fold its parts. `memory` lists how many
+bytes it holds. `recording` notes what the graph does not keep: source lines, times, and the gradients of a backward.
 """
 
 from pullback.viz.drawing import Graph, graph

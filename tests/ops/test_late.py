@@ -15,7 +15,7 @@ from pullback.core.late import LateAttribute, LateDict, ready, stand_in
 from pullback.core.tensor import Tensor
 from pullback.interop import array
 from pullback.ops import late, tables
-from tests.test_floors import IMPORTS
+from tests.test_layers import IMPORTS
 
 ROOT = Path(__file__).parents[2]
 HOMES = ("ops.generated", "arrays.numpy")  # with folders for areas

@@ -1,12 +1,12 @@
-"""Derivatives of functions at a point, as torch.autograd.functional has them: products with and whole matrices.
+"""Derivatives of a function at a point, under the names of torch.autograd.functional.
 
-    vjp, jvp     v^T J and J v: one row, one column of the Jacobian, without forming it
-    vhp, hvp     v^T H and H v of a scalar function
-    jacobian     all of J, one backward a row
-    hessian      all of H: the Jacobian of the gradient
+    vjp, jvp    the products v^T J and J v with the Jacobian J, which is never formed
+    vhp, hvp    the products v^T H and H v with the Hessian H of a scalar function
+    jacobian    the whole matrix J
+    hessian     the whole matrix H
 
-A function is called once for a product or a matrix, on new Tensors that share memory with the inputs: what else it
-uses (captured Tensors) is a constant, and no `.grad` is touched.
+The function gets new Tensors that share memory with the inputs. Any other Tensor that it uses is a constant. No `.grad`
+is changed.
 """
 
 from pullback.autograd.functional.matrices import hessian, jacobian

@@ -1,7 +1,7 @@
-"""Learning rates that change from epoch to epoch; `torch.optim.lr_scheduler`.
+"""Learning rates that change from epoch to epoch, under the names of torch.optim.lr_scheduler.
 
-A scheduler changes the "lr" of an optimizer's groups at each call of its `step()`. Most multiply it by a factor, so
-that several can act on one optimizer.
+A scheduler changes the option "lr" in the groups of an optimizer at each call of its `step()`. Most schedulers multiply
+it by a factor, so several can act on one optimizer.
 """
 
 from pullback.optim.lr_scheduler.base import LRScheduler

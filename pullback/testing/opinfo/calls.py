@@ -69,7 +69,7 @@ def function_of(info: OpInfo) -> Callable[..., Any]:
 def _public(name: str) -> Callable[..., Any]:
     """pullback.<name>, or Tensor.<name>, or an internal operator."""
     *modules, leaf = name.split(".")
-    # The public face is on a floor above this one, so it is looked up by name, as an outsider would.
+    # The public face is in a layer above this one, so it is looked up by name, as an outsider would.
     module = importlib.import_module(".".join(["pullback", *modules]))
     for home in (module, Tensor, TENSOR):
         found: Callable[..., Any] | None = getattr(home, leaf, None)

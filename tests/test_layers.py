@@ -1,4 +1,4 @@
-"""The package is built in floors: a module imports from floors below its own, and nowhere is there a circle."""
+"""The package is built in layers: a module imports from layers below its own, and nowhere is there a circle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pullback"
 
 # From the ground up; a line's parts do not know each other. Parts are named by their path below `pullback`.
-FLOORS = (
+LAYERS = (
     ("core",),
     ("graph",),
     ("dispatch",),
@@ -39,8 +39,8 @@ FLOORS = (
     ("demo", "lab"),  # programs that use the public face, as a user's would
     ("__main__",),
 )
-FLOOR = {part: number for number, parts in enumerate(FLOORS, start=1) for part in parts}
-# Beside the floors. It knows nothing of the rest, and few know it: code is generated ahead of time.
+LAYER = {part: number for number, parts in enumerate(LAYERS, start=1) for part in parts}
+# Beside the layers. It knows nothing of the rest, and few know it: code is generated ahead of time.
 GENERATOR = "codegen"
 USERS_OF_THE_GENERATOR = {"pullback.ops.loading", "pullback.__main__"}
 
@@ -94,7 +94,7 @@ def part(module: str) -> str:
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_go_down(module):
     home = part(module)
-    assert home == GENERATOR or home in FLOOR, f"{module}: say in {Path(__file__).name} which floor {home!r} is on"
+    assert home == GENERATOR or home in LAYER, f"{module}: say in {Path(__file__).name} which layer {home!r} is in"
     wrong = []
     for target, line in IMPORTS[module].items():
         if part(target) == home:
@@ -102,7 +102,7 @@ def test_imports_go_down(module):
         if GENERATOR in (home, part(target)):
             allowed = module in USERS_OF_THE_GENERATOR
         else:
-            allowed = FLOOR[part(target)] < FLOOR[home]
+            allowed = LAYER[part(target)] < LAYER[home]
         if not allowed:
             wrong.append(f"{MODULES[module]}:{line} imports {target}")
     assert not wrong, "\n".join(["upward or sideways:", *wrong])
