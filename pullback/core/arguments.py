@@ -42,13 +42,18 @@ def renamed(operator: str, name: str, value: Any, default: Any, spelling: str, o
     return other
 
 
+_NAMES_HERE = {"in_axes": "in_dims", "out_axes": "out_dims"}  # of JAX's arguments
+
+
 def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
     """The error for keywords that a function does not have: it asks what was meant."""
     from difflib import get_close_matches  # imported when the first one is misspelt
 
     unknown = next(iter(given))
-    near = get_close_matches(unknown, known, 1)
+    near = get_close_matches(_NAMES_HERE.get(unknown, unknown), known, 1)
     ask = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(map(repr, known))}."
+    if unknown == "holomorphic" and not near:
+        ask = "a complex derivative is pullback.func.jacrev(function, holomorphic=True)."
     return TypeError(f"{operator}() got an unexpected keyword argument {unknown!r}; {ask}")
 
 

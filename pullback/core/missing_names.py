@@ -1,12 +1,15 @@
-"""Errors for names that PyTorch has and pullback lacks: what to write instead, for attributes, imports and modules."""
+"""Errors for names of PyTorch, JAX and autograd that pullback lacks: what to write, for attributes and imports."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from opcode import opmap
 from types import ModuleType
+
+from pullback.core.tensor import Tensor
 
 _BFLOAT = "NumPy has no such dtype; use float32 or float16"
 _DEVICE = "there is one device, 'cpu': leave devices out"
@@ -15,9 +18,17 @@ _THREADS = "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra dec
 _COMPILED = "there is nothing to compile: functions run as they are written"
 _MODULES = "pullback has functions and no modules: make tensors with requires_grad=True, call pullback.nn.functional"
 _DATA = "slice arrays: numpy.random.default_rng().permutation(n) gives the order, order[i : i + size] a batch"
+_LOOPS = "write Python's for, while and if; pullback.func.checkpointed_loop saves the memory of a long loop"
+_RANDOM = "draw with NumPy: rng = numpy.random.default_rng(seed), rng.normal(size=n), ..."
+_RULES = "give a function its derivative by pullback.custom_vjp or pullback.custom_jvp"
+_OPTIMIZERS = (
+    "pullback.optim has SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS; write another one as a subclass of "
+    "pullback.optim.Optimizer with a method rule"
+)
 _IMPORT_FROM = opmap["IMPORT_FROM"]
 
-# By the name below `pullback`. What stands below one of these has its answer.
+# By the name below `pullback`. What stands below one of these has its answer. A name without a dot is the answer in
+# every module that has none of its own.
 INSTEAD = {
     "bfloat16": _BFLOAT,
     "complex32": "NumPy has no such dtype; use complex64",
@@ -69,25 +80,41 @@ INSTEAD = {
     "nn.parallel": "one process computes; hand gradients between processes as arrays",
     "utils.data": _DATA,
     "utils.tensorboard": "hand t.item() to the writer of your choice",
-    # What other libraries have at the top.
+    **dict.fromkeys(
+        ("NAdam", "RAdam", "Adamax", "Adadelta", "Adafactor", "Rprop", "ASGD", "Muon", "SparseAdam"), _OPTIMIZERS
+    ),
+    "swa_utils": "average trees of parameters with pullback.utils.pytree.tree_map",
+    "frombuffer": "write pullback.from_numpy(numpy.frombuffer(buffer, dtype))",
+    "fork_rng": "keep the state with get_rng_state() and restore it with set_rng_state(state)",
+    "stack_module_state": "stack trees: pullback.utils.pytree.tree_map(lambda *leaves: numpy.stack(leaves), *trees)",
+    # Of JAX, HIPS autograd and TensorFlow.
     "grad": "it is pullback.func.grad(function), or pullback.autograd.grad(outputs, inputs) of tensors",
-    "Function": "it is pullback.autograd.Function",
-    "gradcheck": "it is pullback.autograd.gradcheck",
-    **{
-        name: f"it is pullback.func.{name}"
-        for name in (
-            "value_and_grad",
-            "vjp",
-            "jvp",
-            "jacobian",
-            "jacrev",
-            "jacfwd",
-            "hessian",
-            "hvp",
-            "linearize",
-            "jet",
-        )
-    },
+    "checkpoint": "it is pullback.func.checkpoint(f)(x), or pullback.utils.checkpoint.checkpoint(f, x) for Tensors",
+    "remat": "it is pullback.func.checkpoint",
+    "numpy": "write `import numpy as np`: NumPy's own functions are differentiated",
+    "lax": f"{_LOOPS}; stop_gradient, custom_root and custom_linear_solve are in pullback.func",
+    **dict.fromkeys(("scan", "func.cond", "while_loop", "fori_loop"), _LOOPS),
+    **dict.fromkeys(("random.key", "PRNGKey", "random.uniform", "random.permutation", "default_rng"), _RANDOM),
+    **dict.fromkeys(("disable_jit", "make_jaxpr", "eval_shape"), _COMPILED),
+    **dict.fromkeys(("device_put", "device_get"), _DEVICE),
+    **dict.fromkeys(("primitive", "defvjp", "defjvp", "autograd.extend"), _RULES),
+    **dict.fromkeys(("custom_gradient", "custom_derivatives"), _RULES),
+    **dict.fromkeys(("tree", "tree_util"), "it is pullback.utils.pytree"),
+    "flatten_util": "it is pullback.func.ravel_pytree",
+    "experimental": "jet and odeint are in pullback.func",
+    "initializers": "draw with pullback.randn or pullback.rand, and scale",
+    "test_util": "it is pullback.func.check_grads",
+    "misc": "flatten is pullback.func.ravel_pytree(tree), and optimizers are in pullback.optim",
+    "autograd.scipy": "it is pullback.scipy, or scipy itself after pullback.adopt()",
+    "elementwise_grad": "write pullback.func.grad(lambda x: numpy.sum(f(x)))",
+    "holomorphic_grad": "write pullback.func.jacrev(f, holomorphic=True)",
+    "grad_named": "write pullback.func.grad(f, argnums='name')",
+    "grad_and_aux": "write pullback.func.grad(f, has_aux=True)",
+    "make_vjp": "write value, vjp = pullback.func.vjp(f, x)",
+    "make_jvp": "write pullback.func.jvp(f, (x,), (v,))",
+    **dict.fromkeys(("make_hvp", "hessian_vector_product"), "write pullback.func.hvp(f, x, v)"),
+    "getval": "write x.detach() of a Tensor or an Array, or pullback.func.stop_gradient(x)",
+    "GradientTape": "write pullback.func.grad(f)(x), or call backward() on what was computed from tensors",
     **{name: f"it is pullback.optimize.{name}" for name in ("minimize", "least_squares", "curve_fit")},
 }
 
@@ -100,8 +127,9 @@ def missing_name(
     `homes` has the public functions by module ("" for pullback itself, "nn.functional") and name.
     """
     whole = f"{module.__name__}.{name}"
-    instead = "" if name.startswith("__") else hint_for_missing(whole.partition(".")[2], homes)
     frame = sys._getframe(2)
+    tried = frame.f_code.co_name == "_handle_fromlist"  # `from package import module` tries the attribute first
+    instead = "" if tried or name.startswith("__") else hint_for_missing(whole.partition(".")[2], homes)
     if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
         return ImportError(f"cannot import name {name!r} from {module.__name__!r}{instead}", name=module.__name__)
     return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{instead}", name=name, obj=module)
@@ -132,7 +160,24 @@ def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> st
     for other, functions in homes.items():
         if name in functions:
             return f": it is pullback.{f'{other}.' if other else ''}{name}"
+    if homes and not name.startswith("_"):
+        for other in _HOMES_OF_OTHERS:
+            if name in _listed(other):
+                return f": it is pullback.{f'{other}.' if other else ''}{name}"
+    if home and name in INSTEAD:
+        return f": {INSTEAD[name]}"
+    if homes and not home and not name.startswith("_") and callable(getattr(Tensor, name, None)):
+        return f": it is a method, t.{name}(...)"
     return _near(home, name, homes)
+
+
+# Public modules of names that are no operators, in the order in which a name is looked for.
+_HOMES_OF_OTHERS = ("", "func", "autograd", "optimize", "utils.pytree")
+
+
+def _listed(home: str) -> Iterator[str]:
+    module = import_module(f"pullback.{home}" if home else "pullback")
+    return (name for name in getattr(module, "__all__", ()) if isinstance(name, str))
 
 
 def _near(home: str, name: str, homes: Mapping[str, Mapping[str, object]]) -> str:
@@ -141,10 +186,9 @@ def _near(home: str, name: str, homes: Mapping[str, Mapping[str, object]]) -> st
         return ""
     import difflib  # here, because it costs a millisecond that only this error needs
 
-    module = sys.modules.get(f"pullback.{home}" if home else "pullback")
-    known = [*homes.get(home, ()), *(n for n in getattr(module, "__all__", ()) if isinstance(n, str))]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f": did you mean pullback.{f'{home}.' if home else ''}{near[0]}?" if near else ""
+    known = {known.lower(): known for known in (*_listed(home), *homes.get(home, ()))}
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    return f": did you mean pullback.{f'{home}.' if home else ''}{known[near[0]]}?" if near else ""
 
 
 def _function_of_module(name: str, functions: Mapping[str, object]) -> str:

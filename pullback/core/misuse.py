@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.exceptions import AxisError
 
+from pullback.core.arguments import unknown_keyword
 from pullback.core.errors import (
     DtypeError,
     GradientError,
@@ -297,11 +298,14 @@ def explained_call(
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         if isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            return error  # of the number of arguments or their names, which Python says with the function's name
+            # It is of the number of arguments or their names, which Python says with the function's name.
+            unknown = re.search(r"got an unexpected keyword argument '(\w+)'$", str(error))
+            known = [*inspect.signature(function).parameters]
+            return unknown_keyword(name, unknown.groups(), known) if unknown else error
         given = {**{f"argument {i}": x for i, x in enumerate(args, 1)}, **kwargs}
     types = {argument.name: argument for argument in declared(signature)}
-    known = [(types.get(key, Declared(key, "", False, "", True, False, None)), value) for key, value in given.items()]
-    return _explained(name, known, error)
+    pairs = [(types.get(key, Declared(key, "", False, "", True, False, None)), value) for key, value in given.items()]
+    return _explained(name, pairs, error)
 
 
 def _from(error: Exception, plain: str, text: str, kind: type[Exception]) -> Exception:

@@ -38,7 +38,7 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     if needs_grad(self):
         refuse_if_awaited(frame := sys._getframe(1))
         if _is_store(frame):
-            raise _would_store(self)
+            raise would_store(self)
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
     if is_hidden(self):
@@ -95,7 +95,7 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
     `ndarray[i] = t` asks for a number by `__float__`, like `float(t)`: the caller's instruction tells them apart.
     """
     if _is_store(frame):
-        raise _would_store(tensor)
+        raise would_store(tensor)
     if tensor._level:
         raise would_detach(f"make a Python {kind} of a value that is being differentiated")
     call = call_site()
@@ -113,7 +113,8 @@ def _is_store(frame: Any) -> bool:
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-def _would_store(tensor: Tensor) -> Any:
+def would_store(tensor: Tensor) -> Any:
+    """The error for a write of this tensor into a plain array."""
     return would_detach(
         f"write a Tensor that {_carries(tensor)} into a plain array",
         "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t))."

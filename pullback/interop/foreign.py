@@ -16,11 +16,17 @@ from pullback.core.tensor import Tensor
 from pullback.interop.suggest import remedy
 
 _NAMES_OURS = re.compile(r"\b(?:Nested)?(?:Array|Scalar|Tensor)\b")
+_WRAP = {
+    library: f"Write it with NumPy's functions, or let {name} differentiate it: pullback.{library}_function(f)."
+    for library, name in (("torch", "PyTorch"), ("jax", "JAX"))
+}
 _READ_ONLY = re.compile(r"\bread-only\b")
 
 
 def explain_foreign(error: Exception) -> Exception:
     """The error to raise instead of this one, which came out of a function that is being differentiated."""
+    if isinstance(error, AttributeError) and error.name == "at" and isinstance(error.obj, Tensor):
+        return _at(error)
     if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None:
         return error
     itself = raises_itself(last)
@@ -33,9 +39,19 @@ def explain_foreign(error: Exception) -> Exception:
     if not _NAMES_OURS.search(text) and not ((_READ_ONLY.search(text) or _is_of_json(last)) and _holds_tensor(last)):
         return error
     call = call_site_of(error)
-    made = UnsupportedError(
-        f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{remedy(call.library, call.name)}"
+    instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else "")) or remedy(
+        call.library, call.name
     )
+    text = text.rstrip(".\n")
+    made = UnsupportedError(f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{instead}")
+    made.__cause__ = error
+    return made
+
+
+def _at(error: AttributeError) -> Exception:
+    """The error to raise for `x.at[i].set(v)`, which is JAX's."""
+    where = call_site_of(error).where()
+    made = AttributeError(f"{error}.{where}Write x = x.copy(); x[i] = v. An argument of a transform is a copy already.")
     made.__cause__ = error
     return made
 

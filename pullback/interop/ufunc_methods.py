@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
+from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
     along,
     array,
@@ -140,11 +141,8 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         raise ValueError(f"np.{name}: only ufuncs of one or two numbers with one result can be applied in place.")
     index = tuple(_index(i, name) for i in indices) if isinstance(indices, tuple) else _index(indices, name)
     if not isinstance(a, Tensor):
-        if any(map(needs_grad, map(array, b))):
-            raise DetachingError(
-                f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient. "
-                "Make a Tensor of the ndarray first: pullback.tensor(a)."
-            )
+        for tensor in filter(needs_grad, map(array, b)):
+            raise would_store(tensor)
         return ufunc.at(a, index, *(values(x, name) for x in b))
     if is_hidden(*(index if isinstance(index, tuple) else (index,))):
         _at_hidden(ufunc, name, a, index, b)

@@ -14,6 +14,8 @@ The files of this package:
     lr_scheduler/   learning rates that change from epoch to epoch
 """
 
+from pullback.core.missing_names import getter as _getter
+from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.optim import lr_scheduler
 from pullback.optim.first_order import SGD, Adagrad, Adam, AdamW, RMSprop
 from pullback.optim.functional import FunctionalOptimizer
@@ -21,3 +23,5 @@ from pullback.optim.lbfgs import LBFGS
 from pullback.optim.optimizer import Optimizer
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "FunctionalOptimizer", "Optimizer", "RMSprop", "lr_scheduler"]
+
+__getattr__ = _getter(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""Names of PyTorch that pullback has not say what to write instead, however one comes by them."""
+"""Names of PyTorch, JAX and autograd that pullback has not say what to write instead, however one comes by them."""
 
 import importlib
 import importlib.util
@@ -32,6 +32,20 @@ ATTRIBUTES = {
     "jacobian": r"it is pullback\.func\.jacobian",
     "Function": r"it is pullback\.autograd\.Function",
     "curve_fit": r"it is pullback\.optimize\.curve_fit",
+    "stop_gradient": r"it is pullback\.func\.stop_gradient",
+    "tree_map": r"it is pullback\.utils\.pytree\.tree_map",
+    "func.no_grad": r"it is pullback\.no_grad",
+    "func.custom_vjp": r"it is pullback\.custom_vjp",
+    "func.jit": "nothing to compile",
+    "func.cond": "Python's for, while and if",
+    "func.elementwise_grad": r"pullback\.func\.grad\(lambda x: numpy\.sum\(f\(x\)\)\)",
+    "autograd.make_vjp": r"value, vjp = pullback\.func\.vjp\(f, x\)",
+    "autograd.jacobian": r"it is pullback\.func\.jacobian",
+    "random.PRNGKey": r"numpy\.random\.default_rng",
+    "optim.NAdam": r"subclass of pullback\.optim\.Optimizer",
+    "optim.sgd": r"did you mean pullback\.optim\.SGD",
+    "optim.minimize": r"it is pullback\.optimize\.minimize",
+    "detach": r"it is a method, t\.detach",
 }
 
 
@@ -55,6 +69,8 @@ def test_attributes(path, said):
         ("from pullback.utils.data import DataLoader", "slice arrays"),
         ("import pullback.nn.init", "requires_grad_"),
         ("import pullback.cuda", "leave devices out"),
+        ("import pullback.autograd.numpy", "import numpy as np"),
+        ("from pullback.lax import scan", "Python's for, while and if"),
     ],
 )
 def test_modules(statement, said):
@@ -96,3 +112,17 @@ def test_nothing_in_the_table_exists():
 def test_a_name_that_is_nearly_right_is_found(home, name, said):
     with pytest.raises(AttributeError, match=re.escape(said)):
         getattr(home, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: pb.func.vmap(pb.sin, in_axes=0), "unexpected keyword argument 'in_axes'; did you mean 'in_dims'?"),
+        (lambda: pb.func.grad(pb.sin, argnum=1), "unexpected keyword argument 'argnum'; did you mean 'argnums'?"),
+        (lambda: pb.func.grad(pb.sin, holomorphic=True), "pullback.func.jacrev(function, holomorphic=True)"),
+        (lambda: pb.func.vjp(pb.sin, 1.0, nothing=1), "it takes 'function', 'primals', 'has_aux', 'argnums'"),
+    ],
+)
+def test_arguments_of_other_libraries(call, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        call()

@@ -104,3 +104,8 @@ def test_functions_that_take_no_ones_are_tried_otherwise():
     with pytest.raises(ZeroDivisionError) as caught:
         jax.jit(pb.for_jax(lambda a: 1 / 0))(matrix)
     assert any("before there are numbers" in note for note in caught.value.__notes__)
+
+
+def test_what_is_not_wrapped_says_how():
+    with pytest.raises(RuntimeError, match=r"pullback\.jax_function\(f\)"):
+        pb.func.grad(lambda x: jax.numpy.sin(x).sum())(x)

@@ -148,3 +148,8 @@ def test_for_torch_takes_arguments_by_name():
     t = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     pb.for_torch(lambda a, b, *, k=2.0: np.sum(a * b**k))(t, b=t, k=3.0).backward()
     np.testing.assert_allclose(t.grad.numpy(), 4 * t.detach().numpy() ** 3)
+
+
+def test_what_is_not_wrapped_says_how():
+    with pytest.raises(RuntimeError, match=r"pullback\.torch_function\(f\)"):
+        pb.func.grad(lambda x: torch.sin(x).sum())(x)

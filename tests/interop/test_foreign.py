@@ -156,3 +156,9 @@ def test_other_errors_stay_as_they_are(call, kind):
         pb.func.grad(call)(x)
     assert type(caught.value) is kind
     assert "our arrays" not in str(caught.value)
+
+
+def test_jax_writes_say_what_numpy_writes():
+    with pytest.raises(AttributeError, match=r"(?s)no attribute 'at'.*Write x = x\.copy\(\); x\[i\] = v") as caught:
+        pb.func.grad(lambda x: x.at[0].set(1.0).sum())(x)
+    assert f'File "{__file__}"' in str(caught.value)

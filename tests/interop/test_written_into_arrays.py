@@ -56,3 +56,13 @@ def test_the_error_says_it_once():
     with pytest.raises(DetachingError, match="would write a Tensor") as raised:
         pb.func.grad(f)(np.ones(2))
     assert not [note for note in raised.value.__notes__ if "would write" in note]
+
+
+def test_ufunc_at_on_a_plain_array_says_what_a_store_says():
+    def f(x):
+        out = np.zeros(3)
+        np.add.at(out, [0, 2, 2], x)
+        return out.sum()
+
+    with pytest.raises(DetachingError, match=r"(?s)np\.add\.at would write .*, in f\n.*pullback\.adopt\(\)"):
+        pb.func.grad(f)(np.ones(3))
