@@ -192,7 +192,7 @@ def test_what_ctx_lacks_is_named_with_what_to_write():
     y = Scaled.apply(leaf()).sum()
     with pytest.raises(AttributeError, match=r"ctx has no attribute 'factor'; forward has kept power on it. Write ctx"):
         y.backward()
-    for Scaled.wanted, meant in (("powers", "power"), ("saved_tensor", "saved_tensors")):  # noqa: B020
+    for Scaled.wanted, meant in (("powers", "power"), ("saved_tensor", "saved_tensors")):
         with pytest.raises(AttributeError, match=f"'{Scaled.wanted}'; did you mean '{meant}'?"):
             Scaled.apply(leaf()).sum().backward()
     assert not hasattr(y.grad_fn, "factor")
