@@ -75,7 +75,7 @@ class Optimizer:
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, params: Params, defaults: Mapping[str, Any]) -> None:
-        if not isinstance(params, Iterable) or isinstance(params, str):
+        if not isinstance(params, Iterable):
             raise TypeError(
                 f"{type(self).__name__}: params is a list of Tensors or of dicts, got {shown(params)}: write [tensor]"
             )
