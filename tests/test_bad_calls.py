@@ -131,3 +131,23 @@ def test_public_functions_can_be_pickled():
 
     for function in (pb.sum, pb.add, pb.abs_, pb.fft.fft, F.relu, pb.linalg.inv, pb.Tensor.view_as, pb.stack):
         assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: pb.no_grad()(3), "no_grad: it decorates a function, got int; otherwise write `with no_grad"),
+        (lambda: pb.no_grad("x"), "no_grad: it decorates a function, got str"),
+        (lambda: pb.inference_mode("no"), "inference_mode: mode must be True or False, got str"),
+        (lambda: pb.autograd.detect_anomaly(check_nan="no"), "detect_anomaly: check_nan must be True or False"),
+        (lambda: pb.autograd.set_detect_anomaly(None), "set_detect_anomaly: mode must be True or False, got NoneType"),
+        (lambda: pb.utils.pytree.tree_map([1.0], np.sin), "tree_map: the function comes first, then the trees; got"),
+        (lambda: pb.utils.pytree.tree_unflatten(3, pb.utils.pytree.tree_flatten(3)[1]), "tree_unflatten: the leaves"),
+        (lambda: pb.utils.checkpoint.checkpoint_sequential(3, 2, X), "checkpoint_sequential: functions is a list.*got"),
+        (lambda: pb.utils.checkpoint.checkpoint_sequential([3], 1, X), "checkpoint_sequential: functions is a list"),
+        (lambda: pb.testing.check_operator("sin"), "check_operator: give the OpInfo of the operator"),
+    ],
+)
+def test_what_no_operator_is_says_what_it_takes(call, match):
+    with pytest.raises(TypeError, match=match):
+        call()

@@ -147,6 +147,7 @@ class detect_anomaly(ModeSwitch):
     """
 
     def __init__(self, check_nan: bool = True) -> None:
+        modes.need_flag("detect_anomaly", "check_nan", check_nan)
         self.check_nan = bool(check_nan)
 
     def _changed(self, modes: Modes) -> Modes:
@@ -176,6 +177,8 @@ class set_detect_anomaly(ModeSwitch):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        modes.need_flag("set_detect_anomaly", "mode", mode)
+        modes.need_flag("set_detect_anomaly", "check_nan", check_nan)
         self.mode, self.check_nan = bool(mode), bool(check_nan)
         self._outer = modes.set_modes(_with_anomaly(modes.current(), self.mode, self.check_nan))
 

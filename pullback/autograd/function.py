@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_agreement import check_agreement
-from pullback.autograd.function_arguments import explain_missing_ctx, in_order
+from pullback.autograd.function_arguments import absent_attribute, explain_missing_ctx, in_order
 from pullback.autograd.function_arrays import (
     batched_inside,
     differentiated_inside,
@@ -87,9 +87,12 @@ class FunctionNode(MultiNode):
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
         self._own = len(self.__dict__) + 1  # what comes behind is the user's
 
+    def __getattr__(self, name: str) -> Any:
+        """Called for what forward has not put on its ctx: says so."""
+        raise AttributeError(absent_attribute(self, name), name=name, obj=self)
+
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
 
-        def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     # -- what forward and setup_context may call -------------------------------------------------------------

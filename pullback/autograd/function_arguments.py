@@ -52,11 +52,32 @@ def explain_missing_ctx(function: Any, args: tuple[Any, ...]) -> None:
         signature.bind(None, *args)
     except TypeError:
         name = function.__name__
+        if next(iter(signature.parameters)) == "ctx":  # it is an argument that is too many
+            raise TypeError(
+                f"{name}.apply: its forward is forward{signature}, and {len(args)} arguments besides ctx were given."
+            ) from None
         raise TypeError(
             f"{name}.apply: forward{signature} takes no ctx, and {name} has no setup_context, so nothing can be "
             f"saved for backward. Write forward(ctx, {str(signature)[1:]}, or define "
             "setup_context(ctx, inputs, output)."
         ) from None
+
+
+def absent_attribute(ctx: Any, name: str) -> str:
+    """Why a ctx has no attribute of that name, and what to write."""
+    from difflib import get_close_matches  # imported when the first one is missing
+
+    if name.startswith("_"):  # asked for by programs rather than written
+        return f"{type(ctx).__name__!r} object has no attribute {name!r}"
+    users = [x for x in list(vars(ctx))[vars(ctx).get("_own", 0) :] if not x.startswith("_")]
+    known = [*users, *(x for x in dir(type(ctx)) if not x.startswith("_")), "needs_input_grad"]
+    if near := get_close_matches(name, known, 1, 0.75):
+        return f"{type(ctx).__name__}: ctx has no attribute {name!r}; did you mean {near[0]!r}?"
+    return (
+        f"{type(ctx).__name__}: ctx has no attribute {name!r}; forward has kept {', '.join(users) or 'none'} on it. "
+        f"Write ctx.{name} = ... in forward, or in setup_context; a Tensor goes into ctx.save_for_backward(...), and "
+        "backward finds it in ctx.saved_tensors."
+    )
 
 
 def _known(function: Any) -> _Known:

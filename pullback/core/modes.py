@@ -153,6 +153,12 @@ def set_modes(modes: Modes) -> Modes:
     return before
 
 
+def need_flag(name: str, argument: str, value: Any) -> None:
+    """Refuse what is no True or False; 0, 1 and NumPy's bools may stand for them."""
+    if not (isinstance(value, int) or (hasattr(value, "dtype") and value.dtype == bool)):
+        raise TypeError(f"{name}: {argument} must be True or False, got {type(value).__name__}.")
+
+
 class ModeSwitch(Block):
     """A context manager that is also a decorator; subclasses say how the state changes."""
 
@@ -171,6 +177,11 @@ class ModeSwitch(Block):
 
     def __call__(self, function: _F) -> _F:
         """Run every call of `function` (or every step of its generator) under this mode."""
+        if not callable(function):
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}: it decorates a function, got {type(function).__name__}; otherwise write `with {name}():`."
+            )
         if inspect.isclass(function):
             raise TypeError(
                 f"{type(self).__name__} cannot decorate the class {function.__name__!r}; decorate its methods instead."
@@ -330,10 +341,10 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
+            given = type(mode).__name__
             raise TypeError(
-                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}: it takes "
-                "a bool, "
-                f"got {type(mode).__name__}."
+                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {given}: it takes a bool, "
+                f"got {given}."
             )
         self.mode = mode
         self._outer = set_modes(_switched(current(), mode))
@@ -380,6 +391,8 @@ class inference_mode(ModeSwitch):
         return made
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        if not callable(mode):
+            need_flag("inference_mode", "mode", mode)
         self.mode = bool(mode)
 
     def _changed(self, modes: Modes) -> Modes:

@@ -149,6 +149,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Tree:
         raise TypeError(
             f"tree_unflatten: treespec must be what tree_flatten gave, got {type_name(treespec)}; leaves come first."
         )
+    if not isinstance(leaves, Iterable):
+        raise TypeError(f"tree_unflatten: the leaves are a list of what tree_flatten gave, got {type_name(leaves)}.")
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: the tree has {treespec.num_leaves} leaves, but {len(leaves)} were given.")
@@ -167,6 +169,8 @@ def tree_map(
 
     Raises
     ------
+    TypeError
+        `function` cannot be called.
     ValueError
         The trees are built differently.
 
@@ -176,6 +180,8 @@ def tree_map(
     >>> tree_map(lambda x, step: x - 0.5 * step, {"w": 2.0, "b": [1.0]}, {"w": 4.0, "b": [0.0]})
     {'w': 0.0, 'b': [1.0]}
     """
+    if not callable(function):
+        raise TypeError(f"tree_map: the function comes first, then the trees; got {type_name(function)}.")
     leaves, spec = tree_flatten(tree, is_leaf)
     columns = [leaves]
     for rest in rests:

@@ -207,10 +207,10 @@ def _only_numbers(items: Any) -> bool:
 
 
 # -- results leave it --------------------------------------------------------------------------------------------------
-def split_aux(output: Any) -> tuple[Any, Any]:
+def split_aux(transform: str, output: Any) -> tuple[Any, Any]:
     """(value, aux), what a function returns with `has_aux`."""
     if not isinstance(output, tuple) or len(output) != 2:
-        raise GradientError("with has_aux=True the function must return a pair (value, aux).")
+        raise GradientError(f"func.{transform}: with has_aux=True the function must return a pair (value, aux).")
     return output
 
 

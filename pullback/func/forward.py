@@ -104,7 +104,7 @@ def push(
         duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
-        output, aux = split_aux(output) if has_aux else (output, None)
+        output, aux = split_aux(transform, output) if has_aux else (output, None)
         value, tangent, depends = _take_apart(transform, output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
     except Exception as error:

@@ -136,7 +136,7 @@ class Recording:
                     leaf._counter = counter_of(leaf._array)
             self.run = cuts.Run(level)
             output = self.run.watch(choice.function, *args, **kwargs)
-            output, aux = split_aux(output) if has_aux else (output, None)
+            output, aux = split_aux(choice.transform, output) if has_aux else (output, None)
             found, self.structure = flatten(output)
             found = [surfaced(unlabelled(x), level) for x in found]
             _check_outputs(found, self.structure)

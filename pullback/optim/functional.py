@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pullback.core.errors import type_name
+from pullback.core.misuse import shown
 from pullback.core.pytree import tree_flatten, tree_unflatten
 from pullback.optim.options import check_options
 from pullback.optim.rules import Options, Rule, State
@@ -96,10 +97,16 @@ class FunctionalOptimizer:
 
         Raises
         ------
+        TypeError
+            `state` is none, or an option has an unknown name.
         ValueError
-            `grads` or `state` is built differently from `params`.
+            `grads` or `state` is built differently from `params`, or `state` comes from another optimizer.
         """
         name = f"{self._name}.functional"
+        if not isinstance(state, OptimizerState):
+            raise TypeError(
+                f"{name}.update: state is what init(params) or the update before returned, got {shown(state)}"
+            )
         check_options(name, options, self.options)
         o = {**self.options, **options}
         if callable(o["lr"]):
@@ -109,6 +116,14 @@ class FunctionalOptimizer:
             raise ValueError(f"{name}.update: grads are {slopes_spec} and params {spec}")
         if len(state.kept) != len(leaves):
             raise ValueError(f"{name}.update: the state is of {len(state.kept)} arrays, params of {len(leaves)}")
+        wanted = self._kept(o).keys()
+        known = wanted | self._kept(self.options).keys()
+        for kept in state.kept:
+            if not wanted <= kept.keys() <= known:
+                raise ValueError(
+                    f"{name}.update: the state has {_names(kept)} and not {_names(wanted)}: it comes from another "
+                    "optimizer, or from other options; begin with init(params)"
+                )
         new_leaves, new_kept = [], []
         for leaf, slope, kept in zip(leaves, slopes, state.kept, strict=True):
             x, g, kept = self._leaf(leaf), _parts(slope), dict(kept)
@@ -125,6 +140,10 @@ class FunctionalOptimizer:
         if not np.issubdtype(_dtype(x), np.inexact):
             raise TypeError(f"{self._name}.functional: a parameter holds floating-point numbers, not {type_name(x)}")
         return _parts(x)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no arrays"
 
 
 def _parts(x: Any) -> Any:

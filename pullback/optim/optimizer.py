@@ -11,12 +11,13 @@ import numpy as np
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError, type_name
+from pullback.core.misuse import shown
 from pullback.core.modes import enable_grad
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.graph.journal import note_write
 from pullback.optim.functional import FunctionalOptimizer
-from pullback.optim.options import check_options
+from pullback.optim.options import check_options, checked, shown_dict
 from pullback.optim.rules import Rule, State
 
 Group = dict[str, Any]
@@ -50,7 +51,7 @@ class Optimizer:
 
     Notes
     -----
-    A subclass of one's own has a rule: see `pullback.optim.rules`, or overrides `step`.
+    A subclass of one's own overrides `step`.
 
     Examples
     --------
@@ -68,7 +69,16 @@ class Optimizer:
     tensor([ 0.5, -1.5])
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("pullback.optim"):
+            cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
+
     def __init__(self, params: Params, defaults: Mapping[str, Any]) -> None:
+        if not isinstance(params, Iterable):
+            raise TypeError(
+                f"{type(self).__name__}: params is a list of Tensors or of dicts, got {shown(params)}: write [tensor]"
+            )
         if isinstance(params, Tensor | ndarray):
             raise TypeError(
                 f"{type(self).__name__}: params is a list of Tensors or of dicts, not one {type_name(params)}: "
@@ -77,6 +87,12 @@ class Optimizer:
         if isinstance(params, set | frozenset):
             raise TypeError(
                 f"{type(self).__name__}: params is a list and not a set, whose order state_dict cannot keep"
+            )
+        if isinstance(params, Mapping):
+            raise TypeError(
+                f"{type(self).__name__}: params is a list of Tensors or of dicts, not one dict: write "
+                '[{"params": [...], ...}] for a group, list(tensors.items()) for Tensors by name, '
+                f"or {type(self).__name__}.functional() for trees of arrays"
             )
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
@@ -119,10 +135,17 @@ class Optimizer:
         [0.1, 0.01]
         """
         name = type(self).__name__
+        if not isinstance(param_group, Mapping):
+            raise TypeError(
+                f'{name}: a group is a dict with its Tensors as "params", got {shown(param_group)}: '
+                'write {"params": [...]}'
+            )
         group = dict(param_group)
         if "params" not in group:
             raise TypeError(f'{name}: a group is a dict with its Tensors as "params"; this one has {", ".join(group)}')
         params = group["params"]
+        if not isinstance(params, Iterable):
+            raise TypeError(f'{name}: "params" of a group is a Tensor or a list of these, got {shown(params)}')
         params = [params] if isinstance(params, Tensor) else list(params)
         if params and all(isinstance(p, tuple) for p in params):
             names, params = map(list, zip(*params, strict=True))
@@ -178,13 +201,30 @@ class Optimizer:
         """
         loss = None
         if closure is not None:
+            if not callable(closure):
+                raise TypeError(
+                    f"{type(self).__name__}.step: closure is a function that computes the loss, got {shown(closure)}: "
+                    "call backward() before step(), which takes no loss"
+                )
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    self._move(p, group)
+                    try:
+                        self._move(p, group)
+                    except (TypeError, KeyError):
+                        self._check_changed(group)
+                        raise
         return loss
+
+    def _check_changed(self, group: Group) -> None:
+        """Say which option of a group was taken away, or given another kind of value, since it was checked."""
+        name = f"{type(self).__name__}.step"
+        for option, default in self.defaults.items():
+            if option not in group:
+                raise KeyError(f"{name}: a group has lost its option {option!r}; by default it is {default!r}")
+        check_options(name, group, self.defaults)
 
     def state_dict(self) -> dict[str, Any]:
         """The states and options, parameters being numbered: built as PyTorch's, of numbers and arrays.
@@ -226,10 +266,13 @@ class Optimizer:
 
         Raises
         ------
+        TypeError
+            It is no such dict.
         ValueError
             The groups, or the shapes of the parameters, are others.
         """
-        name, groups = type(self).__name__, state_dict["param_groups"]
+        name = type(self).__name__
+        groups = _groups_of(state_dict, name)
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
             raise ValueError(
                 f"{name}.load_state_dict: there are groups of {[len(g['params']) for g in groups]} parameters, "
@@ -300,11 +343,15 @@ class Optimizer:
         array
             The new parameter.
         """
-        raise NotImplementedError
+        raise NotImplementedError("rule: this optimizer has none; its step moves all parameters together")
 
     def _kept(self, options: Group) -> Mapping[str, float]:
         """The arrays that are kept for a parameter, and what they are filled with at first."""
-        raise NotImplementedError
+        name = type(self).__name__
+        raise NotImplementedError(
+            f"{name}.step: {name} does not say how it moves a parameter: write step(self, closure=None) in it, which "
+            'goes through self.param_groups and writes into each of group["params"] under pullback.no_grad()'
+        )
 
     def _state_of(self, p: Tensor, values: ndarray, options: Group) -> State:
         """The state of a parameter, with every array that the options of now need: they may have changed."""
@@ -333,6 +380,21 @@ class Optimizer:
                 target[...] = new[0] + 1j * new[1]
             else:
                 _by_blocks(type(self).rule, target, grad, state, options, t)
+
+
+def _groups_of(state_dict: Any, name: str) -> list[Any]:
+    """The groups of what `state_dict()` gave, which is refused where it is something else."""
+    try:
+        groups = list(state_dict["param_groups"])
+        whole = isinstance(state_dict["state"], Mapping) and all("params" in group for group in groups)
+    except (TypeError, KeyError, LookupError):
+        whole = False
+    if not whole:
+        raise TypeError(
+            f'{name}.load_state_dict: give what {name}.state_dict() returned, a dict of "state" and "param_groups", '
+            f"not {shown_dict(state_dict)}"
+        )
+    return groups
 
 
 class ByIdentity(MutableMapping[Tensor, State]):

@@ -164,3 +164,35 @@ def test_a_forward_without_ctx_needs_setup_context():
 
     with pytest.raises(TypeError, match="of its own"):
         Own.apply(leaf())
+
+
+def test_an_argument_too_many_is_not_taken_for_a_ctx():
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x**3
+
+    with pytest.raises(TypeError, match=r"Cube.apply: its forward is forward\(ctx, x\), and 2 arguments besides ctx"):
+        Cube.apply(leaf(), 3)
+
+
+def test_what_ctx_lacks_is_named_with_what_to_write():
+    class Scaled(Function):
+        wanted = "factor"
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.power = 3
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * getattr(ctx, Scaled.wanted)
+
+    y = Scaled.apply(leaf()).sum()
+    with pytest.raises(AttributeError, match=r"ctx has no attribute 'factor'; forward has kept power on it. Write ctx"):
+        y.backward()
+    for Scaled.wanted, meant in (("powers", "power"), ("saved_tensor", "saved_tensors")):
+        with pytest.raises(AttributeError, match=f"'{Scaled.wanted}'; did you mean '{meant}'?"):
+            Scaled.apply(leaf()).sum().backward()
+    assert not hasattr(y.grad_fn, "factor")

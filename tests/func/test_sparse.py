@@ -298,7 +298,7 @@ def test_a_branch_not_taken_when_the_pattern_was_found_is_noticed():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: sparse_jacobian(np.sin, sparsity=np.eye(3))(np.ones(4)), GradientError, r"\(3, 3\).*\(3, 4\)"),
+        (lambda: sparse_jacobian(np.sin, sparsity=np.eye(3))(np.ones(4)), GradientError, r"\(3, 3\).*has 4 elements"),
         (lambda: sparse_jacobian(np.sin, sparsity=np.eye(3, 4))(np.ones(4)), GradientError, r"\(3, 4\).*\(4, 4\)"),
         (lambda: sparse_jacobian(np.sin)(np.ones(3, int)), TypeError, "astype"),
         (lambda: sparse_jacobian(np.sin)(np.ones(3, complex)), TypeError, "real and imaginary"),
@@ -313,3 +313,14 @@ def test_a_branch_not_taken_when_the_pattern_was_found_is_noticed():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_errors_name_the_function_that_was_called():
+    x = np.ones(2)
+    with pytest.raises(pb.extend.GradientError, match=r"^func.sparse_jacobian: there are no primals"):
+        pb.func.sparse_jacobian(lambda x: 1.0)(())
+    with pytest.raises(pb.extend.GradientError, match=r"sparsity has shape \(3, 3\), but the argument has 2 elements"):
+        pb.func.sparse_jacobian(np.sin, sparsity=np.eye(3))(x)
+    for transform in (pb.func.jacfwd, pb.func.jacrev, pb.func.grad):
+        with pytest.raises(pb.extend.GradientError, match=f"^func.{transform.__name__}: with has_aux=True"):
+            transform(np.sum, has_aux=True)(x)

@@ -386,3 +386,85 @@ def test_inside_a_transform_the_functional_form_is_named():
 
     with pytest.raises(UnsupportedError, match=r"SGD.functional\(\)"):
         pb.func.jvp(loss, (pb.ones(1),), (pb.ones(1),))
+
+
+class Unwritten(Optimizer):
+    """An optimizer whose author has forgotten `step`."""
+
+
+class OfEpochs(lr_scheduler.LRScheduler):
+    """A scheduler as PyTorch's are written."""
+
+    def get_lr(self):
+        return [1.0]
+
+
+def stepped():
+    x = pb.ones(2, requires_grad=True)
+    x.sum().backward()
+    return x
+
+
+def changed(**options):
+    optimizer = SGD([stepped()], lr=0.1)
+    group = optimizer.param_groups[0]
+    group.update(options)
+    if not options:
+        del group["lr"]
+    return optimizer
+
+
+UNFIT = [
+    (lambda: Adam([X], foreach=True), TypeError, "Adam: there is no option 'foreach'; it says how PyTorch.*leave it"),
+    (lambda: Adam([{"params": [X], "fused": False}]), TypeError, "Adam: there is no option 'fused'; it says how PyTor"),
+    (lambda: SGD([X], differentiable=True), TypeError, r"'differentiable'; .* are those of SGD.functional\("),
+    (lambda: Adam([X], weight_deca=1), TypeError, "did you mean 'weight_decay'"),
+    (lambda: Adam([X], lr="a"), TypeError, r"Adam: lr must be a number, got 'a' \(a str\)"),
+    (lambda: Adam(3), TypeError, r"Adam: params is a list of Tensors or of dicts, got 3 \(an int\): write \[tensor\]"),
+    (
+        lambda: Adam({"w": X}),
+        TypeError,
+        r"not one dict: write .*\"params\".*list\(tensors.items\(\)\).*Adam.functional",
+    ),
+    (lambda: Adam(), TypeError, "Adam: missing a required argument: 'params'; its arguments are params, lr"),
+    (lambda: SGD([X]).add_param_group([X]), TypeError, r'SGD: a group is a dict.*got a list.*write \{"params"'),
+    (lambda: SGD([X]).step(3), TypeError, r"SGD.step: closure is a function.*call backward\(\) before step\(\)"),
+    (lambda: SGD([X]).load_state_dict({"a": 1}), TypeError, r"give what SGD.state_dict\(\) .*not a dict of 'a'"),
+    (lambda: changed(lr="a").step(), ValueError, "SGD.step: lr is at least 0, not 'a'"),
+    (lambda: changed().step(), KeyError, "SGD.step: a group has lost its option 'lr'; by default it is 0.1"),
+    (lambda: Unwritten([stepped()], {}).step(), NotImplementedError, r"write step\(self, closure=None\) in it"),
+    (lambda: OfEpochs(SGD([X])), NotImplementedError, r"OfEpochs: write rate\(self, now, base, epoch, group\)"),
+    (lambda: Adam.functional().update(1.0, 1.0, None), TypeError, r"state is what init\(params\) .* got None"),
+    (lambda: lr_scheduler.StepLR(SGD([X]), 1, verbose=True), TypeError, r"print\(scheduler.get_last_lr\(\)\)"),
+    (lambda: lr_scheduler.StepLR(SGD([X]), "a"), TypeError, "StepLR: step_size must be a number, got 'a'"),
+    (lambda: lr_scheduler.ReduceLROnPlateau(X), TypeError, "ReduceLROnPlateau: give a pullback.optim.Optimizer, not a"),
+    (lambda: lr_scheduler.ReduceLROnPlateau(SGD([X])).step(pb.ones(3)), TypeError, "metrics is a number.*loss.item"),
+    (lambda: lr_scheduler.MultiStepLR(SGD([X]), 3), TypeError, "MultiStepLR: milestones is a list of ints, got 3"),
+    (lambda: lr_scheduler.LambdaLR(SGD([X]), 3), TypeError, "LambdaLR: lr_lambda is a function of the epoch"),
+    (lambda: lr_scheduler.ChainedScheduler([3]), TypeError, "ChainedScheduler: schedulers is a list of LRSchedulers"),
+    (lambda: lr_scheduler.StepLR(SGD([X]), 1).load_state_dict({}), TypeError, "StepLR.load_state_dict: give what Step"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), UNFIT)
+def test_what_does_not_fit_is_refused_in_words(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_the_state_of_another_optimizer_is_refused():
+    state = Adam.functional().init(1.0)
+    with pytest.raises(
+        ValueError, match=r"SGD.functional.update: the state has exp_avg, exp_avg_sq and not momentum_bu"
+    ):
+        SGD.functional(momentum=0.9).update(1.0, 1.0, state)
+    steps = SGD.functional(momentum=0.9)
+    new, _ = steps.update(1.0, 1.0, steps.init(1.0), momentum=0.0)  # an option of this step alone
+    assert new == 1.0 - 1e-3
+
+
+def test_a_plateau_takes_a_loss_of_one_element():
+    scheduler = lr_scheduler.ReduceLROnPlateau(SGD([pb.ones(1, requires_grad=True)]))
+    for loss in (pb.tensor([2.0]), np.ones((1, 1)), np.float32(0.5), 0):
+        scheduler.step(loss)
+    assert scheduler.best == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from pullback.autograd.checkpoint.reentrant import CheckpointFunction
 from pullback.core import modes
 from pullback.core.blocks import Steps
 from pullback.core.errors import type_name
+from pullback.core.misuse import described
 from pullback.core.modes import ModeSwitch
 
 _early_stop: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_early_stop", default=None)
@@ -256,6 +257,8 @@ def checkpoint_sequential(
 
     Raises
     ------
+    TypeError
+        `functions` is no list of functions.
     ValueError
         `segments` is not between 1 and the number of functions.
 
@@ -266,7 +269,11 @@ def checkpoint_sequential(
     >>> y = checkpoint_sequential([pb.sin, pb.cos] * 50, "sqrt", x)
     >>> y.sum().backward()
     """
-    functions = list(functions)
+    if not isinstance(functions, Iterable) or not all(map(callable, functions := list(functions))):
+        raise TypeError(
+            f"checkpoint_sequential: functions is a list of functions, got {described(functions)}; segments and input "
+            "come after it."
+        )
     count = max(1, round(math.sqrt(len(functions)))) if segments == "sqrt" else segments
     if not isinstance(count, int) or not 1 <= count <= max(1, len(functions)):
         raise ValueError(

@@ -135,7 +135,11 @@ def sparse_hessian(
 
 def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
     by_columns = by_rows = along = None
-    _fits(chosen, coloring, coloring.pattern.shape[0])
+    if coloring.pattern.shape[1] != chosen.size:
+        raise GradientError(
+            f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the argument has {chosen.size} "
+            "elements, of which each is a column. Was it found for other arguments?"
+        )
     if coloring.forward or check:
         # Masks of zeros cost as much as the rest, and matter only where a NaN shows.
         by_columns, along = _pushed(chosen, coloring, check, masks=False)

@@ -16,7 +16,7 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.boundary import Argnums
-from pullback.func.forward import jvp
+from pullback.func.forward import push
 from pullback.func.gradient import grad
 from pullback.func.sparse.coloring import csr_of_bool
 from pullback.func.sparse.vectors import Chosen, one_argument
@@ -120,7 +120,7 @@ def find(chosen: Chosen, most: int | None = None) -> Any:
         start += x.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IndependentResultWarning)  # an empty pattern says it
-        value, tangent = jvp(chosen.of_leaves, tuple(leaves), tuple(tangents))
+        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents))
     found = []
     for y, t in zip(flatten(value)[0], flatten(tangent)[0], strict=True):
         sets = _sets_in(t, store)

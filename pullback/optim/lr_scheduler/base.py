@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pullback.core.misuse import shown
 from pullback.optim.optimizer import Optimizer
+from pullback.optim.options import checked, shown_dict
 
 
 class LRScheduler:
@@ -36,9 +38,14 @@ class LRScheduler:
     [0.5]
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("pullback.optim"):
+            cls.__init__ = checked(cls.__init__, Optimizer=Optimizer)  # type: ignore[method-assign]
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(self).__name__}: give a pullback.optim.Optimizer, not {optimizer!r}")
+            raise TypeError(f"{type(self).__name__}: give a pullback.optim.Optimizer, not {shown(optimizer)}")
         self.optimizer, self.last_epoch = optimizer, last_epoch
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -66,7 +73,11 @@ class LRScheduler:
         -------
         float
         """
-        raise NotImplementedError
+        name = type(self).__name__
+        raise NotImplementedError(
+            f"{name}: write rate(self, now, base, epoch, group) in it, which gives the rate of one group; a "
+            "get_lr(self) of PyTorch's, which gives those of all, is not called"
+        )
 
     def step(self) -> None:
         """Go on to the next epoch."""
@@ -101,7 +112,17 @@ class LRScheduler:
         ----------
         state_dict : dict
             From `state_dict()` of a scheduler made in the same way.
+
+        Raises
+        ------
+        TypeError
+            It is none.
         """
+        if not isinstance(state_dict, Mapping) or "last_epoch" not in state_dict:
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}.load_state_dict: give what {name}.state_dict() returned, not {shown_dict(state_dict)}"
+            )
         vars(self).update(state_dict)
 
     def _set(self, rates: Iterable[float]) -> None:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.core.misuse import shown
 from pullback.optim.lr_scheduler.base import LRScheduler
 from pullback.optim.optimizer import Optimizer
 
@@ -39,6 +40,8 @@ class SequentialLR(_Compound):
 
     Raises
     ------
+    TypeError
+        `schedulers` is no list of schedulers.
     ValueError
         The milestones are not one fewer than the schedulers, or these are of another optimizer.
 
@@ -60,6 +63,7 @@ class SequentialLR(_Compound):
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:
+        _check_schedulers("SequentialLR", schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 f"SequentialLR: {len(schedulers)} schedulers have {len(schedulers) - 1} milestones between them, "
@@ -97,6 +101,8 @@ class ChainedScheduler(_Compound):
 
     Raises
     ------
+    TypeError
+        `schedulers` is no list of schedulers.
     ValueError
         There is none, or they are of several optimizers.
 
@@ -116,8 +122,7 @@ class ChainedScheduler(_Compound):
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
-        if not schedulers:
-            raise ValueError("ChainedScheduler: there is no scheduler")
+        _check_schedulers("ChainedScheduler", schedulers)
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         _of_one_optimizer("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers, self.last_epoch = list(schedulers), schedulers[-1].last_epoch
@@ -135,6 +140,13 @@ def _undo_first_step(scheduler: LRScheduler) -> None:
             _undo_first_step(part)
     else:
         scheduler.last_epoch -= 1
+
+
+def _check_schedulers(name: str, schedulers: Any) -> None:
+    if not isinstance(schedulers, Sequence) or not all(isinstance(x, LRScheduler) for x in schedulers):
+        raise TypeError(f"{name}: schedulers is a list of LRSchedulers, got {shown(schedulers)}")
+    if not schedulers:
+        raise ValueError(f"{name}: there is no scheduler")
 
 
 def _of_one_optimizer(name: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
+from pullback.core.misuse import shown
 from pullback.optim.lr_scheduler.base import LRScheduler, by_group, check_length
 from pullback.optim.optimizer import Optimizer
 
@@ -62,6 +63,12 @@ class LambdaLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         self._functions = by_group(lr_lambda, optimizer, "lr_lambda")
+        for function in self._functions:
+            if not callable(function):
+                raise TypeError(
+                    f"{type(self).__name__}: lr_lambda is a function of the epoch, or one a group, "
+                    f"got {shown(function)}"
+                )
         super().__init__(optimizer, last_epoch)
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
@@ -163,7 +170,12 @@ class MultiStepLR(_ByFactor):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
+        try:
+            self.milestones = sorted(milestones)
+            bisect_right(self.milestones, 0)
+        except TypeError:
+            raise TypeError(f"MultiStepLR: milestones is a list of ints, got {shown(milestones)}") from None
+        self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.core.misuse import declared, fits, shown
+from pullback.core.tensor import Tensor
 from pullback.optim.lr_scheduler.base import LRScheduler, by_group
 from pullback.optim.optimizer import Optimizer
 
@@ -71,8 +73,13 @@ class ReduceLROnPlateau(LRScheduler):
         ----------
         metrics : number, or Tensor of one element
             A loss, say.
+
+        Raises
+        ------
+        TypeError
+            `metrics` is no single number.
         """
-        value = float(metrics)
+        value = _number(metrics)
         self.last_epoch += 1
         if self._is_better(value):
             self.best, self.num_bad_epochs = value, 0
@@ -91,3 +98,17 @@ class ReduceLROnPlateau(LRScheduler):
         if self.threshold_mode == "abs":
             return sign * (value - self.best) > self.threshold
         return sign * (value - self.best * (1 + sign * self.threshold)) > 0
+
+
+def _number(metrics: Any) -> float:
+    if not fits(metrics, _METRICS) or isinstance(metrics, bool):
+        if getattr(metrics, "size", 0) == 1 or (isinstance(metrics, Tensor) and metrics.numel() == 1):
+            return float(metrics.reshape(()))
+        raise TypeError(
+            f"ReduceLROnPlateau.step: metrics is a number that says how good the epoch was, got {shown(metrics)}: "
+            "give loss.item(), or a mean"
+        )
+    return float(metrics)
+
+
+(_METRICS,) = declared("float metrics")

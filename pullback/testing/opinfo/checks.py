@@ -3,6 +3,7 @@
 `check_operator` runs them all, for authors of operators elsewhere; `tests/ops/` runs them one by one.
 """
 
+from pullback.core.errors import type_name
 from pullback.testing.opinfo.calls import accepted
 from pullback.testing.opinfo.core import OpInfo
 from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
@@ -37,6 +38,8 @@ def check_operator(info: OpInfo) -> None:
     ------
     AssertionError, GradcheckError
         The operator is wrong; a note on the error names the sample.
+    TypeError
+        `info` is no OpInfo.
     ValueError
         The record has no samples, or an `order` that is not 0, 1 or 2.
 
@@ -45,6 +48,8 @@ def check_operator(info: OpInfo) -> None:
     >>> from pullback.testing import OpInfo, Sample, check_operator
     >>> check_operator(OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))]))
     """
+    if not isinstance(info, OpInfo):
+        raise TypeError(f"check_operator: give the OpInfo of the operator, not {type_name(info)}.")
     if info.order not in (0, 1, 2):
         raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")
     if not any(True for dtype in info.dtypes for _ in accepted(info, dtype)):
