@@ -18,7 +18,7 @@ from pullback.core.array_type import REGISTERED, array_type, table_of
 from pullback.core.errors import GradientError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import NestedTensor, Tensor
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.func.boundary import (
     check_callable,
     check_results,
@@ -105,7 +105,8 @@ def push(
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(transform, output) if has_aux else (output, None)
-        value, tangent, depends = _take_apart(transform, output, level, forward, strict)
+        tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
+        value, tangent, depends = _take_apart(transform, output, level, forward, strict, tensors)
         aux = _leave_all(aux, level, forward)
     except Exception as error:
         note_on_lists(error, primals)
@@ -173,8 +174,13 @@ def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
     return primal, tangent
 
 
-def _take_apart(transform: str, output: Any, level: int, forward: ForwardLevel, strict: bool) -> tuple[Any, ...]:
-    """(values, tangents, whether one was dual) of what the function returned, one level further out."""
+def _take_apart(
+    transform: str, output: Any, level: int, forward: ForwardLevel, strict: bool, tensors: bool
+) -> tuple[Any, ...]:
+    """(values, tangents, whether one was dual) of what the function returned, one level further out.
+
+    With `tensors` these are Tensors, of what was written into too, where plain memory flows.
+    """
     found, structure = flatten(output)
     if not found:
         raise GradientError(
@@ -193,8 +199,12 @@ def _take_apart(transform: str, output: Any, level: int, forward: ForwardLevel, 
                 "strict for a tangent of zeros."
             )
         depends = depends or dual
-        values.append(raw_outward(x, primal_part(raw, forward) if dual else raw, level))
-        tangents.append(raw_outward(x, tangent_part(raw, forward), level) if dual else _zeros_like(values[-1]))
+        parts = [primal_part(raw, forward), tangent_part(raw, forward)] if dual else [raw]
+        if tensors and type(x) is NestedTensor:
+            parts = [wrap(part) if type(part) is ndarray else part for part in parts]
+        value, *tangent = (raw_outward(x, part, level) for part in parts)
+        values.append(value)
+        tangents.append(tangent[0] if dual else _zeros_like(value))
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 

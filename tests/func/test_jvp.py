@@ -112,6 +112,17 @@ def test_in_place_inside():
     assert_close(jvp(doubled, (X,), (V,))[1], V + V * np.array([2, 1, 1]))
 
 
+def test_nested_writes_in_place_give_tensors_for_tensors():
+    def square(x):
+        y = x * 1
+        return y.mul_(x)
+
+    x, one = pb.full((2,), 3.0), pb.ones(2)
+    first, second = jvp(lambda x: jvp(square, (x,), (one,))[1], (x,), (one,))
+    assert type(first) is type(second) is pb.Tensor
+    assert (first.tolist(), second.tolist()) == ([6.0, 6.0], [2.0, 2.0])
+
+
 def test_a_tensor_that_leaks_out_is_a_constant():
     leaked = []
     jvp(lambda x: leaked.append(x) or x, (X,), (V,))
