@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_agreement import check_agreement
-from pullback.autograd.function_arguments import absent_attribute, explain_missing_ctx, in_order
+from pullback.autograd.function_arguments import explain_missing_attribute, explain_missing_ctx, in_order
 from pullback.autograd.function_arrays import (
     batched_inside,
     differentiated_inside,
@@ -87,12 +87,9 @@ class FunctionNode(MultiNode):
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
         self._own = len(self.__dict__) + 1  # what comes behind is the user's
 
-    def __getattr__(self, name: str) -> Any:
-        """Called for what forward has not put on its ctx: says so."""
-        raise AttributeError(absent_attribute(self, name), name=name, obj=self)
-
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
 
+        def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     # -- what forward and setup_context may call -------------------------------------------------------------
@@ -155,7 +152,11 @@ class FunctionNode(MultiNode):
         backward: Any = self._function.backward
         if not raw and self._intermediates is not None:
             backward = functools.partial(run_followed, backward=backward)
-        results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
+        try:
+            results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
+        except AttributeError as error:
+            explain_missing_attribute(self, error)
+            raise
         found = [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
         complete = all(t is not None for t in tensors)  # None for None is no loss
         self._withheld = tuple(i for i, g in enumerate(found) if g is None and self.needs_input_grad[i] and complete)
@@ -570,6 +571,9 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
             found = cls._run_further_out(ctx._level, args)
         results = exchanged(ctx, outputs, found if isinstance(found, tuple) else (found,))
         return results if isinstance(output, tuple) else results[0]
+    except AttributeError as error:
+        explain_missing_attribute(ctx, error)
+        raise
     finally:
         modes.restore(state)
 
