@@ -66,6 +66,25 @@ def test_every_page_of_the_reference_has_parameters_and_an_example(site):
     assert not lacking
 
 
+ELSEWHERE = {
+    "pullback.array_api": "the standard's names, which docs/array_api.md lists",
+    "pullback.ops": "`load` for operators of one's own, which pullback.extend has too",
+    "pullback.scipy": "SciPy's names, of which docs/scipy.md has tables",
+    "pullback.signal": "holds pullback.signal.windows alone",
+}
+
+
+def test_every_module_that_is_named_has_its_page(site):
+    homes = site("reference").HOMES
+    named = {"pullback.utils.pytree", "pullback.signal.windows"}
+    for home in homes:
+        module = importlib.import_module(home)
+        found = (getattr(module, name) for name in module.__all__)
+        named |= {value.__name__ for value in found if inspect.ismodule(value)}
+    assert len(named) > 15
+    assert named - set(homes) == set(ELSEWHERE)
+
+
 def test_links_between_pages_of_the_reference_lead_somewhere(site, tmp_path):
     site("reference").write(tmp_path)
     there = {path.stem for path in tmp_path.glob("*.rst")}

@@ -21,16 +21,19 @@ import pullback as pb
 from pullback.codegen.generate import own_registry
 from pullback.core.cuts import Log
 from pullback.core.observers import Observer
-from tests.test_public_names import MODULES
+from tests.test_public_names import MODULES, PARTS
 
 EXPLANATIONS = Path(pb.__file__).parent / "explanations"
 
 # In this order an object finds its home, and the modules their place in the contents.
 HOMES = (
-    "pullback", "pullback.func", "pullback.autograd", "pullback.autograd.functional", "pullback.linalg", "pullback.fft",
-    "pullback.special", "pullback.nn", "pullback.nn.functional", "pullback.random", "pullback.optimize",
-    "pullback.optim", "pullback.optim.lr_scheduler", "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
-    "pullback.testing", "pullback.extend",
+    "pullback", "pullback.func", "pullback.autograd", "pullback.autograd.functional", "pullback.autograd.forward_ad",
+    "pullback.autograd.graph", "pullback.autograd.function", "pullback.autograd.grad_mode",
+    "pullback.autograd.anomaly_mode", "pullback.autograd.profiler", "pullback.autograd.variable", "pullback.linalg",
+    "pullback.fft", "pullback.special", "pullback.masked", "pullback.signal.windows", "pullback.nn",
+    "pullback.nn.functional", "pullback.random", "pullback.optimize", "pullback.optim", "pullback.optim.lr_scheduler",
+    "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.testing",
+    "pullback.extend",
 )  # fmt: skip
 
 
@@ -48,7 +51,7 @@ class Page:
 
 def pages() -> dict[int, Page]:
     """The pages of functions and classes, by the ids of these."""
-    assert set(HOMES) == set(MODULES), "a module without a place in the contents"
+    assert set(HOMES) == {*MODULES, *PARTS}, "a module without a place in the contents"
     found: dict[int, Page] = {}
     for home in HOMES:
         module = importlib.import_module(home)
@@ -175,11 +178,15 @@ def explanation(value: Any) -> str:
     return name if (EXPLANATIONS / f"{name}.md").exists() else ""
 
 
+# What stands beside the members of contexts and nodes for autograd's own use.
+_INSIDE = frozenset({"takes", "packed", "pack_hook", "unpack_hook", "materialize", "perhaps"})
+
+
 def _members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
     """The public members that the class itself describes, or a base of it without a page of its own."""
     if issubclass(kind, enum.Enum):
         return
-    seen = {*vars(BaseException), *vars(Observer), *vars(Log)}  # what Python calls, or autograd
+    seen = {*vars(BaseException), *vars(Observer), *vars(Log), *_INSIDE}  # what Python calls, or autograd
     seen |= {name for base in kind.__mro__[1:] if id(base) in known for name in dir(base)}
     for base in kind.__mro__:
         if not base.__module__.startswith("pullback") or (base is not kind and id(base) in known):

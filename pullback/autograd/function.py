@@ -52,7 +52,31 @@ __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_d
 
 
 class FunctionNode(MultiNode):
-    """The node of a custom Function; it is the `ctx` of its forward and backward, so it has room for attributes."""
+    """The node of a custom Function; it is the `ctx` of its forward and backward, so it has room for attributes.
+
+    Parameters
+    ----------
+    Made by `Function.apply`.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each argument of forward whether backward is asked for its gradient.
+
+    Examples
+    --------
+    >>> class Scale(pb.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor  # whatever is no tensor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return (grad * ctx.factor if ctx.needs_input_grad[0] else None), None
+    >>> y = Scale.apply(pb.tensor(2.0, requires_grad=True), 3.0)
+    >>> isinstance(y.grad_fn, pb.autograd.function.FunctionCtx), y.grad_fn.factor
+    (True, 3.0)
+    """
 
     takes_undefined = True
 
@@ -94,30 +118,182 @@ class FunctionNode(MultiNode):
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors and arrays (inputs, outputs or others; None too) for `backward`, checked for modification."""
+        """Keep tensors and arrays for `backward`, which finds them in `saved_tensors`, checked for modification.
+
+        Parameters
+        ----------
+        *tensors : Tensor, ndarray or None
+            Inputs, outputs or others. Only those of the last call are kept.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        TypeError
+            One is nothing of these: keep it as an attribute of ctx.
+
+        Examples
+        --------
+        >>> class Exp(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         result = x.exp()
+        ...         ctx.save_for_backward(result)
+        ...         return result
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (result,) = ctx.saved_tensors
+        ...         return grad * result
+        >>> x = pb.tensor(0.0, requires_grad=True)
+        >>> Exp.apply(x).backward()
+        >>> x.grad
+        tensor(1.)
+        """
         _only_arrays("save_for_backward", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run."""
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run.
+
+        Parameters
+        ----------
+        *tensors : Tensor, ndarray or None
+            Inputs, outputs or others.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        TypeError
+            One is nothing of these.
+
+        Examples
+        --------
+        >>> class Square(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_forward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * tangent
+        >>> pb.func.jvp(Square.apply, (pb.tensor(3.0),), (pb.tensor(1.0),))
+        (tensor(9.), tensor(6.))
+        """
         _only_arrays("save_for_forward", tensors)
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say that forward modified these inputs in place."""
+        """Say that forward modified these inputs in place; it returns them too.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        RuntimeError
+            Of `Function.apply`: one is no input, or forward does not return it.
+
+        Examples
+        --------
+        >>> class Double(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.mark_dirty(x)
+        ...         return x.mul_(2)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> x = pb.tensor(3.0, requires_grad=True)
+        >>> y = x.clone()
+        >>> Double.apply(y) is y, y.item()
+        (True, 6.0)
+        """
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say that these outputs have no gradient."""
+        """Say that these outputs have no gradient; backward gets zeros for them.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        RuntimeError
+            Of `Function.apply`: one is no output.
+
+        Examples
+        --------
+        >>> class Sorted(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         values, order = x.sort()
+        ...         ctx.mark_non_differentiable(order)
+        ...         ctx.save_for_backward(order)
+        ...         return values, order
+        ...     @staticmethod
+        ...     def backward(ctx, grad, _):
+        ...         (order,) = ctx.saved_tensors
+        ...         return pb.zeros_like(grad).scatter(0, order, grad)
+        >>> values, order = Sorted.apply(pb.tensor([3.0, 1.0], requires_grad=True))
+        >>> values.requires_grad, order.requires_grad
+        (True, False)
+        """
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (True, the default) or None for undefined gradients."""
+        """Whether `backward` gets zeros (True, the default) or None for undefined gradients.
+
+        Parameters
+        ----------
+        value : bool
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> class Both(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.set_materialize_grads(False)
+        ...         return x.sin(), x.cos()
+        ...     @staticmethod
+        ...     def backward(ctx, *grads):
+        ...         print(grads)
+        >>> first, second = Both.apply(pb.tensor(0.0, requires_grad=True))
+        >>> first.backward()
+        (tensor(1.), None)
+        """
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors given to save_for_backward, None for None, after checking that none was modified since."""
+        """The tensors given to save_for_backward, None for None, after checking that none was modified since.
+
+        In `jvp` those given to save_for_forward.
+
+        Raises
+        ------
+        RuntimeError
+            One was modified in place since, or a backward without `retain_graph` has released them.
+        """
         if self._in_jvp:
             return self._for_forward
         found = tuple(self._unpack(*kept) for kept in self._saved)
@@ -519,7 +695,18 @@ class Function(metaclass=_FunctionMeta):
 
 
 class InplaceFunction(Function):
-    """`Function` by a name that PyTorch keeps for old code: to modify an input use `ctx.mark_dirty`."""
+    """`Function` by a name that PyTorch keeps for old code: to modify an input use `ctx.mark_dirty`.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused, as by `Function`.
+
+    Examples
+    --------
+    >>> issubclass(pb.autograd.function.InplaceFunction, pb.autograd.Function)
+    True
+    """
 
 
 FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
