@@ -209,13 +209,9 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
     """Tensor: its properties and own methods, then those that are operators, each an entry in the group of its area."""
     own, groups = [], dict[str, list[str]]()
     for name in sorted(n for n in dir(pb.Tensor) if not n.startswith("_")):
-        method = getattr(pb.Tensor, name)
-        function = getattr(pb, name.removesuffix("_"), None)
-        operator = known.get(id(function))
-        doc = inspect.getdoc(method) or ""
-        same = operator is not None and doc == inspect.getdoc(function)
-        if operator is not None and (same or (name.endswith("_") and doc.startswith(f"`{name[:-1]}` in place"))):
-            group = _group(operator) if same else "In place"
+        method, operator = getattr(pb.Tensor, name), _operator_of(name, known)
+        if operator is not None:
+            group = "In place" if _is_in_place(name, method) else _group(operator)
             groups.setdefault(group, []).append(_operator(name, method, operator))
         else:
             own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
@@ -224,6 +220,27 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
     for group in (*_GROUPS.values(), "Other operators", "In place"):
         parts += [_title(group, "-"), *groups.get(group, [])] if group in groups else []
     return "\n".join(parts)
+
+
+def _operator_of(name: str, known: dict[int, Page]) -> Page | None:
+    """The page of the operator that a method of Tensors is; None for an own method."""
+    method, function = getattr(pb.Tensor, name), getattr(pb, name.removesuffix("_"), None)
+    same = (inspect.getdoc(method) or "") == inspect.getdoc(function)
+    return known.get(id(function)) if same or _is_in_place(name, method) else None
+
+
+def _is_in_place(name: str, method: Any) -> bool:
+    return name.endswith("_") and (inspect.getdoc(method) or "").startswith(f"`{name[:-1]}` in place")
+
+
+def own_members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
+    """The members that are described on the page of a class, and not on that of an operator."""
+    if kind is not pb.Tensor:
+        yield from _members(kind, known)
+        return
+    for name in sorted(n for n in dir(kind) if not n.startswith("_")):
+        if _operator_of(name, known) is None:
+            yield name, inspect.getattr_static(kind, name)
 
 
 _GROUPS = {

@@ -469,6 +469,25 @@ class Function(metaclass=_FunctionMeta):
         Returns
         -------
         Tensor, ndarray, or tuple of these and of other objects
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has none.
+
+        Examples
+        --------
+        >>> class Sine(pb.autograd.Function):  # computed by NumPy, outside of the graph
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return np.sin(x.numpy())
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * x.cos()
+        >>> Sine.apply(pb.tensor(0.0, requires_grad=True))
+        tensor(0., grad_fn=<SineBackward>)
         """
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function: a static method forward."
@@ -526,6 +545,28 @@ class Function(metaclass=_FunctionMeta):
         -------
         Tensor or None, or a tuple of them
             The gradient of each argument of forward, of its shape; None where there is none.
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has neither `backward` nor `vjp`, and a gradient is asked for.
+
+        Examples
+        --------
+        >>> class Product(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, y, power):
+        ...         ctx.save_for_backward(x, y)
+        ...         ctx.power = power
+        ...         return x * y**power
+        ...     @staticmethod
+        ...     def backward(ctx, grad):  # a gradient for each of x, y, power
+        ...         x, y = ctx.saved_tensors
+        ...         return grad * y**ctx.power, grad * x * ctx.power * y ** (ctx.power - 1), None
+        >>> x, y = pb.tensor(3.0, requires_grad=True), pb.tensor(2.0, requires_grad=True)
+        >>> Product.apply(x, y, 2).backward()
+        >>> x.grad, y.grad
+        (tensor(4.), tensor(12.))
         """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
@@ -549,6 +590,25 @@ class Function(metaclass=_FunctionMeta):
         -------
         Tensor or None, or a tuple of them
             The tangent of each output.
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has none, and a tangent is asked for.
+
+        Examples
+        --------
+        >>> class Square(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_forward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * tangent
+        >>> pb.func.jvp(Square.apply, (pb.tensor(3.0),), (pb.tensor(1.0),))
+        (tensor(9.), tensor(6.))
         """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: a static "
@@ -632,6 +692,21 @@ class Function(metaclass=_FunctionMeta):
         ------
         RuntimeError, TypeError
             What forward, or in a backward its backward, gave does not fit; the message names the Function.
+
+        Examples
+        --------
+        >>> class Scale(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor=2.0):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * ctx.factor, None
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> Scale.apply(x, factor=3.0).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
         """
         if kwargs or cls.setup_context is not Function.setup_context:
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
