@@ -21,11 +21,17 @@ MODULES = (
     "pullback.optim.lr_scheduler", "pullback.optimize", "pullback.random", "pullback.special", "pullback.testing",
     "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
 )  # fmt: skip
+# Modules inside of these, as PyTorch has them: their names are public, and what they import is in sight too.
+PARTS = (
+    "pullback.autograd.anomaly_mode", "pullback.autograd.forward_ad", "pullback.autograd.function",
+    "pullback.autograd.grad_mode", "pullback.autograd.graph", "pullback.autograd.profiler",
+    "pullback.autograd.variable", "pullback.masked", "pullback.signal.windows", "pullback.utils.pytree",
+)  # fmt: skip
 
 
 def found() -> list[str]:
     """The dotted public names of the modules, and of Tensor."""
-    names = [f"{module}.{name}" for module in MODULES for name in importlib.import_module(module).__all__]
+    names = [f"{module}.{name}" for module in (*MODULES, *PARTS) for name in importlib.import_module(module).__all__]
     names += [f"pullback.Tensor.{name}" for name in dir(pb.Tensor) if not name.startswith("_")]
     return sorted(names)
 

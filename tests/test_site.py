@@ -66,6 +66,57 @@ def test_every_page_of_the_reference_has_parameters_and_an_example(site):
     assert not lacking
 
 
+ONE_SENTENCE = {
+    "pullback.extend.ArrayType": "what an array type implements: the class has an example, docs/design the rest",
+    "pullback.autograd.graph.Node": "what a node of one's own implements: the class has an example",
+}
+ANOTHERS = ("As `numpy.", "As `float.", "Refused")  # NumPy's or Python's documentation; it takes whatever it refuses
+BUILTIN = {"pullback.Scalar.fromhex": "a class method of Python's float"}
+
+
+def test_every_method_says_what_it_takes_and_returns_and_has_an_example(site):
+    reference = site("reference")
+    known = reference.pages()
+    lacking, seen = [], 0
+    for page in known.values():
+        if not isinstance(page.value, type) or page.name in ONE_SENTENCE:
+            continue
+        for member, value in reference.own_members(page.value, known):
+            name, doc = f"{page.name}.{member}", inspect.getdoc(getattr(page.value, member)) or ""
+            seen += 1
+            if doc.startswith(ANOTHERS) or name in BUILTIN:
+                continue
+            if isinstance(value, property):  # one sentence, and the class's example
+                lacking += [] if doc else [f"{name}: description"]
+                continue
+            inside = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+            if set(inspect.signature(inside).parameters) - {"self", "cls"} and "Parameters\n---" not in doc:
+                lacking.append(f"{name}: parameters")
+            lacking += [f"{name}: {what}" for what, mark in MARKS.items() if mark not in doc]
+    assert seen > 150
+    assert not lacking
+
+
+MARKS = {"what is returned": "Returns\n---", "an example": ">>> "}
+ELSEWHERE = {
+    "pullback.array_api": "the standard's names, which docs/array_api.md lists",
+    "pullback.ops": "`load` for operators of one's own, which pullback.extend has too",
+    "pullback.scipy": "SciPy's names, of which docs/scipy.md has tables",
+    "pullback.signal": "holds pullback.signal.windows alone",
+}
+
+
+def test_every_module_that_is_named_has_its_page(site):
+    homes = site("reference").HOMES
+    named = {"pullback.utils.pytree", "pullback.signal.windows"}
+    for home in homes:
+        module = importlib.import_module(home)
+        found = (getattr(module, name) for name in module.__all__)
+        named |= {value.__name__ for value in found if inspect.ismodule(value)}
+    assert len(named) > 15
+    assert named - set(homes) == set(ELSEWHERE)
+
+
 def test_links_between_pages_of_the_reference_lead_somewhere(site, tmp_path):
     site("reference").write(tmp_path)
     there = {path.stem for path in tmp_path.glob("*.rst")}

@@ -21,16 +21,19 @@ import pullback as pb
 from pullback.codegen.generate import own_registry
 from pullback.core.cuts import Log
 from pullback.core.observers import Observer
-from tests.test_public_names import MODULES
+from tests.test_public_names import MODULES, PARTS
 
 EXPLANATIONS = Path(pb.__file__).parent / "explanations"
 
 # In this order an object finds its home, and the modules their place in the contents.
 HOMES = (
-    "pullback", "pullback.func", "pullback.autograd", "pullback.autograd.functional", "pullback.linalg", "pullback.fft",
-    "pullback.special", "pullback.nn", "pullback.nn.functional", "pullback.random", "pullback.optimize",
-    "pullback.optim", "pullback.optim.lr_scheduler", "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
-    "pullback.testing", "pullback.extend",
+    "pullback", "pullback.func", "pullback.autograd", "pullback.autograd.functional", "pullback.autograd.forward_ad",
+    "pullback.autograd.graph", "pullback.autograd.function", "pullback.autograd.grad_mode",
+    "pullback.autograd.anomaly_mode", "pullback.autograd.profiler", "pullback.autograd.variable", "pullback.linalg",
+    "pullback.fft", "pullback.special", "pullback.masked", "pullback.signal.windows", "pullback.nn",
+    "pullback.nn.functional", "pullback.random", "pullback.optimize", "pullback.optim", "pullback.optim.lr_scheduler",
+    "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.testing",
+    "pullback.extend",
 )  # fmt: skip
 
 
@@ -48,7 +51,7 @@ class Page:
 
 def pages() -> dict[int, Page]:
     """The pages of functions and classes, by the ids of these."""
-    assert set(HOMES) == set(MODULES), "a module without a place in the contents"
+    assert set(HOMES) == {*MODULES, *PARTS}, "a module without a place in the contents"
     found: dict[int, Page] = {}
     for home in HOMES:
         module = importlib.import_module(home)
@@ -168,11 +171,15 @@ def explanation(value: Any) -> str:
     return name if (EXPLANATIONS / f"{name}.md").exists() else ""
 
 
+# What stands beside the members of contexts and nodes for autograd's own use.
+_INSIDE = frozenset({"takes", "packed", "pack_hook", "unpack_hook", "materialize", "perhaps"})
+
+
 def _members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
     """The public members that the class itself describes, or a base of it without a page of its own."""
     if issubclass(kind, enum.Enum):
         return
-    seen = {*vars(BaseException), *vars(Observer), *vars(Log)}  # what Python calls, or autograd
+    seen = {*vars(BaseException), *vars(Observer), *vars(Log), *_INSIDE}  # what Python calls, or autograd
     seen |= {name for base in kind.__mro__[1:] if id(base) in known for name in dir(base)}
     for base in kind.__mro__:
         if not base.__module__.startswith("pullback") or (base is not kind and id(base) in known):
@@ -195,13 +202,9 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
     """Tensor: its properties and own methods, then those that are operators, each an entry in the group of its area."""
     own, groups = [], dict[str, list[str]]()
     for name in sorted(n for n in dir(pb.Tensor) if not n.startswith("_")):
-        method = getattr(pb.Tensor, name)
-        function = getattr(pb, name.removesuffix("_"), None)
-        operator = known.get(id(function))
-        doc = inspect.getdoc(method) or ""
-        same = operator is not None and doc == inspect.getdoc(function)
-        if operator is not None and (same or (name.endswith("_") and doc.startswith(f"`{name[:-1]}` in place"))):
-            group = _group(operator) if same else "In place"
+        method, operator = getattr(pb.Tensor, name), _operator_of(name, known)
+        if operator is not None:
+            group = "In place" if _is_in_place(name, method) else _group(operator)
             groups.setdefault(group, []).append(_operator(name, method, operator))
         else:
             own.append(_member("pullback.Tensor", name, inspect.getattr_static(pb.Tensor, name)))
@@ -210,6 +213,27 @@ def _of_tensor(page: Page, known: dict[int, Page]) -> str:
     for group in (*_GROUPS.values(), "Other operators", "In place"):
         parts += [_title(group, "-"), *groups.get(group, [])] if group in groups else []
     return "\n".join(parts)
+
+
+def _operator_of(name: str, known: dict[int, Page]) -> Page | None:
+    """The page of the operator that a method of Tensors is; None for an own method."""
+    method, function = getattr(pb.Tensor, name), getattr(pb, name.removesuffix("_"), None)
+    same = (inspect.getdoc(method) or "") == inspect.getdoc(function)
+    return known.get(id(function)) if same or _is_in_place(name, method) else None
+
+
+def _is_in_place(name: str, method: Any) -> bool:
+    return name.endswith("_") and (inspect.getdoc(method) or "").startswith(f"`{name[:-1]}` in place")
+
+
+def own_members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
+    """The members that are described on the page of a class, and not on that of an operator."""
+    if kind is not pb.Tensor:
+        yield from _members(kind, known)
+        return
+    for name in sorted(n for n in dir(kind) if not n.startswith("_")):
+        if _operator_of(name, known) is None:
+            yield name, inspect.getattr_static(kind, name)
 
 
 _GROUPS = {

@@ -32,14 +32,44 @@ _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.Context
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the primal, and the tangent or None."""
+    """What `unpack_dual` returns: the primal, and the tangent or None.
+
+    Parameters
+    ----------
+    primal : Tensor
+    tangent : Tensor or None
+        Of the shape and dtype of `primal`.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     primal, tangent = forward_ad.unpack_dual(forward_ad.make_dual(pb.ones(2), pb.tensor([1.0, 2.0])))
+    >>> primal, tangent
+    (tensor([1., 1.]), tensor([1., 2.]))
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Enter a forward level; returns its number, 0 for the outermost. `dual_level` does it for a block."""
+    """Enter a forward level; `dual_level` does it for a block.
+
+    Returns
+    -------
+    int
+        The number of the level, 0 for the outermost.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> dual = forward_ad.make_dual(pb.tensor(2.0), pb.tensor(1.0), level=level)
+    >>> forward_ad.unpack_dual(dual * dual).tangent
+    tensor(4.)
+    >>> forward_ad.exit_dual_level(level=level)
+    """
     levels = _entered.get()
     _entered.set((*levels, ForwardLevel()))
     return len(levels)
@@ -53,10 +83,23 @@ def exit_dual_level(*, level: int | None = None) -> None:
     level : int, optional
         Its number, as `enter_dual_level` gave it; a check.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     RuntimeError
         There is no level to leave, or `level` is not the innermost.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> dual = forward_ad.make_dual(pb.tensor(2.0), pb.tensor(1.0))
+    >>> forward_ad.exit_dual_level(level=level)
+    >>> forward_ad.unpack_dual(dual).tangent is None
+    True
     """
     levels = _entered.get()
     if not levels:
@@ -221,6 +264,19 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         A namedtuple (primal, tangent), both differentiable. The tangent of what `make_dual` gave is the Tensor that it
         was given, where the two share memory. The tangent is None, and the primal `tensor` itself, where
         there is no tangent of that level: outside of one, or for what does not depend on a dual tensor.
+
+    Raises
+    ------
+    RuntimeError
+        There is no such level, or the tangent is inside that of another transform.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     dual = forward_ad.make_dual(pb.tensor([1.0, 2.0]), pb.tensor([1.0, 0.0]))
+    ...     forward_ad.unpack_dual(dual.exp()).tangent
+    tensor([2.71828183, 0.        ])
     """
     at = _level(level)
     found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)

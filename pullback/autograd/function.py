@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_agreement import check_agreement
-from pullback.autograd.function_arguments import absent_attribute, explain_missing_ctx, in_order
+from pullback.autograd.function_arguments import explain_missing_attribute, explain_missing_ctx, in_order
 from pullback.autograd.function_arrays import (
     batched_inside,
     differentiated_inside,
@@ -52,7 +52,31 @@ __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_d
 
 
 class FunctionNode(MultiNode):
-    """The node of a custom Function; it is the `ctx` of its forward and backward, so it has room for attributes."""
+    """The node of a custom Function; it is the `ctx` of its forward and backward, so it has room for attributes.
+
+    Parameters
+    ----------
+    Made by `Function.apply`.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each argument of forward whether backward is asked for its gradient.
+
+    Examples
+    --------
+    >>> class Scale(pb.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor  # whatever is no tensor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return (grad * ctx.factor if ctx.needs_input_grad[0] else None), None
+    >>> y = Scale.apply(pb.tensor(2.0, requires_grad=True), 3.0)
+    >>> isinstance(y.grad_fn, pb.autograd.function.FunctionCtx), y.grad_fn.factor
+    (True, 3.0)
+    """
 
     takes_undefined = True
 
@@ -87,40 +111,189 @@ class FunctionNode(MultiNode):
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
         self._own = len(self.__dict__) + 1  # what comes behind is the user's
 
-    def __getattr__(self, name: str) -> Any:
-        """Called for what forward has not put on its ctx: says so."""
-        raise AttributeError(absent_attribute(self, name), name=name, obj=self)
-
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
 
+        def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors and arrays (inputs, outputs or others; None too) for `backward`, checked for modification."""
+        """Keep tensors and arrays for `backward`, which finds them in `saved_tensors`, checked for modification.
+
+        Parameters
+        ----------
+        *tensors : Tensor, ndarray or None
+            Inputs, outputs or others. Only those of the last call are kept.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        TypeError
+            One is nothing of these: keep it as an attribute of ctx.
+
+        Examples
+        --------
+        >>> class Exp(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         result = x.exp()
+        ...         ctx.save_for_backward(result)
+        ...         return result
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (result,) = ctx.saved_tensors
+        ...         return grad * result
+        >>> x = pb.tensor(0.0, requires_grad=True)
+        >>> Exp.apply(x).backward()
+        >>> x.grad
+        tensor(1.)
+        """
         _only_arrays("save_for_backward", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run."""
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run.
+
+        Parameters
+        ----------
+        *tensors : Tensor, ndarray or None
+            Inputs, outputs or others.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        TypeError
+            One is nothing of these.
+
+        Examples
+        --------
+        >>> class Square(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_forward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * tangent
+        >>> pb.func.jvp(Square.apply, (pb.tensor(3.0),), (pb.tensor(1.0),))
+        (tensor(9.), tensor(6.))
+        """
         _only_arrays("save_for_forward", tensors)
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say that forward modified these inputs in place."""
+        """Say that forward modified these inputs in place; it returns them too.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        RuntimeError
+            Of `Function.apply`: one is no input, or forward does not return it.
+
+        Examples
+        --------
+        >>> class Double(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.mark_dirty(x)
+        ...         return x.mul_(2)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> x = pb.tensor(3.0, requires_grad=True)
+        >>> y = x.clone()
+        >>> Double.apply(y) is y, y.item()
+        (True, 6.0)
+        """
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say that these outputs have no gradient."""
+        """Say that these outputs have no gradient; backward gets zeros for them.
+
+        Parameters
+        ----------
+        *tensors : Tensor
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        RuntimeError
+            Of `Function.apply`: one is no output.
+
+        Examples
+        --------
+        >>> class Sorted(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         values, order = x.sort()
+        ...         ctx.mark_non_differentiable(order)
+        ...         ctx.save_for_backward(order)
+        ...         return values, order
+        ...     @staticmethod
+        ...     def backward(ctx, grad, _):
+        ...         (order,) = ctx.saved_tensors
+        ...         return pb.zeros_like(grad).scatter(0, order, grad)
+        >>> values, order = Sorted.apply(pb.tensor([3.0, 1.0], requires_grad=True))
+        >>> values.requires_grad, order.requires_grad
+        (True, False)
+        """
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (True, the default) or None for undefined gradients."""
+        """Whether `backward` gets zeros (True, the default) or None for undefined gradients.
+
+        Parameters
+        ----------
+        value : bool
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> class Both(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.set_materialize_grads(False)
+        ...         return x.sin(), x.cos()
+        ...     @staticmethod
+        ...     def backward(ctx, *grads):
+        ...         print(grads)
+        >>> first, second = Both.apply(pb.tensor(0.0, requires_grad=True))
+        >>> first.backward()
+        (tensor(1.), None)
+        """
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors given to save_for_backward, None for None, after checking that none was modified since."""
+        """The tensors given to save_for_backward, None for None, after checking that none was modified since.
+
+        In `jvp` those given to save_for_forward.
+
+        Raises
+        ------
+        RuntimeError
+            One was modified in place since, or a backward without `retain_graph` has released them.
+        """
         if self._in_jvp:
             return self._for_forward
         found = tuple(self._unpack(*kept) for kept in self._saved)
@@ -155,7 +328,11 @@ class FunctionNode(MultiNode):
         backward: Any = self._function.backward
         if not raw and self._intermediates is not None:
             backward = functools.partial(run_followed, backward=backward)
-        results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
+        try:
+            results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
+        except AttributeError as error:
+            explain_missing_attribute(self, error)
+            raise
         found = [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
         complete = all(t is not None for t in tensors)  # None for None is no loss
         self._withheld = tuple(i for i, g in enumerate(found) if g is None and self.needs_input_grad[i] and complete)
@@ -292,6 +469,25 @@ class Function(metaclass=_FunctionMeta):
         Returns
         -------
         Tensor, ndarray, or tuple of these and of other objects
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has none.
+
+        Examples
+        --------
+        >>> class Sine(pb.autograd.Function):  # computed by NumPy, outside of the graph
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return np.sin(x.numpy())
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * x.cos()
+        >>> Sine.apply(pb.tensor(0.0, requires_grad=True))
+        tensor(0., grad_fn=<SineBackward>)
         """
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function: a static method forward."
@@ -349,6 +545,28 @@ class Function(metaclass=_FunctionMeta):
         -------
         Tensor or None, or a tuple of them
             The gradient of each argument of forward, of its shape; None where there is none.
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has neither `backward` nor `vjp`, and a gradient is asked for.
+
+        Examples
+        --------
+        >>> class Product(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, y, power):
+        ...         ctx.save_for_backward(x, y)
+        ...         ctx.power = power
+        ...         return x * y**power
+        ...     @staticmethod
+        ...     def backward(ctx, grad):  # a gradient for each of x, y, power
+        ...         x, y = ctx.saved_tensors
+        ...         return grad * y**ctx.power, grad * x * ctx.power * y ** (ctx.power - 1), None
+        >>> x, y = pb.tensor(3.0, requires_grad=True), pb.tensor(2.0, requires_grad=True)
+        >>> Product.apply(x, y, 2).backward()
+        >>> x.grad, y.grad
+        (tensor(4.), tensor(12.))
         """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
@@ -372,6 +590,25 @@ class Function(metaclass=_FunctionMeta):
         -------
         Tensor or None, or a tuple of them
             The tangent of each output.
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has none, and a tangent is asked for.
+
+        Examples
+        --------
+        >>> class Square(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_forward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * tangent
+        >>> pb.func.jvp(Square.apply, (pb.tensor(3.0),), (pb.tensor(1.0),))
+        (tensor(9.), tensor(6.))
         """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: a static "
@@ -455,6 +692,21 @@ class Function(metaclass=_FunctionMeta):
         ------
         RuntimeError, TypeError
             What forward, or in a backward its backward, gave does not fit; the message names the Function.
+
+        Examples
+        --------
+        >>> class Scale(pb.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor=2.0):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * ctx.factor, None
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> Scale.apply(x, factor=3.0).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
         """
         if kwargs or cls.setup_context is not Function.setup_context:
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
@@ -518,7 +770,18 @@ class Function(metaclass=_FunctionMeta):
 
 
 class InplaceFunction(Function):
-    """`Function` by a name that PyTorch keeps for old code: to modify an input use `ctx.mark_dirty`."""
+    """`Function` by a name that PyTorch keeps for old code: to modify an input use `ctx.mark_dirty`.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused, as by `Function`.
+
+    Examples
+    --------
+    >>> issubclass(pb.autograd.function.InplaceFunction, pb.autograd.Function)
+    True
+    """
 
 
 FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
@@ -570,6 +833,9 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
             found = cls._run_further_out(ctx._level, args)
         results = exchanged(ctx, outputs, found if isinstance(found, tuple) else (found,))
         return results if isinstance(output, tuple) else results[0]
+    except AttributeError as error:
+        explain_missing_attribute(ctx, error)
+        raise
     finally:
         modes.restore(state)
 

@@ -63,21 +63,27 @@ def explain_missing_ctx(function: Any, args: tuple[Any, ...]) -> None:
         ) from None
 
 
-def absent_attribute(ctx: Any, name: str) -> str:
-    """Why a ctx has no attribute of that name, and what to write."""
+def explain_missing_attribute(ctx: Any, error: AttributeError) -> None:
+    """Let the error say what to write, if it is about something that forward has not put on its ctx.
+
+    A `__getattr__` of ctx would say it too, but slows down each of its attributes.
+    """
     from difflib import get_close_matches  # imported when the first one is missing
 
-    if name.startswith("_"):  # asked for by programs rather than written
-        return f"{type(ctx).__name__!r} object has no attribute {name!r}"
-    users = [x for x in list(vars(ctx))[vars(ctx).get("_own", 0) :] if not x.startswith("_")]
+    name = error.name
+    if error.obj is not ctx or not name:
+        return
+    users = [x for x in list(vars(ctx))[ctx._own - 1 :] if not x.startswith("_")]
     known = [*users, *(x for x in dir(type(ctx)) if not x.startswith("_")), "needs_input_grad"]
+    said = f"{type(ctx).__name__}: ctx has no attribute {name!r}"
     if near := get_close_matches(name, known, 1, 0.75):
-        return f"{type(ctx).__name__}: ctx has no attribute {name!r}; did you mean {near[0]!r}?"
-    return (
-        f"{type(ctx).__name__}: ctx has no attribute {name!r}; forward has kept {', '.join(users) or 'none'} on it. "
-        f"Write ctx.{name} = ... in forward, or in setup_context; a Tensor goes into ctx.save_for_backward(...), and "
-        "backward finds it in ctx.saved_tensors."
+        error.args = (f"{said}; did you mean {near[0]!r}?",)
+        return
+    advice = (
+        f"forward has kept {', '.join(users) or 'none'} on it. Write ctx.{name} = ... in forward, or in setup_context; "
+        "a Tensor goes into ctx.save_for_backward(...), and backward finds it in ctx.saved_tensors."
     )
+    error.args = (f"{said}; {advice}",)
 
 
 def _known(function: Any) -> _Known:

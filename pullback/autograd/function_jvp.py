@@ -13,6 +13,7 @@ from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
 from pullback.arrays.dual.untouched import relate
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
+from pullback.autograd.function_arguments import explain_missing_attribute
 from pullback.core import modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, InplaceError, with_article
@@ -78,6 +79,9 @@ def _tangents(
     ctx._in_jvp = True
     try:
         found = cls.jvp(ctx, *given)
+    except AttributeError as error:
+        explain_missing_attribute(ctx, error)
+        raise
     finally:
         ctx._in_jvp, ctx._for_forward = False, ()
         modes.set_modes(before)

@@ -18,12 +18,20 @@ class GradientEdge(NamedTuple):
     `autograd.grad` and `backward` take one wherever they take a tensor. It keeps the graph behind it alive, but not
     the tensor. Where `grad` must fill in a cotangent, or zeros, it knows shape and dtype from the node.
 
-    Attributes
+    Parameters
     ----------
     node : Node
     output_nr : int
     ownership_token : None
         Present for PyTorch's sake, which may need it to keep the graph alive; here `node` does.
+
+    Examples
+    --------
+    >>> x = pb.tensor(3.0, requires_grad=True)
+    >>> y = x * 2
+    >>> edge = pb.autograd.graph.GradientEdge(y.grad_fn, 0)
+    >>> pb.autograd.grad(y * y, edge)
+    (tensor(12.),)
     """
 
     node: Node

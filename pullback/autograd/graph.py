@@ -30,6 +30,14 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     `ctx.mark_dirty` do this themselves; it is for code that writes into `tensor.numpy()`, say. Once too often does no
     harm. A tensor made in inference mode is passed over.
 
+    Parameters
+    ----------
+    tensor : Tensor, or iterable of Tensor
+
+    Returns
+    -------
+    None
+
     Raises
     ------
     RuntimeError, TypeError
@@ -59,7 +67,33 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 @named("autograd.graph.call_node")
 def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    """The gradients of the inputs of `node` for these gradients of its outputs, as Tensors."""
+    """Run one node: the gradients of its inputs for these gradients of its outputs.
+
+    Parameters
+    ----------
+    node : Node
+        A tensor's `grad_fn`, say.
+    grads : sequence of Tensor or None
+        The cotangent of each output, of its shape; None for an output that the result does not depend on.
+
+    Returns
+    -------
+    tuple of Tensor or None
+        One for each input, of its shape; None where no gradient goes.
+
+    Raises
+    ------
+    TypeError
+        `grads` are not as many as the outputs, or one is no Tensor.
+    RuntimeError
+        A gradient has another shape than its output, or the node has released what it saved.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> pb.autograd.graph.call_node((x * x).grad_fn, [pb.ones(2)])
+    (tensor([1., 2.]), tensor([1., 2.]))
+    """
     metadata = node.input_metadata
     if len(grads) != len(metadata):
         raise TypeError(f"{node.name()} takes {len(metadata)} gradient(s), one for each output; got {len(grads)}.")
@@ -91,7 +125,30 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
 
 @named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
-    """What `node` saved under `name`, as a Tensor where it was one, checked as in a backward."""
+    """What `node` saved under `name`; `node._saved_<name>` is the same.
+
+    Parameters
+    ----------
+    node : Node
+    name : str
+        "self", "other", "result", ...: as the formula calls it.
+
+    Returns
+    -------
+    Tensor, tuple of Tensor, or another value
+        As it was saved. None for a tensor that the node did not need to keep.
+
+    Raises
+    ------
+    RuntimeError
+        The tensor was modified in place since, or the node has released what it saved.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> pb.autograd.graph.show_saved(x.exp().grad_fn, "result").detach()
+    tensor([2.71828183, 7.3890561 ])
+    """
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):
         return tuple(_unpacked(node, s, v) for s, v in zip(saved, version, strict=True))

@@ -16,7 +16,23 @@ from pullback.graph.saved import Released
 
 
 class SavedTensor:
-    """One saved tensor of a node, in its place there."""
+    """One saved tensor of a node, in its place there: `grad_fn._raw_saved_<name>`.
+
+    Parameters
+    ----------
+    node : Node
+    name : str
+    nr : int, optional
+        Its place where a list of tensors was saved under that name.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x.exp()
+    >>> saved = y.grad_fn._raw_saved_result
+    >>> isinstance(saved, pb.autograd.graph.SavedTensor)
+    True
+    """
 
     def __init__(self, node: Node, name: str, nr: int | None = None) -> None:
         self._node, self._name, self._nr = node, name, nr  # nr: in a list
@@ -35,6 +51,15 @@ class SavedTensor:
         """Pack this saved tensor at once by `pack_hook`; backward gets it back by `unpack_hook`.
 
         The hooks are those of `saved_tensors_hooks`, for one tensor that a node has saved already.
+
+        Parameters
+        ----------
+        pack_hook, unpack_hook : callable
+            As of `saved_tensors_hooks`.
+
+        Returns
+        -------
+        None
 
         Raises
         ------

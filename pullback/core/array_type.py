@@ -51,6 +51,9 @@ class OperatorTable:
     def __init__(self, name: str, kernels: dict[str, Callable[..., Any]] | None = None) -> None:
         self.__dict__.update(table_name=name, kernels={} if kernels is None else kernels)
 
+    def __repr__(self) -> str:
+        return f"<OperatorTable {self.table_name!r}>"
+
     def register(self, functions: Mapping[str, Any]) -> None:
         """Add functions by their names.
 
@@ -61,6 +64,13 @@ class OperatorTable:
         Returns
         -------
         None
+
+        Examples
+        --------
+        >>> table = pb.extend.OperatorTable("mine")
+        >>> table.register({"double": lambda x: 2 * x})
+        >>> table.double(3)
+        6
         """
         self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
 

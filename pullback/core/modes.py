@@ -178,9 +178,9 @@ class ModeSwitch(Block):
     def __call__(self, function: _F) -> _F:
         """Run every call of `function` (or every step of its generator) under this mode."""
         if not callable(function):
-            name = type(self).__name__
             raise TypeError(
-                f"{name}: it decorates a function, got {type(function).__name__}; otherwise write `with {name}():`."
+                f"{type(self).__name__}: it decorates a function, got {type(function).__name__}; otherwise write "
+                f"`with {type(self).__name__}():`."
             )
         if inspect.isclass(function):
             raise TypeError(
@@ -341,10 +341,10 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            given = type(mode).__name__
             raise TypeError(
-                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {given}: it takes a bool, "
-                f"got {given}."
+                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}: it takes "
+                "a bool, "
+                f"got {type(mode).__name__}."
             )
         self.mode = mode
         self._outer = set_modes(_switched(current(), mode))

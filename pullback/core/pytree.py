@@ -43,6 +43,10 @@ def register_pytree_node(cls: type, flatten_fn: Flatten, unflatten_fn: Unflatten
         Of (children, context): gives an instance with those children, which may be arrays of another type, Tensors,
         or anything that stands for an array meanwhile. So it should look into none of them.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     ValueError
@@ -76,9 +80,22 @@ def register_pytree_node(cls: type, flatten_fn: Flatten, unflatten_fn: Unflatten
 class TreeSpec:
     """How a tree is built, without its leaves. Equal for trees that differ in their leaves alone.
 
+    Parameters
+    ----------
+    Made by `tree_flatten`.
+
     Attributes
     ----------
     num_leaves : int
+
+    Examples
+    --------
+    >>> from pullback.utils.pytree import tree_flatten
+    >>> leaves, spec = tree_flatten({"w": [1.0, 2.0], "b": 3.0})
+    >>> spec
+    TreeSpec({'w': [*['w'][0], *['w'][1]], 'b': *['b']})
+    >>> spec.num_leaves, spec == tree_flatten({"w": [0.0, 0.0], "b": 0.0})[1]
+    (3, True)
     """
 
     __slots__ = ("_structure", "num_leaves")
@@ -116,6 +133,10 @@ def tree_flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tu
     is_leaf : callable, optional
         Of each container: whether it is to be a leaf.
 
+    Returns
+    -------
+    (list, TreeSpec)
+
     Raises
     ------
     TypeError
@@ -138,12 +159,31 @@ def tree_flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tu
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Tree:
     """The tree that is built as `treespec` says, with these leaves.
 
+    Parameters
+    ----------
+    leaves : iterable
+        As many as the tree has places for, in the order of `tree_flatten`.
+    treespec : TreeSpec
+        From `tree_flatten`.
+
+    Returns
+    -------
+    tree
+
     Raises
     ------
     ValueError
         There are more leaves, or fewer, than it has places for.
     TypeError
-        `treespec` is none, or the function of a registered class gives something of another class.
+        `leaves` is no iterable, `treespec` is none, or the function of a registered class gives something of another
+        class.
+
+    Examples
+    --------
+    >>> from pullback.utils.pytree import tree_flatten, tree_unflatten
+    >>> _, spec = tree_flatten(("a", ["b", "c"]))
+    >>> tree_unflatten([1, 2, 3], spec)
+    (1, [2, 3])
     """
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
@@ -158,7 +198,29 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Tree:
 
 
 def tree_leaves(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves of a tree in order; see `tree_flatten`."""
+    """The leaves of a tree in order.
+
+    Parameters
+    ----------
+    tree : tree
+    is_leaf : callable, optional
+        Both as of `tree_flatten`.
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    TypeError
+        A container contains itself.
+
+    Examples
+    --------
+    >>> from pullback.utils.pytree import tree_leaves
+    >>> tree_leaves({"w": [1.0, 2.0], "b": None})
+    [1.0, 2.0]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 
@@ -166,6 +228,20 @@ def tree_map(
     function: Callable[..., Any], tree: Tree, *rests: Tree, is_leaf: Callable[[Any], bool] | None = None
 ) -> Tree:
     """The tree with function(leaf, ...) in place of each leaf; further trees of the same structure give the rest.
+
+    Parameters
+    ----------
+    function : callable
+        Of as many leaves as there are trees.
+    tree, *rests : tree
+        Built alike.
+    is_leaf : callable, optional
+        As of `tree_flatten`.
+
+    Returns
+    -------
+    tree
+        Built as `tree`.
 
     Raises
     ------

@@ -74,6 +74,17 @@ class FunctionalOptimizer:
         Returns
         -------
         OptimizerState
+
+        Raises
+        ------
+        TypeError
+            A parameter holds no floating-point numbers.
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD.functional(momentum=0.9)
+        >>> optimizer.init({"w": np.zeros(2)})
+        OptimizerState(step=0, kept=[{'momentum_buffer': array([0., 0.])}])
         """
         leaves = [self._leaf(x) for x in tree_flatten(params)[0]]
         kept = self._kept(self.options)
@@ -101,6 +112,16 @@ class FunctionalOptimizer:
             `state` is none, or an option has an unknown name.
         ValueError
             `grads` or `state` is built differently from `params`, or `state` comes from another optimizer.
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD.functional(lr=0.5)
+        >>> params = np.array([3.0, 1.0])
+        >>> params, state = optimizer.update(params, np.array([2.0, 0.0]), optimizer.init(params))
+        >>> params, state.step
+        (array([2., 1.]), 1)
+        >>> optimizer.update(params, np.array([2.0, 0.0]), state, lr=0.1)[0]
+        array([1.8, 1. ])
         """
         name = f"{self._name}.functional"
         if not isinstance(state, OptimizerState):

@@ -119,6 +119,10 @@ class Optimizer:
         param_group : dict
             "params", a Tensor or an iterable of these, and options.
 
+        Returns
+        -------
+        None
+
         Raises
         ------
         TypeError
@@ -178,6 +182,19 @@ class Optimizer:
         ----------
         set_to_none : bool, default True
             False fills the gradients with zeros instead.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> optimizer = pb.optim.SGD([x], lr=0.1)
+        >>> x.sum().backward()
+        >>> optimizer.zero_grad()
+        >>> x.grad is None
+        True
         """
         for group in self.param_groups:
             for p in group["params"]:
@@ -198,6 +215,29 @@ class Optimizer:
         Returns
         -------
         What `closure` returned, or None.
+
+        Raises
+        ------
+        TypeError
+            `closure` cannot be called: a loss is not given to `step`.
+        ValueError, KeyError
+            An option of a group was changed to what it cannot be, or taken away.
+        NotImplementedError
+            A subclass does not say how it moves a parameter.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = pb.optim.SGD([x], lr=0.25)
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (x * x).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure).item()
+        5.0
+        >>> x.detach()
+        tensor([ 0.5, -1. ])
         """
         loss = None
         if closure is not None:
@@ -264,12 +304,27 @@ class Optimizer:
         state_dict : dict
             From `state_dict()`.
 
+        Returns
+        -------
+        None
+
         Raises
         ------
         TypeError
             It is no such dict.
         ValueError
             The groups, or the shapes of the parameters, are others.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> optimizer = pb.optim.SGD([x], lr=0.1, momentum=0.9)
+        >>> x.sum().backward()
+        >>> optimizer.step()
+        >>> again = pb.optim.SGD([x], lr=0.5, momentum=0.9)
+        >>> again.load_state_dict(optimizer.state_dict())
+        >>> again.param_groups[0]["lr"], again.state[x]["momentum_buffer"]
+        (0.1, array([1., 1.]))
         """
         name = type(self).__name__
         groups = _groups_of(state_dict, name)
@@ -303,8 +358,19 @@ class Optimizer:
 
         Raises
         ------
+        TypeError
+            An option has an unknown name.
+        ValueError
+            An option is out of its range.
         UnsupportedError
             The optimizer looks at all parameters together, as LBFGS does.
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD.functional(lr=0.5)
+        >>> params, state = optimizer.update({"w": 3.0}, {"w": 2.0}, optimizer.init({"w": 3.0}))
+        >>> params
+        {'w': 2.0}
         """
         raise UnsupportedError(f"{cls.__name__}.functional: {cls.__name__} has no rule for one array at a time")
 
@@ -342,6 +408,17 @@ class Optimizer:
         -------
         array
             The new parameter.
+
+        Raises
+        ------
+        NotImplementedError
+            The optimizer looks at all parameters together, as LBFGS does.
+
+        Examples
+        --------
+        >>> options = pb.optim.SGD([pb.ones(1, requires_grad=True)], lr=0.5).defaults
+        >>> pb.optim.SGD.rule(3.0, 2.0, {}, options, 1)
+        2.0
         """
         raise NotImplementedError("rule: this optimizer has none; its step moves all parameters together")
 

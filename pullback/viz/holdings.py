@@ -73,6 +73,13 @@ class Memory:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> x = pb.ones(1000, requires_grad=True)
+        >>> found = pb.viz.memory((x * x).exp().sum())
+        >>> print(found.table().splitlines()[0])
+        The graph holds 7.81 KiB for backward, in 3 nodes; its leaves 7.81 KiB.
         """
         return "\n".join([*self._summary(), "", *_aligned(self._cells(row_limit))])
 
@@ -85,6 +92,13 @@ class Memory:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> x = pb.ones(1000, requires_grad=True)
+        >>> found = pb.viz.memory((x * x).exp().sum())
+        >>> found.svg()[:4]
+        '<svg'
         """
         return memory_picture.svg(self.course, self.peak_at, self.held, self.rows)
 
@@ -103,6 +117,15 @@ class Memory:
         ------
         ValueError
             The name ends otherwise.
+
+        Examples
+        --------
+        >>> x = pb.ones(1000, requires_grad=True)
+        >>> found = pb.viz.memory((x * x).exp().sum())
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(folder + "/memory.svg").name
+        'memory.svg'
         """
         path = Path(path)
         if path.suffix != ".svg":

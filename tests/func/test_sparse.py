@@ -324,3 +324,10 @@ def test_errors_name_the_function_that_was_called():
     for transform in (pb.func.jacfwd, pb.func.jacrev, pb.func.grad):
         with pytest.raises(pb.extend.GradientError, match=f"^func.{transform.__name__}: with has_aux=True"):
             transform(np.sum, has_aux=True)(x)
+
+
+def test_products_that_are_not_the_colorings_are_refused():
+    coloring = color_jacobian(np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]]), "forward")
+    for products in ((None, None), (np.ones((5, 5)), None), (np.ones((2, 1)), None), ("a", None)):
+        with pytest.raises(ValueError, match=r"Coloring.matrix: by_columns must be an array of shape \(2, 2\), got"):
+            coloring.matrix(*products)

@@ -39,6 +39,10 @@ class Times:
 class FunctionEvent(Times):
     """One call of an operator, a custom Function, a node in backward, or one range of `record_function`.
 
+    Parameters
+    ----------
+    Made by `profile`, of the fields below.
+
     Attributes
     ----------
     name : str
@@ -56,6 +60,16 @@ class FunctionEvent(Times):
         Of the array arguments; empty unless `record_shapes`.
     self_cpu_memory_usage : int
         Bytes of the results that share memory with no input, less what was called inside; 0 unless `profile_memory`.
+    args : str or None
+        What `record_function` was given to be shown beside the name.
+
+    Examples
+    --------
+    >>> with pb.autograd.profiler.profile(record_shapes=True) as prof:
+    ...     _ = pb.ones(2).sin()
+    >>> event = prof.function_events[0]
+    >>> event.name, event.kind, event.input_shapes, event.cpu_time_total > 0
+    ('sin', 'operator', ((2,),), True)
     """
 
     name: str
@@ -111,7 +125,32 @@ class FunctionEvent(Times):
 class FunctionEventAvg(Times):
     """The events of one name (and shapes, if grouped by them) together; times in microseconds, memory in bytes.
 
-    `cpu_parent` is what called the first of them.
+    Parameters
+    ----------
+    Made by `key_averages` and `total_average`, of the fields below.
+
+    Attributes
+    ----------
+    key, kind : str
+        As `name` and `kind` of a `FunctionEvent`.
+    input_shapes : tuple of shapes
+        Empty unless grouped by shapes.
+    count : int
+        How many events.
+    cpu_time_total, self_cpu_time_total : float
+        With what they called, and without it.
+    cpu_memory_usage, self_cpu_memory_usage : int
+        The same of memory.
+    cpu_parent : FunctionEvent or None
+        What called the first of them.
+
+    Examples
+    --------
+    >>> with pb.autograd.profiler.profile() as prof:
+    ...     _ = pb.ones(2).sin().sin()
+    >>> (row,) = prof.key_averages()
+    >>> row.key, row.count
+    ('sin', 2)
     """
 
     key: str
@@ -130,7 +169,29 @@ class FunctionEventAvg(Times):
         return self.cpu_time_total / self.count if self.count else 0.0
 
     def add(self, event: FunctionEvent, memory: int, recursive: bool) -> None:
-        """Count an event; one inside another of the same key is in that one's total already."""
+        """Count an event; one inside another of the same key is in that one's total already.
+
+        Parameters
+        ----------
+        event : FunctionEvent
+        memory : int
+            Bytes of it and of what it called.
+        recursive : bool
+            Whether it is inside another of the same key.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin()
+        >>> row = pb.autograd.profiler.FunctionEventAvg("mine", "operator")
+        >>> row.add(prof.function_events[0], 0, recursive=False)
+        >>> row.count
+        1
+        """
         if not self.count:
             self.cpu_parent = event.cpu_parent
         self.count += 1

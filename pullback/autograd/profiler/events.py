@@ -11,7 +11,21 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg, Sh
 
 
 class EventAverages(list[FunctionEventAvg]):
-    """Sums of events by name, the longest in total first."""
+    """Sums of events by name, the longest in total first; a list of `FunctionEventAvg`.
+
+    Parameters
+    ----------
+    averages : iterable of FunctionEventAvg
+    with_memory : bool
+        Whether its table has columns of memory.
+
+    Examples
+    --------
+    >>> with pb.autograd.profiler.profile() as prof:
+    ...     _ = pb.ones(2).sin().sin()
+    >>> [(row.key, row.count) for row in prof.key_averages()]
+    [('sin', 2)]
+    """
 
     def __init__(self, averages: Iterable[FunctionEventAvg], with_memory: bool) -> None:
         super().__init__(sorted(averages, key=lambda average: -average.cpu_time_total))
@@ -48,10 +62,22 @@ class EventAverages(list[FunctionEventAvg]):
         time_unit : 'us', 'ms' or 's', optional
             Default: the one that keeps the number short.
 
+        Returns
+        -------
+        str
+
         Raises
         ------
         ValueError
             `sort_by` or `time_unit` is none of these.
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> lines = prof.key_averages().table(header="two sines", time_unit="us").splitlines()
+        >>> lines[0], lines[4].split()[0], lines[4].split()[-1]
+        ('two sines', 'sin', '2')
         """
         look = table.Look(row_limit, max_name_column_width, max_shapes_column_width, header, time_unit)
         rows = [row for row in self if row.cpu_parent is None] if top_level_events_only else self
@@ -62,7 +88,21 @@ class EventAverages(list[FunctionEventAvg]):
 
 
 class EventList(list[FunctionEvent]):
-    """The events of a profile, in the order in which they began."""
+    """The events of a profile, in the order in which they began; a list of `FunctionEvent`.
+
+    Parameters
+    ----------
+    events : iterable of FunctionEvent, optional
+    with_memory : bool, default False
+        Whether its tables have columns of memory.
+
+    Examples
+    --------
+    >>> with pb.autograd.profiler.profile() as prof:
+    ...     _ = pb.ones(2).sin().sin()
+    >>> [event.name for event in prof.function_events]
+    ['sin', 'sin']
+    """
 
     def __init__(self, events: Iterable[FunctionEvent] = (), with_memory: bool = False) -> None:
         super().__init__(events)
@@ -74,7 +114,25 @@ class EventList(list[FunctionEvent]):
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(self, group_by_input_shapes: bool = False) -> EventAverages:
-        """The sums by name, and by the shapes of the inputs if asked for (with `record_shapes=True`)."""
+        """The sums by name, which print themselves as a table.
+
+        Parameters
+        ----------
+        group_by_input_shapes : bool, default False
+            Sum by name and shapes of the inputs; for a profile with `record_shapes=True`.
+
+        Returns
+        -------
+        EventAverages
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile(record_shapes=True) as prof:
+        ...     _ = pb.ones(2).sin(), pb.ones(3).sin()
+        >>> rows = prof.function_events.key_averages(group_by_input_shapes=True)
+        >>> sorted((row.key, row.input_shapes) for row in rows)
+        [('sin', ((2,),)), ('sin', ((3,),))]
+        """
         averages: dict[Any, FunctionEventAvg] = {}
         memory = self._memory()
         for event in self:
@@ -86,7 +144,19 @@ class EventList(list[FunctionEvent]):
         return EventAverages(averages.values(), self.with_memory)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events as one row."""
+        """All events as one row.
+
+        Returns
+        -------
+        FunctionEventAvg
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> prof.function_events.total_average().count
+        2
+        """
         total = FunctionEventAvg("Total", "total")
         memory = self._memory()
         for event in self:
@@ -94,11 +164,53 @@ class EventList(list[FunctionEvent]):
         return total
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **look: Any) -> str:
-        """The sums by name as a table: see `EventAverages.table`."""
+        """The sums by name as a table.
+
+        Parameters
+        ----------
+        sort_by, row_limit
+            As of `EventAverages.table`.
+        **look
+            The further options of it.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            `sort_by` or `time_unit` is none of those.
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> prof.function_events.table("count").splitlines()[1].split()[0]
+        'Name'
+        """
         return self.key_averages().table(sort_by, row_limit, **look)
 
     def export_chrome_trace(self, path: str | Path) -> Path:
-        """Write a JSON file for chrome://tracing and ui.perfetto.dev, with arrows from forward to backward."""
+        """Write a JSON file for chrome://tracing and ui.perfetto.dev, with arrows from forward to backward.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     prof.function_events.export_chrome_trace(folder + "/trace.json").name
+        'trace.json'
+        """
         return chrome_trace.write(self, path)
 
     def _memory(self) -> dict[FunctionEvent, int]:

@@ -153,15 +153,57 @@ class profile(Observer, ModeSwitch):
         return EventList(self._events, self.profile_memory)
 
     def events(self) -> EventList:
-        """Every event so far; `function_events` by its other name."""
+        """Every event so far; `function_events` by its other name.
+
+        Returns
+        -------
+        EventList
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> [event.name for event in prof.events()]
+        ['sin', 'sin']
+        """
         return self.function_events
 
     def key_averages(self, group_by_input_shape: bool = False) -> EventAverages:
-        """The sums by name, which print themselves as a table: see `EventList.key_averages`."""
+        """The sums by name, which print themselves as a table.
+
+        Parameters
+        ----------
+        group_by_input_shape : bool, default False
+            Sum by name and shapes of the inputs; for a profile with `record_shapes=True`.
+
+        Returns
+        -------
+        EventAverages
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile(record_shapes=True) as prof:
+        ...     _ = pb.ones(2).sin(), pb.ones(3).sin()
+        >>> rows = prof.key_averages(group_by_input_shape=True)
+        >>> sorted((row.key, row.input_shapes) for row in rows)
+        [('sin', ((2,),)), ('sin', ((3,),))]
+        """
         return self.function_events.key_averages(group_by_input_shape)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events as one row."""
+        """All events as one row.
+
+        Returns
+        -------
+        FunctionEventAvg
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> prof.total_average().count
+        2
+        """
         return self.function_events.total_average()
 
     @property
@@ -170,11 +212,53 @@ class profile(Observer, ModeSwitch):
         return self.function_events.self_cpu_time_total
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **look: Any) -> str:
-        """The sums by name as a table: see `EventAverages.table`."""
+        """The sums by name as a table.
+
+        Parameters
+        ----------
+        sort_by, row_limit
+            As of `EventAverages.table`.
+        **look
+            The further options of it.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            `sort_by` or `time_unit` is none of those.
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> prof.table("count").splitlines()[1].split()[0]
+        'Name'
+        """
         return self.function_events.table(sort_by, row_limit, **look)
 
     def export_chrome_trace(self, path: str | Path) -> Path:
-        """Write a JSON file for chrome://tracing and ui.perfetto.dev: see `EventList.export_chrome_trace`."""
+        """Write a JSON file for chrome://tracing and ui.perfetto.dev, with arrows from forward to backward.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> with pb.autograd.profiler.profile() as prof:
+        ...     _ = pb.ones(2).sin().sin()
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     prof.export_chrome_trace(folder + "/trace.json").name
+        'trace.json'
+        """
         return self.function_events.export_chrome_trace(path)
 
     def __repr__(self) -> str:

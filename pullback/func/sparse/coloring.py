@@ -80,6 +80,15 @@ class Coloring:
         Returns
         -------
         ndarray of shape (n, forward)
+
+        Examples
+        --------
+        >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+        >>> coloring = pb.func.color_jacobian(J, 'forward')
+        >>> coloring.seeds()
+        array([[1., 0.],
+               [0., 1.],
+               [1., 0.]])
         """
         return _one_hot(self.columns, self.forward, self.pattern.shape[1])
 
@@ -89,6 +98,14 @@ class Coloring:
         Returns
         -------
         ndarray of shape (reverse, m)
+
+        Examples
+        --------
+        >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+        >>> coloring = pb.func.color_jacobian(J, 'reverse')
+        >>> coloring.row_seeds()
+        array([[1., 0.],
+               [0., 1.]])
         """
         return _one_hot(self.rows, self.reverse, self.pattern.shape[0]).T
 
@@ -106,6 +123,16 @@ class Coloring:
         Returns
         -------
         ndarray of shape (forward, n), or (forward + 1, n)
+
+        Examples
+        --------
+        >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+        >>> coloring = pb.func.color_jacobian(J, 'forward')
+        >>> coloring.directions(checking=False)
+        array([[1., 0., 1.],
+               [0., 1., 0.]])
+        >>> coloring.directions(checking=True).shape
+        (3, 3)
         """
         if (kept := self._directions.get(checking)) is not None:
             return kept
@@ -131,7 +158,25 @@ class Coloring:
         Returns
         -------
         scipy.sparse.csr_array
+
+        Raises
+        ------
+        ValueError
+            The products have other shapes, or one of them is missing.
+
+        Examples
+        --------
+        >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+        >>> coloring = pb.func.color_jacobian(J, 'reverse')
+        >>> coloring.matrix(None, coloring.row_seeds() @ J).toarray()
+        array([[1., 2., 0.],
+               [0., 3., 4.]])
         """
+        (m, n), forward, reverse = self.pattern.shape, self.forward, self.reverse
+        for name, given, shape in (("by_columns", by_columns, (m, forward)), ("by_rows", by_rows, (reverse, n))):
+            if 0 not in shape and np.shape(given) != shape:
+                found = f"one of shape {np.shape(given)}" if np.ndim(given) else repr(given)
+                raise ValueError(f"Coloring.matrix: {name} must be an array of shape {shape}, got {found}.")
         dtypes = [x.dtype for x in (by_columns, by_rows) if x is not None]
         data = np.empty(self.pattern.nnz, np.result_type(*dtypes) if dtypes else float)
         if self.forward:

@@ -65,12 +65,12 @@ def _bytes_refused(self: Any, what: str) -> Any:
 
 
 def tobytes(self: Any, order: Any = "C") -> bytes:
-    """The bytes of the numbers, if none is being differentiated."""
+    """As `numpy.ndarray.tobytes`: the bytes of the numbers, if none is being differentiated."""
     return bytes(_bytes_refused(self, "bytes").tobytes(order))
 
 
 def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
-    """Write the numbers to a file, if none is being differentiated."""
+    """As `numpy.ndarray.tofile`: write the numbers to a file, if none is being differentiated."""
     _bytes_refused(self, "a file").tofile(fid, sep, format)
 
 
@@ -83,12 +83,12 @@ def _reduce_ex(self: Any, protocol: Any) -> Any:
 
 
 def dumps(self: Any) -> bytes:
-    """A pickle of the numbers, if none is being differentiated."""
+    """As `numpy.ndarray.dumps`: a pickle of the numbers, if none is being differentiated."""
     return pickle.dumps(self)
 
 
 def dump(self: Any, file: Any) -> None:
-    """Write a pickle of the numbers to a file, if none is being differentiated."""
+    """As `numpy.ndarray.dump`: write a pickle of the numbers to a file, if none is being differentiated."""
     if hasattr(file, "write"):
         pickle.dump(self, file)
         return

@@ -22,7 +22,7 @@ def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             note_operator(name, self)
         return function(read(self, f"{name}()")[()])
 
-    method.__name__, method.__doc__ = name, f"{name}(x), which has no gradient."
+    method.__name__, method.__doc__ = name, f"As `float.{name}`: it has no gradient."
     return method
 
 

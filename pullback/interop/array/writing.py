@@ -29,7 +29,7 @@ def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
 
 def partition(self: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
-    """Put the kth elements where sorting would, in place."""
+    """As `numpy.ndarray.partition`: put the kth elements where sorting would, in place."""
     self.copy_(np.partition(self, kth, _one_axis(self, axis), kind, order))
 
 
@@ -51,7 +51,7 @@ def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
 
 
 def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
-    """Take another shape in place, of as many elements: memory that a graph knows of neither grows nor shrinks."""
+    """As `numpy.ndarray.resize`, for as many elements: memory that a graph knows of neither grows nor shrinks."""
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
     if shape is None or shape == ():
         return
@@ -69,7 +69,7 @@ def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
 
 
 def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
-    """Set whether the Array may be written into."""
+    """As `numpy.ndarray.setflags`: set whether the Array may be written into."""
     strided(self, "setflags").setflags(write=write, align=align, uic=uic)
 
 

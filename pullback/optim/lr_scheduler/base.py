@@ -72,6 +72,20 @@ class LRScheduler:
         Returns
         -------
         float
+
+        Raises
+        ------
+        NotImplementedError
+            A subclass has neither this nor a `step` of its own.
+
+        Examples
+        --------
+        >>> class Linear(pb.optim.lr_scheduler.LRScheduler):
+        ...     def rate(self, now, base, epoch, group):
+        ...         return base * (1 - epoch / 10)
+        >>> scheduler = Linear(pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0))
+        >>> scheduler.rate(1.0, 1.0, 5, 0)
+        0.5
         """
         name = type(self).__name__
         raise NotImplementedError(
@@ -80,7 +94,21 @@ class LRScheduler:
         )
 
     def step(self) -> None:
-        """Go on to the next epoch."""
+        """Go on to the next epoch.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         self.last_epoch += 1
         self._set(
             self.rate(group["lr"], base, self.last_epoch, i)
@@ -93,6 +121,13 @@ class LRScheduler:
         Returns
         -------
         list of float
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.get_last_lr()
+        [1.0]
         """
         return [group["lr"] for group in self.optimizer.param_groups]
 
@@ -102,6 +137,14 @@ class LRScheduler:
         Returns
         -------
         dict
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.step()
+        >>> scheduler.state_dict()
+        {'gamma': 0.5, 'last_epoch': 1, 'base_lrs': [1.0]}
         """
         return {k: v for k, v in vars(self).items() if k != "optimizer" and not k.startswith("_")}
 
@@ -113,10 +156,25 @@ class LRScheduler:
         state_dict : dict
             From `state_dict()` of a scheduler made in the same way.
 
+        Returns
+        -------
+        None
+
         Raises
         ------
         TypeError
             It is none.
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler.step()
+        >>> kept = scheduler.state_dict()
+        >>> again = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> again.load_state_dict(kept)
+        >>> again.last_epoch
+        1
         """
         if not isinstance(state_dict, Mapping) or "last_epoch" not in state_dict:
             name = type(self).__name__

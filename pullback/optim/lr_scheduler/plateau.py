@@ -74,6 +74,10 @@ class ReduceLROnPlateau(LRScheduler):
         metrics : number, or Tensor of one element
             A loss, say.
 
+        Returns
+        -------
+        None
+
         Raises
         ------
         TypeError

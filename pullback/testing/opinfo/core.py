@@ -138,6 +138,12 @@ class Sample:
         Returns
         -------
         Sample
+
+        Examples
+        --------
+        >>> from pullback.testing import Sample
+        >>> Sample(np.ones(2)).named("two")
+        two(float64[2])
         """
         self.name = name
         return self
@@ -391,6 +397,13 @@ class OpInfo:
         Returns
         -------
         list of Sample
+
+        Examples
+        --------
+        >>> from pullback.testing import OpInfo, Sample
+        >>> info = OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))])
+        >>> info.samples_for(np.float64)
+        [sample(float64[3])]
         """
         seed = zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode())
         return list(self.samples(Make(dtype, seed)))
@@ -405,6 +418,13 @@ class OpInfo:
         Returns
         -------
         bool
+
+        Examples
+        --------
+        >>> from pullback.testing import OpInfo, Sample
+        >>> info = OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))])
+        >>> info.differentiable(np.float64), info.differentiable(np.int64)
+        (True, False)
         """
         return self.order >= 1 and np.dtype(dtype) in (self.grad_dtypes or ())
 
@@ -419,6 +439,14 @@ class OpInfo:
         Returns
         -------
         Skip or None
+
+        Examples
+        --------
+        >>> from pullback.testing import OpInfo, Sample, Skip
+        >>> skips = [Skip("inplace", "there is no such form")]
+        >>> info = OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))], skips=skips)
+        >>> info.skip("inplace").because, info.skip("forward")
+        ('there is no such form', None)
         """
         for skip in self.skips:
             if skip.check == check and (

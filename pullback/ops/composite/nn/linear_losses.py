@@ -96,6 +96,16 @@ class LinearCrossEntropyOptions:
         Returns
         -------
         int
+
+        Raises
+        ------
+        ValueError
+            `batch_chunk_size` and `chunking_method` contradict each other.
+
+        Examples
+        --------
+        >>> pb.nn.LinearCrossEntropyOptions(chunking_method="aspect_ratio").rows(1000, 64, 6400)
+        16
         """
         given, parts = self.batch_chunk_size, self._parts_of_input()
         if parts is None or (given is not None and self.chunking_method == "auto"):
