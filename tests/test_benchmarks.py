@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,13 @@ def test_names_are_unique():
     names += [case.name for case in lines]
     assert len(set(names)) == len(names)
     assert all(cases.named(case.name) is case for case in lines + SINGLE)
+
+
+def test_the_page_about_the_benchmarks_names_all_of_them():
+    page = (ROOT / "docs/design/benchmarks.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:--only )?([\w.-]+)`", page))
+    lacking = {one.name for one in cases.ALL if not one.name.startswith("fused-")} - named
+    assert not lacking
 
 
 def test_table_has_forty_operators_on_about_a_million_elements():

@@ -55,8 +55,9 @@ def _glibc() -> Any:
 def keep_freed_memory(bytes: SupportsIndex) -> None:
     """Let this process keep up to so many bytes of freed memory, ready for the next arrays.
 
-    It is a setting of the whole process. Until it is called, the first large backward (1 MiB of gradients and more)
-    or `vmap` asks for 64 MiB, unless the environment has `PULLBACK_MALLOC=system`; afterwards the call alone counts.
+    This is a setting of the whole process. Until it is called, the first large backward or `vmap` sets it to 64 MiB,
+    unless the environment has `PULLBACK_MALLOC=system`. A backward is large if it has a gradient of 128 KiB or more,
+    and a `vmap` if its result has as much. After the call, only the call counts.
 
     Parameters
     ----------
