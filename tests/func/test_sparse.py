@@ -313,3 +313,11 @@ def test_a_branch_not_taken_when_the_pattern_was_found_is_noticed():
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_custom_rule_has_no_pattern_and_takes_one():
+    sine = pb.custom_vjp(lambda x: np.sin(x), lambda g, y, x: g * np.cos(x))
+    with pytest.raises(RuntimeError, match=r"a custom rule looks at the numbers of a derivative.*`sparsity`"):
+        pb.func.sparse_jacobian(sine)(np.ones(3))
+    given = pb.func.sparse_jacobian(sine, sparsity=np.eye(3))(np.arange(3.0))
+    np.testing.assert_allclose(given.toarray(), np.diag(np.cos(np.arange(3.0))))
