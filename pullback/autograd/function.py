@@ -712,7 +712,7 @@ class Function(metaclass=_FunctionMeta):
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
-        if batched_apply is not None and cls.vmap is not Function.vmap:
+        if batched_apply is not None and (cls.vmap is not Function.vmap or differentiated_inside(args)):
             found = batched_apply(cls, args, level)
             if found is not None:
                 return found

@@ -20,7 +20,7 @@ import numpy as np
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import cuts
-from pullback.core.array_type import numbers_of
+from pullback.core.array_type import array_type, innermost, numbers_of
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 from pullback.core.version import version_of
@@ -154,8 +154,17 @@ def exchanged(ctx: Any, outputs: Sequence[Any], found: Sequence[Any]) -> tuple[A
 
 
 def _same(old: Any, new: Any) -> bool:
-    a, b = numbers_of(old), numbers_of(new)
+    a, b = _numbers(old), _numbers(new)
     return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
+
+
+def _numbers(x: Any) -> Any:
+    """The numbers at the bottom of `x`, those of all samples if it is batched."""
+    bottom = innermost(x)
+    if not array_type(bottom).many:
+        return numbers_of(bottom)
+    ((_, holder, name),) = array_type(bottom).components(bottom)
+    return _numbers(getattr(holder, name))
 
 
 def _refused(ctx: Any, old: Any) -> Any:

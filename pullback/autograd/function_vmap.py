@@ -1,7 +1,12 @@
-"""A custom Function with a `vmap` of its own, on batched values. Imported with vmap, which nothing else needs."""
+"""Custom Functions on batched values that a `vmap` of their own serves, or that are differentiated outside of vmap.
+
+Imported with vmap, which nothing else needs.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +14,9 @@ import numpy as np
 from pullback.arrays.batched import Batch, BatchedArray
 from pullback.arrays.batched.boundary import at_front
 from pullback.autograd import function
+from pullback.autograd.function_arrays import differentiated_inside
+from pullback.core.array_type import SCALARS, TENSOR, is_array
+from pullback.core.cuts import frames_to_user
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -23,7 +31,10 @@ class VmapInfo(NamedTuple):
 
 
 def apply(cls: Any, args: tuple[Any, ...], level: int) -> Any:
-    """What the Function's vmap gives for arguments of that level; None where none of them is batched there."""
+    """What the Function gives for a batch at that level; None where forward and backward run on batched values.
+
+    It is given by its own vmap, or one by one where derivatives are taken outside of vmap, and recorded there.
+    """
     leaves, structure = flatten(args)
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     level = max([level, *[x._level for x in tensors]])
@@ -31,15 +42,61 @@ def apply(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     if not batches or any(x._requires_grad and x._level == level for x in tensors):
         return None  # what is differentiated at the level of vmap itself goes through forward and backward
     batch: Batch = max(batches, key=lambda found: found.number)
-    if cls.generate_vmap_rule:
+    own = cls.vmap is not function.Function.vmap
+    if not own and not differentiated_inside(tensors):
+        return None
+    if own and cls.generate_vmap_rule:
         raise GradientError(
             f"{cls.__name__}: generate_vmap_rule=True, and there is a vmap staticmethod; define one of the two."
         )
     dims = [0 if _is_batched(x, batch) and x._level == level else None for x in leaves]
-    given = unflatten(structure, [_values(x, dim, level) for x, dim in zip(leaves, dims, strict=True)])
+    values = [_values(x, dim, level) for x, dim in zip(leaves, dims, strict=True)]
+    if not own:
+        _say_that_it_loops(cls, batch)
+        results, form = one_by_one(cls.__name__, lambda given: cls.apply(*given), batch, dims, values, structure)
+        return unflatten(form, [_result(cls.__name__, x, dim, batch, level) for x, dim in results])
+    given = unflatten(structure, values)
     found = cls.vmap(VmapInfo(batch.size, batch.randomness), unflatten(structure, dims), *given)
     results, form = results_and_dims(f"{cls.__name__}.vmap", found)
     return unflatten(form, [_result(f"{cls.__name__}.vmap", x, dim, batch, level) for x, dim in results])
+
+
+def one_by_one(
+    name: str, run: Callable[[Any], Any], batch: Batch, dims: Sequence[Any], inside: Sequence[Any], structure: Any
+) -> tuple[list[tuple[Any, int | None]], Any]:
+    """What `run` gives for the tree of each sample, one after the other: as `results_and_dims`."""
+    if not batch.size:
+        raise GradientError(f"{batch.called}: {name} runs on one sample after the other, and there is none.")
+    columns: list[list[Any]] = []
+    form = None
+    for i in range(batch.size):
+        sample = [x if d is None else x[i] for x, d in zip(inside, dims, strict=True)]
+        found, form = flatten(run(unflatten(structure, sample)))
+        columns = columns or [[] for _ in found]
+        for column, x in zip(columns, found, strict=True):
+            column.append(x)
+    return [_stacked(column) for column in columns or []], form
+
+
+def _stacked(column: Sequence[Any]) -> tuple[Any, int | None]:
+    """(the results of all samples in one array, 0); what is no array as it is, without dimension."""
+    first = column[0]
+    if any(isinstance(x, Tensor) for x in column):
+        return TENSOR.stack([x if isinstance(x, Tensor) else np.asarray(x) for x in column]), 0
+    if type(first) in SCALARS or is_array(first):
+        return np.stack([np.asarray(x) for x in column]), 0
+    return first, None
+
+
+def _say_that_it_loops(cls: Any, batch: Batch) -> None:
+    if "_has_looped" not in cls.__dict__:  # said once
+        cls._has_looped = True
+        warnings.warn(
+            f"{batch.called}: {cls.__name__}, a custom Function, runs on one sample after the other, which is slow, "
+            "because derivatives are taken outside of vmap. Give it a static method vmap(info, in_dims, *args), or "
+            "take them inside: vmap(grad(f)).",
+            stacklevel=frames_to_user(),
+        )
 
 
 def results_and_dims(called: str, found: Any) -> tuple[list[tuple[Any, int | None]], Any]:

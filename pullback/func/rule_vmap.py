@@ -6,14 +6,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from pullback.arrays.batched import Batch, BatchedArray
-from pullback.autograd.function_vmap import VmapInfo, results_and_dims, samples_first
+from pullback.autograd.function_vmap import VmapInfo, one_by_one, results_and_dims, samples_first
 from pullback.core.array_face import ARRAYS, wrap_array
-from pullback.core.array_type import SCALARS, TENSOR, is_array
 from pullback.core.cuts import frames_to_user
-from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, wrap
 from pullback.func import rule_calls
@@ -43,7 +39,7 @@ def apply(name: str, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], ru
         if rule is not None and not rule.has_looped:
             rule.has_looped = True
             _say_that_it_loops(rule, batch)
-        results, form = _one_by_one(name, run, batch, dims, inside, structure)
+        results, form = one_by_one(name, lambda given: run(*given), batch, dims, inside, structure)
     return (unflatten(form, [_batched(x, dim, batch, level, arrays) for x, dim in results]),)
 
 
@@ -58,38 +54,12 @@ def _values(x: Any, batch: Batch, level: int) -> Any:
     return x._array.values if _is_batched(x, batch) else x._array  # type: ignore[attr-defined]
 
 
-def _one_by_one(
-    name: str, run: Run, batch: Batch, dims: Sequence[Any], inside: Sequence[Any], structure: Any
-) -> tuple[list[tuple[Any, int | None]], Any]:
-    if not batch.size:
-        raise GradientError(f"{batch.called}: {name} runs on one sample after the other, and there is none.")
-    columns: list[list[Any]] = []
-    form = None
-    for i in range(batch.size):
-        args, kwargs = unflatten(structure, [x if d is None else x[i] for x, d in zip(inside, dims, strict=True)])
-        found, form = flatten(run(args, kwargs))
-        columns = columns or [[] for _ in found]
-        for column, x in zip(columns, found, strict=True):
-            column.append(x)
-    return [_stacked(column) for column in columns or []], form
-
-
 def _say_that_it_loops(rule: Rule, batch: Batch) -> None:
     warnings.warn(
         f"{batch.called}: {rule.name}, which has custom rules, runs on one sample after the other, which is slow. "
         f"{rule.instead}.",
         stacklevel=frames_to_user(),
     )
-
-
-def _stacked(column: Sequence[Any]) -> tuple[Any, int | None]:
-    """(the results of all samples in one array, 0); what is no array as it is, without dimension."""
-    first = column[0]
-    if any(isinstance(x, Tensor) for x in column):
-        return TENSOR.stack([x if isinstance(x, Tensor) else np.asarray(x) for x in column]), 0
-    if type(first) in SCALARS or is_array(first):
-        return np.stack([np.asarray(x) for x in column]), 0
-    return first, None
 
 
 def _by_rule(

@@ -331,3 +331,11 @@ def test_products_that_are_not_the_colorings_are_refused():
     for products in ((None, None), (np.ones((5, 5)), None), (np.ones((2, 1)), None), ("a", None)):
         with pytest.raises(ValueError, match=r"Coloring.matrix: by_columns must be an array of shape \(2, 2\), got"):
             coloring.matrix(*products)
+
+
+def test_a_custom_rule_has_no_pattern_and_takes_one():
+    sine = pb.custom_vjp(lambda x: np.sin(x), lambda g, y, x: g * np.cos(x))
+    with pytest.raises(RuntimeError, match=r"a custom rule looks at the numbers of a derivative.*`sparsity`"):
+        pb.func.sparse_jacobian(sine)(np.ones(3))
+    given = pb.func.sparse_jacobian(sine, sparsity=np.eye(3))(np.arange(3.0))
+    np.testing.assert_allclose(given.toarray(), np.diag(np.cos(np.arange(3.0))))

@@ -1,5 +1,7 @@
 """Custom Functions under vmap: through forward and backward, or by a `vmap` of their own."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,99 @@ def test_results_without_the_samples_are_refused(given, said):
     function = with_vmap(lambda info, in_dims, x, scale: given(x))
     with pytest.raises(RuntimeError, match=said):
         vmap(lambda x: function.apply(x, 3.0))(X)
+
+
+class WithContext(pb.autograd.Function):
+    """x**2 * w and x * w, with the ctx in forward; an intermediate is saved."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w, 2 * x)
+        return x * x * w, x * w
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w, twice = ctx.saved_tensors
+        return g * twice * w + h * w, g * x * x + h * x
+
+
+class WithSetup(pb.autograd.Function):
+    """The same with a setup_context, and forward mode."""
+
+    @staticmethod
+    def forward(x, w):
+        return x * x * w, x * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        return g * 2 * x * w + h * w, g * x * x + h * x
+
+    @staticmethod
+    def jvp(ctx, s, t):
+        x, w = ctx.saved_tensors
+        return 2 * x * w * s + x * x * t, w * s + x * t
+
+
+class WithRule(WithSetup):
+    generate_vmap_rule = True
+
+
+FUNCTIONS = [WithContext, WithSetup, WithRule]
+
+
+def both(function, x, w):
+    square, product = function.apply(x, w + 0 * x)  # a Tensor, whatever w is
+    return square * product
+
+
+W = np.array(2.0)  # the same for all samples
+DERIVATIVES = {
+    "grad": lambda f: grad(lambda x, w: vmap(f, (0, None))(x, w).sum(), (0, 1))(X, W),
+    "grad of grad": lambda f: grad(lambda w: grad(lambda x: vmap(f, (0, None))(x, w).sum())(X).sum())(W),
+    "grad of vmap of grad": lambda f: grad(
+        lambda x, w: vmap(grad(lambda *a: f(*a).sum()), (0, None))(x, w).sum(), (0, 1)
+    )(X, W),
+    "vmap of grad of grad": lambda f: vmap(grad(lambda x: grad(lambda x: f(x, W).sum())(x).sum()))(X),
+    "vmaps": lambda f: grad(lambda x: vmap(vmap(f, (0, None)), (0, None))(x, W).sum())(X),
+    "jacrev": lambda f: pb.func.jacrev(lambda w: vmap(f, (0, None))(X, w))(W),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*one sample after the other:UserWarning")
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("derive", DERIVATIVES)
+def test_derivatives_outside_of_vmap(function, derive):
+    found = DERIVATIVES[derive](lambda x, w: both(function, x, w))
+    expected = DERIVATIVES[derive](lambda x, w: x**3 * w**2)
+    for one, other in zip(*map(pb.utils.pytree.tree_leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:.*one sample after the other:UserWarning")
+def test_forward_mode_and_tensors_outside_of_vmap():
+    found = pb.func.jvp(vmap(lambda x: both(WithSetup, x, W)), (X,), (X,))[1]
+    np.testing.assert_allclose(found, 12 * X**3)
+    t = pb.tensor(X, requires_grad=True)
+    vmap(lambda x: both(WithContext, x, W))(t).sum().backward()
+    np.testing.assert_allclose(t.grad.numpy(), 12 * X**2)
+
+
+def test_it_is_said_once_that_samples_run_one_by_one():
+    class Fresh(WithSetup):
+        pass
+
+    derived = grad(lambda x: vmap(lambda x: both(Fresh, x, W))(x).sum())
+    with pytest.warns(
+        UserWarning, match=r"Fresh, a custom Function, runs on one sample after the other.*vmap\(grad\(f\)\)"
+    ):
+        derived(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        derived(X)
+        vmap(grad(lambda x: both(Fresh, x, W).sum()))(X)

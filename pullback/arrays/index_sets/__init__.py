@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.index_sets.array import IndexSets
-from pullback.arrays.index_sets.kernels import SETS
+from pullback.arrays.index_sets.kernels import SETS, unknown_numbers
 from pullback.arrays.index_sets.store import Store
 from pullback.core.array_type import STORED, ArrayType, register_array_type
 from pullback.core.errors import UnsupportedError
@@ -40,6 +40,9 @@ class IndexSetsType(ArrayType):
 
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:
         """There is nothing to examine: what is refused for certain numbers is refused where there are some."""
+
+    def read(self, x: IndexSets, why: str) -> np.ndarray:
+        raise unknown_numbers(why)
 
     def memory(self, x: IndexSets) -> np.ndarray:
         return x.ids

@@ -239,8 +239,13 @@ def _undifferentiated(op: Operator, args: Sequence[Any], store: Store) -> Any:
         return np.full(np.shape(found), op.kernel == "any")
     if "creation" in op.tags:
         return NUMPY.kernels[op.kernel](*[_zeros(x) for x in args])
-    raise ReadError(
-        f"{op.shown} looks at the numbers of a derivative, which are not known while its sparsity is found. Give the "
+    raise unknown_numbers(op.shown)
+
+
+def unknown_numbers(why: str) -> ReadError:
+    """The error for what looks at numbers of index sets; `why` says who."""
+    return ReadError(
+        f"{why} looks at the numbers of a derivative, which are not known while its sparsity is found. Give the "
         "pattern as `sparsity`, or use func.jacobian or func.hessian."
     )
 
