@@ -233,7 +233,7 @@ def start_node(tensor: Any, asker: str = "graph") -> Any:
 
 def reachable(starts: Sequence[Any], limit: float, asker: str = "graph") -> list[Any]:
     """Every node behind `starts`, in the order of a walk through them."""
-    if not isinstance(limit, (int, float)):
+    if not issubclass(type(limit), (int, float)):
         raise TypeError(f"{asker}: limit must be a number of nodes, got {with_article(limit)}.")
     found: dict[int, Any] = {}
     stack = list(reversed(starts))
