@@ -18,7 +18,7 @@ from pullback.core.array_type import REGISTERED, array_type, table_of
 from pullback.core.errors import GradientError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import NestedTensor, Tensor, wrap
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.func.boundary import (
     check_callable,
     check_results,
@@ -201,7 +201,7 @@ def _take_apart(
         depends = depends or dual
         parts = [primal_part(raw, forward), tangent_part(raw, forward)] if dual else [raw]
         if tensors and type(x) is NestedTensor:
-            parts = [part if isinstance(part, Tensor) or array_type(part).dual else wrap(part) for part in parts]
+            parts = [wrap(part) if issubclass(type(part), ndarray) else part for part in parts]
         value, *tangent = (raw_outward(x, part, level) for part in parts)
         values.append(value)
         tangents.append(tangent[0] if dual else _zeros_like(value))
