@@ -18,7 +18,7 @@ import numpy as np
 import pullback as pb
 from pullback.autograd.gradcheck import Diagnosis
 from pullback.core.array_type import OperatorTable
-from pullback.extend import GradcheckError
+from pullback.extend import DeclarationError, GradcheckError
 from pullback.lab.shapes import diagnose_shape
 
 __all__ = [
@@ -252,6 +252,10 @@ def _raised(error: Exception) -> Diagnosis:
     advice = "Print the shapes and types in your code, or start again from the template."
     if kind == "writes_into_gradient":
         advice = "What comes in still belongs to others: work on a copy, grad.copy()."
+    elif isinstance(error, DeclarationError):
+        advice = "The error names the line of the text, and what may stand there."
+    elif isinstance(error, AssertionError):
+        advice = "`actual` is what your operator gives, `expected` what your reference gives. Which is right, on paper?"
     elif isinstance(error, AttributeError) and isinstance(error.obj, OperatorTable):
         similar = " or ".join(f"ops.{name}" for name in get_close_matches(error.name, vars(error.obj)))
         advice = f"`ops` has the operators of docs/operators.md. {f'Is {similar} meant?' if similar else ''}".rstrip()

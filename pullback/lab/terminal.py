@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
+import signal
 import sys
 import textwrap
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from pullback.lab.progress import Progress
 __all__ = ["main"]
 
 COMMAND = "python -m pullback lab"
+SECONDS = 60.0  # that an answer may run
 BOLD, GREEN, RED = "1", "32", "31"
 
 
@@ -79,7 +83,8 @@ def _show(exercise: Exercise, path: Path, progress: Progress) -> int:
 def _check(exercise: Exercise, path: Path, progress: Progress) -> int:
     """Run the learner's file, check what it defines, say what is wrong or what comes next."""
     try:
-        exercise.check(_defined(path))
+        with _limited(SECONDS):
+            exercise.check(_defined(path))
     except Mistake as mistake:
         print(_styled(f"Exercise {exercise.number} is not right yet.", RED) + f"\n\n{_wrapped(str(mistake))}\n")
         print(f"Your file   {path}\nStuck?      {COMMAND} {exercise.number} --hint")
@@ -91,6 +96,9 @@ def _check(exercise: Exercise, path: Path, progress: Progress) -> int:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the learner's file raises
         print(_styled(f"{path} does not run: {type(error).__name__}: {error}", RED))
         return 1
+    except KeyboardInterrupt:
+        print(f"Stopped. {path} was running.")
+        return 130
     progress.solve(exercise.number)
     print(_styled(f"Exercise {exercise.number} is solved.", GREEN) + f" {len(progress.solved)} of {len(COURSE)}.")
     if len(progress.solved) == len(COURSE):
@@ -99,9 +107,28 @@ def _check(exercise: Exercise, path: Path, progress: Progress) -> int:
     return 0
 
 
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Stop code that runs for so long, where the system has timers and this is the main thread."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"it has run for {seconds:g} seconds. Is there a loop that does not end?")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _defined(path: Path) -> dict[str, Any]:
     """What the learner's file defines."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")  # some editors begin files with a mark
     linecache.checkcache(str(path))  # it has changed since the last check, in one process
     names: dict[str, Any] = {"__name__": "answer", "__file__": str(path)}
     exec(compile(text, str(path), "exec"), names)  # noqa: S102 - the learner's own program

@@ -3,6 +3,7 @@
 import pytest
 
 from pullback.__main__ import main
+from pullback.lab import terminal
 from pullback.lab.course import COURSE
 
 
@@ -70,6 +71,31 @@ def test_files_that_do_not_run(lab):
     assert "SystemExit" in lab("check")[1]
     path.write_text("def sin_backward(grad, x):\n    return grad[7]\n")
     assert "line 2: return grad[7]" in lab("check")[1]
+
+
+def test_loops_that_do_not_end_are_stopped(lab, monkeypatch):
+    monkeypatch.setattr(terminal, "SECONDS", 0.2)
+    lab()
+    path = lab.folder / "01_sine.py"
+    path.write_text("def sin_backward(grad, x):\n    while True:\n        pass\n")
+    status, text = lab("check")
+    assert status == 1
+    assert "it raises TimeoutError (line" in text
+    assert "it has run for 0.2 seconds" in text
+    path.write_text("while True:\n    pass\n")
+    assert "has run for 0.2 seconds" in lab("check")[1]
+
+
+def test_an_interrupt_is_no_traceback(lab):
+    lab()
+    (lab.folder / "01_sine.py").write_text("raise KeyboardInterrupt\n")
+    assert lab("check") == (130, f"Stopped. {lab.folder / '01_sine.py'} was running.\n")
+
+
+def test_files_may_begin_with_a_mark(lab):
+    lab()
+    (lab.folder / "01_sine.py").write_bytes(b"\xef\xbb\xbf" + COURSE[0].solution.replace("\n", "\r\n").encode())
+    assert lab("check")[0] == 0
 
 
 def test_reset_keeps_what_was_written(lab):

@@ -60,6 +60,13 @@ WRONG = {
         (" / (2 * eps)", "", "missing_factor"),
         ("f(x - step)", "f(x)", "constant_factor"),
         ("columns = []\n", "columns = []\n    x += 1e-9\n", "modified_input"),
+        ("f(x + step) - f(x - step)) / (2 * eps)", "f(x + step) - f(x))", "missing_factor"),
+        ("/ (2 * eps)", "/ 2 * eps", "missing_factor"),
+        ("(f(x + step) - f(x - step)) / (2 * eps)", "f(x + step) - f(x - step) / (2 * eps)", "precedence"),
+        ("step[j] = eps", "step[:] = eps", "moved_all"),
+        ("(f(x + step) - f(x - step))", "(f(x + step) - f(x - step)).sum()", "raises"),
+        ("np.stack(columns, axis=1)", "columns[0]", "wrong_shape"),
+        ("columns = []\n", "columns, eps = [], 1e-6\n", "ignored_eps"),
     ],
     "custom_function": [
         ("return grad_x, None", "return grad_x", "raises"),
@@ -80,6 +87,8 @@ WRONG = {
         ("grad / cosh(self)", "grad", "not_derived"),
         ("grad / cosh(self)", "grad / cosh(x)", "raises"),
         ("np.arcsin(np.tanh(x))", "np.tanh(x)", "raises"),
+        ("np.arcsin(np.tanh(x))", "gd(x)", "own_reference"),
+        ('"gd", reference', '"gd", gd', "own_reference"),
     ],
     "composite": [
         ("2 * ops.atan", "ops.atan", "constant_factor"),

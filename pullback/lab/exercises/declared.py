@@ -11,6 +11,10 @@ Complete DECLARED, then INFO: an OpInfo names the operator, a reference on ndarr
 arcsin(tanh(x))), and samples. check_operator(INFO) then checks values, gradients, tangents and second derivatives.
 """
 
+from typing import Any
+
+import numpy as np
+
 from pullback.extend import check_operator
 from pullback.lab.judge import Answer, check_function, inputs, refuse, running
 
@@ -94,7 +98,28 @@ def check(answer: Answer) -> None:
         refuse("DECLARED", "missing_name", "it declares no operator gd.", "Keep the signature of the template.")
     check_function("the formula of gd", operators.gd, inputs((4,)), check_forward_ad=True)
     info = answer["INFO"]
+    _refuse_kernel(answer, info.reference)
     info.call = operators.gd
     info.inplace = info.out = False
     with running("INFO"):
         check_operator(info)
+
+
+def _refuse_kernel(answer: Answer, reference: Any) -> None:
+    """A reference that is the kernel, or calls it, agrees with every kernel."""
+    kernel = answer["gd"]
+    names = getattr(reference, "__globals__", {})
+    called = []
+    names["gd"] = lambda x: called.append(x) or kernel(x)
+    try:
+        with running("INFO"):
+            reference(np.array([0.5, 1.0]))
+    finally:
+        names["gd"] = kernel
+    if called or reference is kernel:
+        refuse(
+            "INFO",
+            "own_reference",
+            "the reference is the kernel itself, so the check would accept every kernel.",
+            "Compute the function by another way: arcsin(tanh(x)).",
+        )

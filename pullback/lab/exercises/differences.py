@@ -50,6 +50,15 @@ def jacobian(f, x, eps):
 """
 
 
+EPS = 1e-6
+# What is not divided by, as it is called, and the factor that this makes.
+FACTORS = {
+    "1 / (2 eps)": 0.5 / EPS,
+    "1 / eps": 1 / EPS,
+    "1 / eps**2 (d / 2 * eps is d * eps / 2; write d / (2 * eps))": 1 / EPS**2,
+}
+
+
 def check(answer: Answer) -> None:
     """Values for a small step, the input untouched, and the order of the error."""
     x = np.array([0.5, 1.1, 0.8])
@@ -58,16 +67,26 @@ def check(answer: Answer) -> None:
         ("2 outputs", lambda x: _three(x)[:2], _right_three(x)[:2]),
     ):
         given = x.copy()
-        found = answer.run("jacobian", f, given, 1e-6)
-        check_array(f"jacobian of {name}", found, right, "the Jacobian", {"1 / (2 eps)": np.full(right.shape, 5e5)})
+        found = answer.run("jacobian", f, given, EPS)
+        part = f"jacobian of {name}"
+        _refuse_usual(part, np.asarray(found), right)
+        check_array(part, found, right, "the Jacobian", {t: np.full(right.shape, x) for t, x in FACTORS.items()})
         if not np.array_equal(given, x):
             refuse(
                 "jacobian",
                 "modified_input",
                 "x is not afterwards what it was before.",
-                "Add the step to a copy: x + step makes a new array.",
+                "Add the step to a copy: x + step makes a new array. Adding eps in place and taking it off again leaves "
+                "rounding errors.",
             )
     errors = [np.abs(answer.run("jacobian", _three, x.copy(), eps) - _right_three(x)).max() for eps in (0.02, 0.01)]
+    if errors[0] < 1.5 * errors[1]:
+        refuse(
+            "jacobian",
+            "ignored_eps",
+            "the error is the same for another eps.",
+            "Take steps of the eps that is given, and divide by twice that eps.",
+        )
     if errors[0] < 3 * errors[1]:
         refuse(
             "jacobian",
@@ -75,6 +94,33 @@ def check(answer: Answer) -> None:
             f"half the step makes the error only {errors[0] / errors[1]:.1f} times smaller: the error is of the size "
             "of eps, as for a one-sided difference.",
             "Take a step to each side; the terms of the size of eps cancel.",
+        )
+
+
+def _refuse_usual(part, found, right):
+    """Mistakes that are made here alone."""
+    if found.dtype.kind == "f" and found.ndim == 1:
+        refuse(
+            part,
+            "wrong_shape",
+            f"the Jacobian has shape {found.shape}; it must have {right.shape}.",
+            "Each step gives a vector, one number for each output. Keep them all, one column for each number of x.",
+        )
+    if found.shape != right.shape:
+        return
+    if np.allclose(found, right.sum(axis=1, keepdims=True), rtol=1e-6):
+        refuse(
+            part,
+            "moved_all",
+            "each column is the sum of all of them.",
+            "Move one number of x at a time: a step is eps at place j, and 0 elsewhere.",
+        )
+    if np.abs(found).min() > 1e4 * np.abs(right).max():
+        refuse(
+            part,
+            "precedence",
+            "the numbers are far larger than any slope of f.",
+            "a - b / c divides b alone: write (f(x + step) - f(x - step)) / (2 * eps).",
         )
 
 
