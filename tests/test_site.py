@@ -97,6 +97,23 @@ def test_every_method_says_what_it_takes_and_returns_and_has_an_example(site):
     assert not lacking
 
 
+NEVER_FAIL = {
+    "pullback.is_conj": "takes anything", "pullback.is_neg": "takes anything", "pullback.is_tensor": "takes anything",
+    "pullback.resolve_conj": "gives back what it got", "pullback.resolve_neg": "gives back what it got",
+    "pullback.func.stop_gradient": "takes anything", "pullback.extend.numpy_rule": "NumPy may lack a name",
+    "pullback.extend.tags_of": "no tags for what is unknown",
+}  # fmt: skip
+
+
+def test_every_function_that_takes_something_says_what_it_refuses(site):
+    reference, docstrings = site("reference"), site("docstrings")
+    pages = [page for page in reference.pages().values() if not isinstance(page.value, type)]
+    taking = [page for page in pages if docstrings.takes_arguments(page.value)]
+    assert len(taking) > 700
+    silent = {page.name for page in taking if "Raises\n---" not in (inspect.getdoc(page.value) or "")}
+    assert silent == set(NEVER_FAIL)
+
+
 MARKS = {"what is returned": "Returns\n---", "an example": ">>> "}
 ELSEWHERE = {
     "pullback.array_api": "the standard's names, which docs/array_api.md lists",

@@ -295,6 +295,13 @@ def color_hessian(sparsity: Any) -> Coloring:
     -------
     Coloring
 
+    Raises
+    ------
+    TypeError
+        `sparsity` is no matrix of numbers.
+    ValueError
+        It is not square.
+
     Examples
     --------
     >>> import scipy.sparse as sp
