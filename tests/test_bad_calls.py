@@ -147,7 +147,7 @@ def test_public_functions_can_be_pickled():
         (lambda: pb.utils.checkpoint.checkpoint_sequential([3], 1, X), "checkpoint_sequential: functions is a list"),
         (lambda: pb.custom_vjp(np.sin).defvjp(3), "custom_vjp, custom_jvp: vjp must be callable, got int"),
         (lambda: pb.custom_jvp(np.sin).defjvp(None), "custom_vjp, custom_jvp: jvp must be callable, got NoneType"),
-        (lambda: pb.from_dlpack([1.0]), r"from_dlpack: x must be an array with __dlpack__, got list.*pullback.tensor\("),
+        (lambda: pb.from_dlpack([1.0]), r"from_dlpack: x must be an array with __dlpack__, got list.*pullback.tensor"),
         (lambda: pb.set_rng_state(3), r"set_rng_state\(\): state must be what get_rng_state\(\) gave"),
         (lambda: pb.autograd.function.once_differentiable(3), "once_differentiable: it decorates a backward, got int"),
         (lambda: pb.autograd.graph.disable_saved_tensors_hooks(3), "give the message of the error, a str, got int"),

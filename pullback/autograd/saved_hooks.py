@@ -191,8 +191,10 @@ class disable_saved_tensors_hooks(Observer, ModeSwitch):
 
     def __init__(self, error_message: str) -> None:
         if not isinstance(error_message, str):
-            kind = type(error_message).__name__
-            raise TypeError(f"disable_saved_tensors_hooks: give the message of the error, a str, got {kind}.")
+            raise TypeError(
+                "disable_saved_tensors_hooks: give the message of the error, a str, got "
+                f"{type(error_message).__name__}."
+            )
         self.message = error_message
 
     def _fresh(self) -> Self:
