@@ -178,3 +178,17 @@ def test_the_gallery_finds_programs_also_in_functions_within(site, tmp_path, mon
     exec(code, space)
     known = dict.fromkeys(("called", "inner", "named", "unused"), tmp_path)
     assert set(site("pictures").programs_of(space["picture"], known)) == {"called", "inner", "named"}
+
+
+def test_calls_are_shown_as_they_are_written(site, tmp_path):
+    site("reference").write(tmp_path)
+    ctx, function = (
+        (tmp_path / f"pullback.autograd.{name}.rst").read_text() for name in ("function.FunctionCtx", "Function")
+    )
+    assert "FunctionCtx.save_for_backward(*tensors)\n" in ctx
+    assert "py:class:: pullback.autograd.function.FunctionCtx\n" in ctx  # nobody calls it
+    assert "Made by ``Function.apply``." in ctx
+    assert "Function.apply(*args, **kwargs)\n" in function
+    assert "Function.backward(ctx, *grads)\n" in function
+    assert ".. py:method:: pullback.Array.byteswap(" in (array := (tmp_path / "pullback.Array.rst").read_text())
+    assert "Refused, because its bytes have no derivative" in array  # and not what stands there until it is asked for
