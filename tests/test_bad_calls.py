@@ -145,6 +145,13 @@ def test_public_functions_can_be_pickled():
         (lambda: pb.utils.pytree.tree_unflatten(3, pb.utils.pytree.tree_flatten(3)[1]), "tree_unflatten: the leaves"),
         (lambda: pb.utils.checkpoint.checkpoint_sequential(3, 2, X), "checkpoint_sequential: functions is a list.*got"),
         (lambda: pb.utils.checkpoint.checkpoint_sequential([3], 1, X), "checkpoint_sequential: functions is a list"),
+        (lambda: pb.custom_vjp(np.sin).defvjp(3), "custom_vjp, custom_jvp: vjp must be callable, got int"),
+        (lambda: pb.custom_jvp(np.sin).defjvp(None), "custom_vjp, custom_jvp: jvp must be callable, got NoneType"),
+        (lambda: pb.from_dlpack([1.0]), r"from_dlpack: x must be an array with __dlpack__, got list.*pullback.tensor"),
+        (lambda: pb.set_rng_state(3), r"set_rng_state\(\): state must be what get_rng_state\(\) gave"),
+        (lambda: pb.autograd.function.once_differentiable(3), "once_differentiable: it decorates a backward, got int"),
+        (lambda: pb.autograd.graph.disable_saved_tensors_hooks(3), "give the message of the error, a str, got int"),
+        (lambda: pb.utils.checkpoint.set_checkpoint_early_stop("no"), "enable must be True or False, got str"),
         (lambda: pb.testing.check_operator("sin"), "check_operator: give the OpInfo of the operator"),
     ],
 )

@@ -533,3 +533,21 @@ def test_the_vjp_of_eigh_in_the_notes_is_so():
     inner[np.diag_indices(3)] = gL
     whole = V @ inner @ V.T
     np.testing.assert_allclose(got, (whole + whole.T) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    {
+        "matmul": "The shapes of `input` and `other` do not fit together.",
+        "nn.functional.embedding": "`input` holds numbers that are out of range.",
+        "chunk": "`chunks` is negative.",
+        "flip": "`dims` is out of range.",
+        "nn.functional.cross_entropy": "`reduction` is none of its words.",
+        "sin": "An argument is of another type than those above.",
+    }.items(),
+)
+def test_errors_that_calls_end_in_are_documented(name, said):
+    function = pb
+    for part in name.split("."):
+        function = getattr(function, part)
+    assert said in sections(function.__doc__)["Raises"]

@@ -97,6 +97,23 @@ def test_every_method_says_what_it_takes_and_returns_and_has_an_example(site):
     assert not lacking
 
 
+NEVER_FAIL = {
+    "pullback.is_conj": "takes anything", "pullback.is_neg": "takes anything", "pullback.is_tensor": "takes anything",
+    "pullback.resolve_conj": "gives back what it got", "pullback.resolve_neg": "gives back what it got",
+    "pullback.func.stop_gradient": "takes anything", "pullback.extend.numpy_rule": "NumPy may lack a name",
+    "pullback.extend.tags_of": "no tags for what is unknown",
+}  # fmt: skip
+
+
+def test_every_function_that_takes_something_says_what_it_refuses(site):
+    reference, docstrings = site("reference"), site("docstrings")
+    pages = [page for page in reference.pages().values() if not isinstance(page.value, type)]
+    taking = [page for page in pages if docstrings.takes_arguments(page.value)]
+    assert len(taking) > 700
+    silent = {page.name for page in taking if "Raises\n---" not in (inspect.getdoc(page.value) or "")}
+    assert silent == set(NEVER_FAIL)
+
+
 MARKS = {"what is returned": "Returns\n---", "an example": ">>> "}
 ELSEWHERE = {
     "pullback.array_api": "the standard's names, which docs/array_api.md lists",
@@ -173,3 +190,17 @@ def test_the_gallery_finds_programs_also_in_functions_within(site, tmp_path, mon
     exec(code, space)
     known = dict.fromkeys(("called", "inner", "named", "unused"), tmp_path)
     assert set(site("pictures").programs_of(space["picture"], known)) == {"called", "inner", "named"}
+
+
+def test_calls_are_shown_as_they_are_written(site, tmp_path):
+    site("reference").write(tmp_path)
+    ctx, function = (
+        (tmp_path / f"pullback.autograd.{name}.rst").read_text() for name in ("function.FunctionCtx", "Function")
+    )
+    assert "FunctionCtx.save_for_backward(*tensors)\n" in ctx
+    assert "py:class:: pullback.autograd.function.FunctionCtx\n" in ctx  # nobody calls it
+    assert "Made by ``Function.apply``." in ctx
+    assert "Function.apply(*args, **kwargs)\n" in function
+    assert "Function.backward(ctx, *grads)\n" in function
+    assert ".. py:method:: pullback.Array.byteswap(" in (array := (tmp_path / "pullback.Array.rst").read_text())
+    assert "Refused, because its bytes have no derivative" in array  # and not what stands there until it is asked for

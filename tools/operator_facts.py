@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import io
 import re
+import warnings
 from contextlib import redirect_stderr
 from itertools import accumulate
 
@@ -28,6 +29,10 @@ _SAID = {
     "must match the size of tensor": "broadcast", "Dimension out of range": "out of range", "complex": "complex",
     "not defined for": "complex", "floating": "whole numbers",
 }  # fmt: skip
+NUMBERS = ((-1, "negative"), (-1000, "out of range"))  # what is tried of an int
+WRONG = ("IndexError", "ValueError", "RuntimeError")  # what says that it is an argument's value
+DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "axis", "axis0", "axis1", "dimension", "start_dim", "end_dim", "source",
+        "destination")  # fmt: skip
 
 
 def records():
@@ -219,24 +224,85 @@ class Facts:
 
     # -- errors ----------------------------------------------------------------------------------------------
     def _raises(self):
-        found = []
-        dim = self.schema.arg("dim")
-        call = next((call for call in self.calls if call.tensors and call.tensors[0].ndim), None)
-        if call is not None and dim is not None and "int" in str(dim.type) and not self.schema.returns_list:
-            usual = call.given.get("dim", dim.default)
-            outside = tuple(range(97, 97 + len(usual))) if isinstance(usual, (list, tuple)) and usual else 97
-            error = _error(self._function(), call.given | {"dim": outside})
-            error = "IndexError" if error == "AxisError" else error  # NumPy's kind of it
-            if error in ("IndexError", "ValueError", "RuntimeError"):
-                found.append((error, "`dim` is out of range."))
-        found += self._refused_dtypes()
+        """(class, text) for each way to go wrong that was tried and is refused."""
+        found = [*self._refused_dims(), *self._refused_dtypes()]
         several = [arg for arg in self.schema.args if arg.type.is_tensor and not arg.kwarg_only]
-        if "pointwise" in self.overloads[0].tags and len(several) == 2 and not self.overloads[0].is_mutating:
+        broadcasts = "pointwise" in self.overloads[0].tags and len(several) == 2
+        if broadcasts and not self.overloads[0].is_mutating:
             given = {parameter(a.name): pb.ones(n) for a, n in zip(several, (2, 3), strict=True)}
             if (error := _error(self._function(), given)) == "RuntimeError":
                 found.append((error, "The shapes do not broadcast."))
+        elif "pointwise" not in self.overloads[0].tags:
+            found += [*self._refused_shapes(), *self._refused_values()]
         found += self._refused_out()
-        return [*found, *self._refused_calls([text for _, text in found])]
+        return [*found, *self._refused_calls([text for _, text in found]), *self._refused_types()]
+
+    def _refused_dims(self):
+        """Errors for dimensions that the first tensor does not have."""
+        found = []
+        for arg in (arg for arg in self.schema.args if arg.name in DIMS and "int" in str(arg.type)):
+            call = next((call for call in self.calls if call.tensors and call.tensors[0].ndim), None)
+            if call is not None:
+                usual = call.given.get(arg.name, arg.default)
+                several = isinstance(usual, (list, tuple)) and usual
+                outside = tuple(range(97, 97 + len(usual))) if several else 97
+                error = _error(self._function(), call.given | {arg.name: outside})
+                error = "IndexError" if error == "AxisError" else error  # NumPy's kind of it
+                if error in WRONG:
+                    found.append((error, f"`{arg.name}` is out of range."))
+        return found
+
+    def _refused_shapes(self):
+        """Errors for a first tensor of no dimension or of many, and for others that are longer in each dimension."""
+        call = next((c for c in self.calls if c.dtype == F8 and isinstance(c.given.get(self.main), Tensor)), None)
+        if call is None or self.overloads[0].is_mutating:
+            return []
+        found, main, run = [], call.given[self.main], self._function()
+        if main.ndim and main.numel() and not {"size", "shape", "sizes"} & {arg.name for arg in self.schema.args}:
+            element = main.reshape(-1)[0]
+            error = _error(run, call.given | {self.main: element})
+            if error == "RuntimeError":
+                found.append((error, f"`{self.main}` has too few dimensions."))
+        if _error(run, call.given | {self.main: main[(None,) * 5]}) == "RuntimeError":
+            found.append(("RuntimeError", f"`{self.main}` has too many dimensions."))
+        others = [k for k, x in call.given.items() if isinstance(x, Tensor) and x.ndim and x.numel() and k != self.main]
+        for other in others:
+            longer = np.pad(np.asarray(call.given[other].detach()), 3, mode="edge")
+            error = _error(run, call.given | {other: pb.tensor(longer)})
+            if error in WRONG:
+                found.append((error, f"The shapes of `{self.main}` and `{other}` do not fit together."))
+        return found
+
+    def _refused_values(self):
+        """Errors for words that are not known, and for numbers below zero."""
+        call = next((call for call in self.calls if call.dtype == F8), next(iter(self.calls), None))
+        if call is None or self.overloads[0].is_mutating:
+            return []
+        found = []
+        for arg in self.schema.args:
+            name, kind = parameter(arg.name), str(arg.type)
+            trials = [("no such word", f"`{name}` is none of its words.")] if kind.startswith("str") else []
+            if kind.startswith("int") and arg.name not in DIMS:
+                usual = call.given.get(name, arg.default)
+                count = len(usual) if isinstance(usual, (list, tuple)) else 0
+                trials = [((n,) * count if count else n, f"`{name}` is {what}.") for n, what in NUMBERS]
+            given = call.given.get(name)
+            if isinstance(given, Tensor) and given.dtype.kind == "i" and call.dtype != given.dtype:
+                trials = [(pb.full_like(given, -1000), f"`{name}` holds numbers that are out of range.")]
+            for trial, text in trials:
+                if (error := _error(self._function(), call.given | {name: trial})) in WRONG:
+                    found.append((error, text))
+                    break
+        return found
+
+    def _refused_types(self):
+        """The error for something that is none of the types of the first argument."""
+        call = next(iter(self.calls), None)
+        if call is None or not self.schema.args:
+            return []
+        first = parameter(self.schema.args[0].name)
+        error = _error(self._function(), call.given | {first: object()})
+        return [(error, "An argument is of another type than those above.")] if error == "TypeError" else []
 
     def _refused_calls(self, said):
         """Calls that the records have as refused, in the words of their errors, but for those of which all is said."""
@@ -519,7 +585,9 @@ def _promoted(call):
 def _error(function, given):
     """The name of the class of the error that a call raises; None for none."""
     try:
-        function(**given)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            function(**given)
     except Exception as error:  # noqa: BLE001 - its class is what is asked for
         return _class_name(error)
     return None

@@ -84,6 +84,9 @@ def _definitions(entries: Any) -> str:
     """Names, types and what is said of them."""
     lines = []
     for name, kind, text in entries:
+        if name.endswith("."):  # a sentence in place of a list: "Made by `profile`, of the fields below."
+            lines += [escaped(name), ""]
+            continue
         first = f"**{_plain(name)}**" if name else ""
         if kind:
             first = f"{first} : {escaped(kind)}" if first else f"*{_plain(kind)}*"

@@ -128,20 +128,21 @@ def _of_object(page: Page, known: dict[int, Page]) -> str:
     return "\n".join(parts)
 
 
-def _described(kind: str, name: str, value: Any, doc: str | None = None) -> str:
-    body = rst_of(inspect.getdoc(value) or "" if doc is None else doc)
-    inside = "\n".join(f"   {line}" if line else "" for line in body.splitlines())
-    return f".. py:{kind}:: {name}{_signature(value) if kind != 'property' else ''}\n\n{inside}\n"
+def _described(kind: str, name: str, value: Any, given: int = 0) -> str:
+    doc = inspect.getdoc(value) or ""
+    inside = "\n".join(f"   {line}" if line else "" for line in rst_of(doc).splitlines())
+    is_called = kind != "property" and "\n----------\nMade by " not in doc  # others make its objects
+    return f".. py:{kind}:: {name}{_signature(value, given) if is_called else ''}\n\n{inside}\n"
 
 
-def _signature(value: Any) -> str:
-    """(arguments) without annotations, which the description of each argument says better."""
+def _signature(value: Any, given: int = 0) -> str:
+    """(arguments) without annotations, which the description of each says better, and the first, which Python gives."""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+    return str(signature.replace(parameters=bare[given:], return_annotation=signature.empty))
 
 
 def _class(name: str, kind: type, known: dict[int, Page]) -> str:
@@ -188,14 +189,14 @@ def _members(kind: type, known: dict[int, Page]) -> Iterator[tuple[str, Any]]:
             if not name.startswith("_") and name not in seen and (inspect.getdoc(getattr(kind, name, None)) or ""):
                 seen.add(name)
                 if callable(getattr(kind, name, None)) or isinstance(value, property):
-                    yield name, value
+                    yield name, inspect.getattr_static(kind, name)  # now that what was made late is there
 
 
 def _member(home: str, name: str, value: Any) -> str:
     if isinstance(value, property):
         return _described("property", f"{home}.{name}", value)
     inside = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-    return _described("method", f"{home}.{name}", inside)
+    return _described("method", f"{home}.{name}", inside, given=not isinstance(value, staticmethod))
 
 
 def _of_tensor(page: Page, known: dict[int, Page]) -> str:

@@ -166,6 +166,11 @@ class set_detect_anomaly(ModeSwitch):
     check_nan : bool, default True
         As for `detect_anomaly`.
 
+    Raises
+    ------
+    TypeError
+        `mode` or `check_nan` is no bool.
+
     Examples
     --------
     >>> x = pb.tensor(0.0, requires_grad=True)

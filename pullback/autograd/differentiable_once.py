@@ -9,7 +9,7 @@ from typing import Any
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import modes
 from pullback.core.array_type import array_type
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.tensor import Tensor, detached_here
 from pullback.graph.node import edge_to
 
@@ -34,6 +34,13 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
 
+    Raises
+    ------
+    TypeError
+        `backward` cannot be called.
+    RuntimeError
+        Of the second derivative: it would go through this backward.
+
     Examples
     --------
     >>> class Sine(pb.autograd.Function):
@@ -50,6 +57,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     >>> x.grad
     tensor(1.)
     """
+    if not callable(backward):
+        raise TypeError(f"once_differentiable: it decorates a backward, got {type_name(backward)}.")
 
     @functools.wraps(backward)
     def once(ctx: Any, *grads: Tensor | None) -> Any:

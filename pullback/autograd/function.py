@@ -437,6 +437,19 @@ class Function(metaclass=_FunctionMeta):
     *args, **kwargs
         Refused: a Function is called by `apply`, and has no objects.
 
+    Raises
+    ------
+    TypeError
+        It is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx, say, or
+        backward returned something that is no Tensor.
+    RuntimeError
+        Of `apply`: forward modified an input without `mark_dirty`. Of a backward: another number of gradients than
+        arguments, or one of another shape.
+    NotImplementedError
+        `forward`, `backward` or `jvp` is needed and not there.
+    AttributeError
+        ctx lacks what backward asks it for: the message names what forward has kept on it.
+
     Examples
     --------
     >>> class Square(pb.autograd.Function):

@@ -70,8 +70,8 @@ def explain_missing_attribute(ctx: Any, error: AttributeError) -> None:
     """
     from difflib import get_close_matches  # imported when the first one is missing
 
-    name = error.name
-    if error.obj is not ctx or not name:
+    name, asked = error.name, error.obj is ctx
+    if not asked or not name:
         return
     users = [x for x in list(vars(ctx))[ctx._own - 1 :] if not x.startswith("_")]
     known = [*users, *(x for x in dir(type(ctx)) if not x.startswith("_")), "needs_input_grad"]

@@ -32,6 +32,11 @@ class set_multithreading_enabled(ModeSwitch):
     ----------
     mode : bool
 
+    Raises
+    ------
+    TypeError
+        `mode` is no bool.
+
     Examples
     --------
     >>> x = pb.tensor(2.0, requires_grad=True)

@@ -173,6 +173,13 @@ class disable_saved_tensors_hooks(Observer, ModeSwitch):
     error_message : str
         The message of the RuntimeError, which is raised at once if hooks are in force already.
 
+    Raises
+    ------
+    RuntimeError
+        Hooks are in force, or are entered inside.
+    TypeError
+        `error_message` is no str.
+
     Examples
     --------
     >>> with pb.autograd.graph.disable_saved_tensors_hooks("not here"):
@@ -183,6 +190,11 @@ class disable_saved_tensors_hooks(Observer, ModeSwitch):
     """
 
     def __init__(self, error_message: str) -> None:
+        if not isinstance(error_message, str):
+            raise TypeError(
+                "disable_saved_tensors_hooks: give the message of the error, a str, got "
+                f"{type(error_message).__name__}."
+            )
         self.message = error_message
 
     def _fresh(self) -> Self:

@@ -39,6 +39,11 @@ class Variable(metaclass=_VariableMeta):
     Tensor
         A leaf that shares the memory of `data`.
 
+    Raises
+    ------
+    TypeError
+        `data` is no Tensor.
+
     Examples
     --------
     >>> x = pb.autograd.Variable(pb.ones(2), requires_grad=True)

@@ -29,7 +29,7 @@ from pullback.codegen.whitelist import CONSTANTS
 _WIDTH = 100
 _SENTENCE = re.compile(r"(?<=[^.]\.) ")  # its end; three points go on
 _PLAIN = ("e", "inf", "nan", "pi")  # constants that need no word
-_KEYS = ("example", "inplace_example", "notes", "parameters", "raises", "returns", "source")
+_KEYS = ("example", "inplace_example", "notes", "parameters", "raises", "returns", "shape", "source")
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,10 @@ class Page:
         return entries
 
     def _returned(self, native: NativeFunction) -> list[str]:
-        returns, texts = native.schema.returns, self.found.returns
+        returns, texts = native.schema.returns, dict(self.found.returns)
+        shapes = self.own.get("shape", {})  # of the only result, or by the names of several
+        for name, shape in (shapes if isinstance(shapes, dict) else {"": shapes}).items():
+            texts[name] = f"{shape} {texts.get(name, '')}".strip()
         if not returns:
             return []
         if native.schema.returns_list:

@@ -353,6 +353,11 @@ def array_type(x: Any) -> ArrayType:
     -------
     ArrayType
 
+    Raises
+    ------
+    TypeError
+        Operators do not run on arrays of that type.
+
     Examples
     --------
     >>> from pullback.extend import array_type
@@ -509,6 +514,11 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     Returns
     -------
     None
+
+    Raises
+    ------
+    TypeError
+        One is no array that operators run on; or whatever `examine` raises.
 
     Examples
     --------

@@ -77,6 +77,11 @@ def promote_types(type1: Any, type2: Any) -> DType:
     -------
     dtype
 
+    Raises
+    ------
+    TypeError
+        One is no dtype.
+
     Examples
     --------
     >>> pb.promote_types(pb.float32, pb.int64)
@@ -100,6 +105,11 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     -------
     dtype
 
+    Raises
+    ------
+    TypeError
+        One is neither an array nor a number nor a dtype.
+
     Examples
     --------
     >>> pb.result_type(pb.ones(2, dtype=pb.float32), 1.0)
@@ -119,6 +129,11 @@ def can_cast(from_: Any, to: Any) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    TypeError
+        One is no dtype.
 
     Examples
     --------

@@ -263,6 +263,11 @@ def is_inference(input: Tensor) -> bool:
     -------
     bool
 
+    Raises
+    ------
+    TypeError
+        `input` is no Tensor, ndarray or number.
+
     Examples
     --------
     >>> with pb.inference_mode():
@@ -284,6 +289,11 @@ def numel(input: Tensor) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    TypeError
+        `input` is no Tensor, ndarray or number.
 
     Examples
     --------

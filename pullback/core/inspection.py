@@ -90,6 +90,11 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     -------
     bool
 
+    Raises
+    ------
+    TypeError
+        One is neither a Tensor nor an ndarray.
+
     Examples
     --------
     >>> pb.is_same_size(pb.ones(2, 3), pb.ones(3, 2))
@@ -109,6 +114,11 @@ def is_signed(input: Tensor) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    TypeError
+        `input` is no Tensor, ndarray or number.
 
     Examples
     --------

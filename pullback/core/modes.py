@@ -268,6 +268,11 @@ class no_grad(ModeSwitch):
     function : callable, optional
         What `@no_grad` decorates; `@no_grad()` and `with no_grad():` work too.
 
+    Raises
+    ------
+    TypeError
+        It decorates what is no function, or a class.
+
     Examples
     --------
     >>> x = pb.ones(2, requires_grad=True)
@@ -309,6 +314,11 @@ class enable_grad(no_grad):
     function : callable, optional
         What `@enable_grad` decorates.
 
+    Raises
+    ------
+    TypeError
+        It decorates what is no function, or a class.
+
     Examples
     --------
     >>> x = pb.ones(2, requires_grad=True)
@@ -328,6 +338,11 @@ class set_grad_enabled(ModeSwitch):
     Parameters
     ----------
     mode : bool
+
+    Raises
+    ------
+    TypeError
+        `mode` is no bool.
 
     Examples
     --------
@@ -373,6 +388,11 @@ class inference_mode(ModeSwitch):
     ----------
     mode : bool, default True
         False leaves inference mode for the block.
+
+    Raises
+    ------
+    TypeError
+        `mode` is neither a bool nor a function, or is a class.
 
     Examples
     --------

@@ -79,6 +79,13 @@ def for_jax(function: Function) -> Function:
         Of the same arguments, with JAX's arrays for ndarrays. `jit`, `grad` and `vmap` (sample by sample) take it; its
         vjp is such a function again.
 
+    Raises
+    ------
+    TypeError
+        `function` cannot be called.
+    MissingExtraError
+        JAX is not installed.
+
     Examples
     --------
     >>> import jax  # doctest: +SKIP

@@ -108,6 +108,13 @@ def for_torch(function: Function) -> Function:
         Of the same arguments, with PyTorch's tensors on the CPU for ndarrays. It takes part in PyTorch's graph by a
         `torch.autograd.Function`, whose backward is such a function again: to any order.
 
+    Raises
+    ------
+    TypeError
+        `function` cannot be called.
+    MissingExtraError
+        PyTorch is not installed.
+
     Examples
     --------
     >>> import torch  # doctest: +SKIP

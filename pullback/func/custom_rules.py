@@ -110,6 +110,13 @@ def custom_jvp(
     callable
         With the method `defjvp`.
 
+    Raises
+    ------
+    TypeError
+        A function cannot be called.
+    RuntimeError
+        Of a derivative: there is no rule for it yet, or the rule gave something of another shape or structure.
+
     Examples
     --------
     >>> import numpy as np
@@ -132,13 +139,18 @@ def _made(function: Any, vjp: Any, jvp: Any) -> Any:
     return CustomFunction(function, vjp, jvp)
 
 
+def _need_callable(role: str, given: Any) -> None:
+    if not callable(given):
+        raise TypeError(f"custom_vjp, custom_jvp: {role} must be callable, got {type_name(given)}.")
+
+
 class CustomFunction:
     """A function with a derivative of its own; `custom_vjp` and `custom_jvp` make it."""
 
     def __init__(self, function: Callable[..., Any], vjp: Any = None, jvp: Any = None) -> None:
         for role, given in (("the function", function), ("vjp", vjp), ("jvp", jvp)):
-            if not callable(given) and (given is not None or role == "the function"):
-                raise TypeError(f"custom_vjp, custom_jvp: {role} must be callable, got {type_name(given)}.")
+            if given is not None or role == "the function":
+                _need_callable(role, given)
         functools.update_wrapper(self, function)
         self._rule = Rule(function, vjp, jvp)
         self._node = type(self._rule.name, (Recorded,), {"__module__": getattr(function, "__module__", __name__)})
@@ -154,12 +166,16 @@ class CustomFunction:
 
     def defvjp(self, vjp: Callable[..., Any], backward: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """Name the vjp: see `custom_vjp`; or two functions, `forward` and `backward`. A decorator, too."""
+        _need_callable("vjp", vjp)
+        if backward is not None:
+            _need_callable("backward", backward)
         self._rule.forward, named = (None, vjp) if backward is None else (vjp, backward)
         self._rule.vjp = named
         return named
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Name the jvp: see `custom_vjp`. A decorator, too."""
+        _need_callable("jvp", jvp)
         self._rule.jvp = jvp
         return jvp
 
@@ -170,6 +186,7 @@ class CustomFunction:
         front, and None for any other. `out_dims` tells where the results have the samples: a number for all, or a tree.
         Without it the function runs on one sample after the other. A decorator, too.
         """
+        _need_callable("vmap", vmap)
         self._rule.vmap = vmap
         return vmap
 

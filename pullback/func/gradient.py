@@ -59,6 +59,8 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
     RuntimeError
         The function's value is no real scalar (see the message). One that does not depend on an argument has
         the gradient 0 there, with an `IndependentResultWarning`.
+    IndexError
+        `argnums` names an argument that the call lacks.
     TypeError
         An argument to differentiate is neither a floating-point array nor a tree (dict, list, tuple, registered
         class: see docs/pytrees.md) of these.
@@ -95,6 +97,15 @@ def value_and_grad(
     callable
         Gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
 
+    Raises
+    ------
+    RuntimeError
+        The function's value is no real scalar (see the message), or with `has_aux` no pair.
+    IndexError
+        `argnums` names an argument that the call lacks.
+    TypeError
+        An argument to differentiate is neither a floating-point array nor a tree of these.
+
     Examples
     --------
     >>> import numpy as np
@@ -120,6 +131,15 @@ def grad_and_value(
     -------
     callable
         Gives (gradient, value), or (gradient, (value, aux)) with `has_aux`.
+
+    Raises
+    ------
+    RuntimeError
+        The function's value is no real scalar (see the message), or with `has_aux` no pair.
+    IndexError
+        `argnums` names an argument that the call lacks.
+    TypeError
+        An argument to differentiate is neither a floating-point array nor a tree of these.
 
     Examples
     --------

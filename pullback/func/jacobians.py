@@ -73,6 +73,8 @@ def jacrev(
     ------
     RuntimeError
         Arguments or results are complex without `holomorphic`, or real with it; the function returned no array.
+    IndexError
+        `argnums` names an argument that the call lacks.
     TypeError
         An argument to differentiate is no floating-point array, or tree of these.
     ValueError
@@ -168,6 +170,11 @@ def jacobian(
     callable
         As for `jacrev`. It has a function `mode` of the same arguments that says which mode is taken there: 'forward'
         or 'reverse'.
+
+    Raises
+    ------
+    RuntimeError, TypeError, ValueError, IndexError
+        As of `jacrev` and `jacfwd`.
 
     Examples
     --------

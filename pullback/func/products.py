@@ -77,6 +77,14 @@ def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux:
     -------
     v^T H, built as `primals`; with `has_aux` (v^T H, aux)
 
+    Raises
+    ------
+    RuntimeError
+        The function's value is no real scalar, or the cotangent has not the structure, shapes and dtypes of its
+        gradient.
+    TypeError
+        A leaf is not floating point.
+
     Examples
     --------
     >>> import numpy as np

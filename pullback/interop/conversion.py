@@ -15,7 +15,7 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import array_type, innermost
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
-from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
@@ -205,6 +205,15 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     Tensor
         Outside any graph.
 
+    Raises
+    ------
+    TypeError
+        `x` has no `__dlpack__`.
+    RuntimeError
+        `x` is a Tensor that requires grad, or its dtype is none of pullback's.
+    BufferError, ValueError
+        A copy would be needed, and `copy` is False.
+
     Examples
     --------
     >>> import numpy as np
@@ -212,6 +221,11 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     >>> pb.from_dlpack(np.arange(3.0))
     tensor([0., 1., 2.])
     """
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"from_dlpack: x must be an array with __dlpack__, got {type_name(x)}; of numbers make a Tensor with "
+            "pullback.tensor(data)."
+        )
     if isinstance(x, Tensor) and needs_grad(x):
         dlpack(x)
     return from_numpy(np.from_dlpack(x) if copy is None else np.from_dlpack(x, copy=copy))

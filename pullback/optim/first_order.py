@@ -34,6 +34,20 @@ class _ByRule(Optimizer):
         -------
         FunctionalOptimizer
             With `init(params)` and `update(params, grads, state)`.
+
+        Raises
+        ------
+        TypeError
+            An option has an unknown name.
+        ValueError
+            An option is out of its range.
+
+        Examples
+        --------
+        >>> optimizer = pb.optim.SGD.functional(lr=0.5)
+        >>> params, state = optimizer.update({"w": 3.0}, {"w": 2.0}, optimizer.init({"w": 3.0}))
+        >>> params
+        {'w': 2.0}
         """
         signature = inspect.signature(cls.__init__).parameters.values()
         defaults = {p.name: p.default for p in signature if p.default is not p.empty}
@@ -54,6 +68,14 @@ class SGD(_ByRule):
     nesterov : bool, default False
     maximize : bool, default False
         Go along the gradient instead of against it.
+
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range;
+        `nesterov` without momentum.
 
     Examples
     --------
@@ -98,6 +120,13 @@ class Adam(_ByRule):
     decoupled_weight_decay : bool, default False
         Decay the weights as `AdamW` does.
 
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
+
     Examples
     --------
     >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
@@ -139,6 +168,13 @@ class AdamW(Adam):
         As in `Adam`.
     weight_decay : float, default 0.01
 
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
+
     Examples
     --------
     >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
@@ -179,6 +215,13 @@ class RMSprop(_ByRule):
     eps : float, default 1e-8
     weight_decay, momentum : float, default 0
     centered, maximize : bool, default False
+
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
 
     Examples
     --------
@@ -225,6 +268,13 @@ class Adagrad(_ByRule):
         The first s.
     eps : float, default 1e-10
     maximize : bool, default False
+
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
 
     Examples
     --------

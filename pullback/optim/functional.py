@@ -39,6 +39,13 @@ class FunctionalOptimizer:
     ----------
     Made by `functional(**options)` of a class of optimizers, not by itself.
 
+    Raises
+    ------
+    TypeError
+        There is no option of that name.
+    ValueError
+        An option is out of its range.
+
     Examples
     --------
     >>> import numpy as np

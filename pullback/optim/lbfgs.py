@@ -38,6 +38,14 @@ class LBFGS(Optimizer):
     history_size : int, default 100
     line_search_fn : None or "strong_wolfe", default None
 
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range; several
+        groups, or a complex parameter.
+
     Examples
     --------
     >>> import pullback as pb

@@ -44,6 +44,11 @@ class set_checkpoint_early_stop(_Setting):
     ----------
     enable : bool
 
+    Raises
+    ------
+    TypeError
+        `enable` is no bool.
+
     Examples
     --------
     >>> from pullback.utils.checkpoint import checkpoint, set_checkpoint_early_stop
@@ -58,6 +63,7 @@ class set_checkpoint_early_stop(_Setting):
     setting = _early_stop
 
     def __init__(self, enable: bool) -> None:
+        modes.need_flag("set_checkpoint_early_stop", "enable", enable)
         self.value = enable
 
 
@@ -67,6 +73,11 @@ class set_checkpoint_debug_enabled(_Setting):
     Parameters
     ----------
     enabled : bool or None
+
+    Raises
+    ------
+    TypeError
+        `enabled` is neither a bool nor None.
 
     Examples
     --------
@@ -82,6 +93,8 @@ class set_checkpoint_debug_enabled(_Setting):
     setting = _debug
 
     def __init__(self, enabled: bool | None) -> None:
+        if enabled is not None:
+            modes.need_flag("set_checkpoint_debug_enabled", "enabled", enabled)
         self.value = enabled
 
 

@@ -50,6 +50,13 @@ class profile(Observer, ModeSwitch):
     use_cuda, use_device, with_flops, with_stack, with_modules, use_kineto, use_cpu, acc_events : optional
         PyTorch's further options: accepted as they are by default, refused where they ask for what is not measured.
 
+    Raises
+    ------
+    TypeError
+        There is no option of that name.
+    RuntimeError
+        An option of PyTorch's asks for what is not measured.
+
     Notes
     -----
     It looks on in this thread or asyncio task, and in the tasks started inside it. A thread started inside is seen if
@@ -276,6 +283,11 @@ class record_function(ModeSwitch):
     name : str
     args : str, optional
         Shown beside it in the trace.
+
+    Raises
+    ------
+    TypeError
+        `name` is no str.
 
     Examples
     --------

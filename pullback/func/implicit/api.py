@@ -175,6 +175,11 @@ def custom_minimum(
     callable
         Called as the solver is. Without an objective in the call, the decorator that gives it.
 
+    Raises
+    ------
+    TypeError, RuntimeError, ConvergenceError
+        As of `custom_root`; the objective returns no real scalar.
+
     Notes
     -----
     dx = -H^-1 (d2 objective / dx dargs) dargs, with the Hessian H by x. The Hessian is formed up to 64 unknowns, beyond

@@ -173,10 +173,11 @@ class Coloring:
                [0., 3., 4.]])
         """
         (m, n), forward, reverse = self.pattern.shape, self.forward, self.reverse
+        given: Any
         for name, given, shape in (("by_columns", by_columns, (m, forward)), ("by_rows", by_rows, (reverse, n))):
             if 0 not in shape and np.shape(given) != shape:
-                found = f"one of shape {np.shape(given)}" if np.ndim(given) else repr(given)
-                raise ValueError(f"Coloring.matrix: {name} must be an array of shape {shape}, got {found}.")
+                what = f"one of shape {np.shape(given)}" if np.ndim(given) else repr(given)
+                raise ValueError(f"Coloring.matrix: {name} must be an array of shape {shape}, got {what}.")
         dtypes = [x.dtype for x in (by_columns, by_rows) if x is not None]
         data = np.empty(self.pattern.nnz, np.result_type(*dtypes) if dtypes else float)
         if self.forward:
@@ -294,6 +295,13 @@ def color_hessian(sparsity: Any) -> Coloring:
     Returns
     -------
     Coloring
+
+    Raises
+    ------
+    TypeError
+        `sparsity` is no matrix of numbers.
+    ValueError
+        It is not square.
 
     Examples
     --------

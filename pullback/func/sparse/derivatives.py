@@ -109,6 +109,18 @@ def sparse_hessian(
     callable
         Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n).
 
+    Raises
+    ------
+    TypeError
+        The argument is not real floating point, `argnums` names several, or `sparsity` is a coloring of
+        `color_jacobian`.
+    RuntimeError
+        The function returns no real scalar, or `sparsity` has another shape or lacks an entry.
+    IndexError
+        `argnums` names an argument that the call lacks.
+    NotImplementedError
+        An operator on the way has no forward-mode derivative.
+
     Examples
     --------
     >>> import numpy as np

@@ -87,6 +87,17 @@ def hessian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Call
     callable
         Of the same arguments. Gives a scipy.sparse.csr_array of bool of shape (n, n).
 
+    Raises
+    ------
+    TypeError
+        The argument is not real floating point, or `argnums` names several.
+    RuntimeError
+        The function returns no real scalar.
+    IndexError
+        `argnums` names an argument that the call lacks.
+    NotImplementedError
+        An operator on the way has no forward-mode derivative.
+
     Examples
     --------
     >>> import numpy as np

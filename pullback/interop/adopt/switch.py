@@ -58,6 +58,11 @@ def adopt(*packages: str) -> Adoption:
     Adoption
         As a `with` block (`with pullback.adopt(): ...`) it is undone at the end. Else `release()` undoes it.
 
+    Raises
+    ------
+    ValueError
+        A package is not named as it is imported, or is NumPy, SciPy or pullback itself.
+
     Notes
     -----
     docs/adopt.md says what is reached and what is not.

@@ -120,6 +120,13 @@ class StepLR(_ByFactor):
     last_epoch : int, default -1
         As of `LRScheduler`.
 
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+    ValueError
+        `step_size` is below 1.
+
     Examples
     --------
     >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
@@ -153,6 +160,11 @@ class MultiStepLR(_ByFactor):
     gamma : float, default 0.1
     last_epoch : int, default -1
         As of `LRScheduler`.
+
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
 
     Examples
     --------
@@ -193,6 +205,11 @@ class ConstantLR(_ByFactor):
     last_epoch : int, default -1
         As of `LRScheduler`.
 
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+
     Examples
     --------
     >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
@@ -225,6 +242,13 @@ class LinearLR(_ByFactor):
     total_iters : int, default 5
     last_epoch : int, default -1
         As of `LRScheduler`.
+
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+    ValueError
+        A factor is not between 0 and 1, or `total_iters` is below 1.
 
     Examples
     --------
@@ -264,6 +288,11 @@ class ExponentialLR(_ByFactor):
     last_epoch : int, default -1
         As of `LRScheduler`.
 
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+
     Examples
     --------
     >>> optimizer = pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
@@ -295,6 +324,13 @@ class PolynomialLR(_ByFactor):
     power : float, default 1
     last_epoch : int, default -1
         As of `LRScheduler`.
+
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+    ValueError
+        `total_iters` is below 1.
 
     Examples
     --------
@@ -330,6 +366,13 @@ class CosineAnnealingLR(_ByFactor):
         The least rate.
     last_epoch : int, default -1
         As of `LRScheduler`.
+
+    Raises
+    ------
+    TypeError
+        `optimizer` is none, there is no argument of that name, or one is of another kind.
+    ValueError
+        `T_max` is below 1.
 
     Examples
     --------

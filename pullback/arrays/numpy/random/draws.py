@@ -52,6 +52,11 @@ def manual_seed(seed: int) -> np.random.Generator:
     -------
     numpy.random.Generator
 
+    Raises
+    ------
+    TypeError
+        `seed` is no whole number.
+
     Examples
     --------
     >>> _ = pb.manual_seed(0)
@@ -97,11 +102,19 @@ def set_rng_state(state: dict[str, object]) -> None:
     -------
     None
 
+    Raises
+    ------
+    TypeError, ValueError
+        `state` is nothing that `get_rng_state` gave.
+
     Examples
     --------
     >>> pb.set_rng_state(pb.get_rng_state())
     """
-    default_generator().bit_generator.state = state
+    try:
+        default_generator().bit_generator.state = state
+    except (TypeError, ValueError, KeyError) as error:
+        raise type(error)(f"set_rng_state(): state must be what get_rng_state() gave: {error}.") from None
 
 
 def source(generator: np.random.Generator | None) -> np.random.Generator:
