@@ -245,3 +245,32 @@ def test_it_is_said_once_that_samples_run_one_by_one():
         warnings.simplefilter("error")
         derived(X)
         vmap(grad(lambda x: both(Fresh, x, W).sum()))(X)
+
+
+class Doubled(pb.autograd.Function):
+    """Writes into its argument."""
+
+    @staticmethod
+    def forward(x):
+        x *= 2
+        return x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+@pytest.mark.filterwarnings("ignore:.*one sample after the other:UserWarning")
+@pytest.mark.parametrize("derive", [lambda f: grad(lambda x: vmap(f)(x).sum()), lambda f: pb.func.jacrev(vmap(grad(f)))])
+@pytest.mark.parametrize("returned", [True, False])
+def test_a_function_that_writes_into_its_argument(derive, returned):
+    def written(x):
+        y = x**2
+        z = Doubled.apply(y)
+        return ((z if returned else y) ** 2).sum()
+
+    np.testing.assert_allclose(derive(written)(X), derive(lambda x: 4 * (x**4).sum())(X))
