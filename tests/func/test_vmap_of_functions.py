@@ -7,7 +7,7 @@ import pytest
 
 import pullback as pb
 from pullback.core.errors import ReadError
-from pullback.func import grad, vmap
+from pullback.func import grad, jacrev, vmap
 
 X = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -209,7 +209,7 @@ DERIVATIVES = {
     )(X, W),
     "vmap of grad of grad": lambda f: vmap(grad(lambda x: grad(lambda x: f(x, W).sum())(x).sum()))(X),
     "vmaps": lambda f: grad(lambda x: vmap(vmap(f, (0, None)), (0, None))(x, W).sum())(X),
-    "jacrev": lambda f: pb.func.jacrev(lambda w: vmap(f, (0, None))(X, w))(W),
+    "jacrev": lambda f: jacrev(lambda w: vmap(f, (0, None))(X, w))(W),
 }
 
 
@@ -265,7 +265,7 @@ class Doubled(pb.autograd.Function):
 
 
 @pytest.mark.filterwarnings("ignore:.*one sample after the other:UserWarning")
-@pytest.mark.parametrize("derive", [lambda f: grad(lambda x: vmap(f)(x).sum()), lambda f: pb.func.jacrev(vmap(grad(f)))])
+@pytest.mark.parametrize("derive", [lambda f: grad(lambda x: vmap(f)(x).sum()), lambda f: jacrev(vmap(grad(f)))])
 @pytest.mark.parametrize("returned", [True, False])
 def test_a_function_that_writes_into_its_argument(derive, returned):
     def written(x):
