@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from opcode import opmap
 from types import ModuleType
@@ -166,9 +166,17 @@ def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> st
                 return f": it is pullback.{f'{other}.' if other else ''}{name}"
     if home and name in INSTEAD:
         return f": {INSTEAD[name]}"
-    if homes and not home and not name.startswith("_") and callable(getattr(Tensor, name, None)):
-        return f": it is a method, t.{name}(...)"
+    if homes and not home and not name.startswith("_"):
+        said = [f"it is a method, t.{name}(...)"] if callable(getattr(Tensor, name, None)) else []
+        said += [f"numpy.{name} takes Tensors"] if f"np.{name}" in _supported() else []
+        if said:
+            return f": {', and '.join(said)}"
     return _near(home, name, homes)
+
+
+def _supported() -> Collection[str]:
+    found: Collection[str] = import_module("pullback.interop.suggest").supported()
+    return found
 
 
 # Public modules of names that are no operators, in the order in which a name is looked for.

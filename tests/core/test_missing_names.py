@@ -45,7 +45,9 @@ ATTRIBUTES = {
     "optim.NAdam": r"subclass of pullback\.optim\.Optimizer",
     "optim.sgd": r"did you mean pullback\.optim\.SGD",
     "optim.minimize": r"it is pullback\.optimize\.minimize",
-    "detach": r"it is a method, t\.detach",
+    "detach": r"it is a method, t\.detach\(\.\.\.\)$",
+    "interp": r"numpy\.interp takes Tensors",
+    "repeat": r"it is a method, t\.repeat\(\.\.\.\), and numpy\.repeat takes Tensors",
 }
 
 
