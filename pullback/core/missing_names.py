@@ -115,7 +115,7 @@ INSTEAD = {
     **dict.fromkeys(("make_hvp", "hessian_vector_product"), "write pullback.func.hvp(f, x, v)"),
     "getval": "write x.detach() of a Tensor or an Array, or pullback.func.stop_gradient(x)",
     "GradientTape": "write pullback.func.grad(f)(x), or call backward() on what was computed from tensors",
-    **{name: f"it is pullback.optimize.{name}" for name in ("minimize", "least_squares", "curve_fit")},
+    **{name: f"it is pullback.scipy.{name}" for name in ("stats", "integrate", "ndimage", "spatial")},
 }
 
 
@@ -166,6 +166,8 @@ def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> st
                 return f": it is pullback.{f'{other}.' if other else ''}{name}"
     if home and name in INSTEAD:
         return f": {INSTEAD[name]}"
+    if homes and home in _OF_SCIPY and not name.startswith("_") and hasattr(import_module(f"scipy.{home}"), name):
+        return f": it is pullback.scipy.{home}.{name}"
     if homes and not home and not name.startswith("_"):
         said = [f"it is a method, t.{name}(...)"] if callable(getattr(Tensor, name, None)) else []
         said += [f"numpy.{name} takes Tensors"] if f"np.{name}" in _supported() else []
@@ -178,6 +180,8 @@ def _supported() -> Collection[str]:
     found: Collection[str] = import_module("pullback.interop.suggest").supported()
     return found
 
+
+_OF_SCIPY = ("linalg", "fft", "special", "signal", "optimize")  # modules that SciPy has too
 
 # Public modules of names that are no operators, in the order in which a name is looked for.
 _HOMES_OF_OTHERS = ("", "func", "autograd", "optimize", "utils.pytree")

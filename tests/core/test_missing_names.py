@@ -46,6 +46,9 @@ ATTRIBUTES = {
     "optim.sgd": r"did you mean pullback\.optim\.SGD",
     "optim.minimize": r"it is pullback\.optimize\.minimize",
     "detach": r"it is a method, t\.detach\(\.\.\.\)$",
+    "linalg.expm": r"it is pullback\.scipy\.linalg\.expm",
+    "optimize.fsolve": r"it is pullback\.scipy\.optimize\.fsolve",
+    "stats": r"it is pullback\.scipy\.stats",
     "interp": r"numpy\.interp takes Tensors",
     "repeat": r"it is a method, t\.repeat\(\.\.\.\), and numpy\.repeat takes Tensors",
 }
