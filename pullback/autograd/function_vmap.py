@@ -53,8 +53,17 @@ def apply(cls: Any, args: tuple[Any, ...], level: int) -> Any:
     values = [_values(x, dim, level) for x, dim in zip(leaves, dims, strict=True)]
     if not own:
         _say_that_it_loops(cls, batch)
-        results, form = one_by_one(cls.__name__, lambda given: cls.apply(*given), batch, dims, values, structure)
-        return unflatten(form, [_result(cls.__name__, x, dim, batch, level) for x, dim in results])
+        written: dict[int, int] = {}  # results that are arguments, into which forward has written
+
+        def run(given: Any) -> Any:
+            found, inputs = cls.apply(*given), flatten(given)[0]
+            for nr, y in enumerate(flatten(found)[0]):
+                written.update((nr, i) for i, x in enumerate(inputs) if x is y and dims[i] == 0)
+            return found
+
+        results, form = one_by_one(cls.__name__, run, batch, dims, values, structure)
+        made = [_result(cls.__name__, x, dim, batch, level) for x, dim in results]
+        return unflatten(form, [leaves[written[nr]] if nr in written else x for nr, x in enumerate(made)])
     given = unflatten(structure, values)
     found = cls.vmap(VmapInfo(batch.size, batch.randomness), unflatten(structure, dims), *given)
     results, form = results_and_dims(f"{cls.__name__}.vmap", found)

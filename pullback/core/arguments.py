@@ -42,7 +42,13 @@ def renamed(operator: str, name: str, value: Any, default: Any, spelling: str, o
     return other
 
 
-_NAMES_HERE = {"in_axes": "in_dims", "out_axes": "out_dims"}  # of JAX's arguments
+# Of JAX's arguments: their names here, and what to write for those that have none.
+_NAMES_HERE = {"in_axes": "in_dims", "out_axes": "out_dims"}
+_INSTEAD = {
+    "holomorphic": "a complex derivative is pullback.func.jacrev(function, holomorphic=True).",
+    "nondiff_argnums": "leave it out: any object may be an argument, and the rule gives None for its gradient.",
+    "allow_int": "make floats of whole numbers: x.astype(float).",
+}
 
 
 def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
@@ -52,8 +58,8 @@ def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str])
     unknown = next(iter(given))
     near = get_close_matches(_NAMES_HERE.get(unknown, unknown), known, 1)
     ask = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(map(repr, known))}."
-    if unknown == "holomorphic" and not near:
-        ask = "a complex derivative is pullback.func.jacrev(function, holomorphic=True)."
+    if unknown in _INSTEAD and not near:
+        ask = _INSTEAD[unknown]
     return TypeError(f"{operator}() got an unexpected keyword argument {unknown!r}; {ask}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from opcode import opmap
 from types import ModuleType
@@ -115,7 +115,7 @@ INSTEAD = {
     **dict.fromkeys(("make_hvp", "hessian_vector_product"), "write pullback.func.hvp(f, x, v)"),
     "getval": "write x.detach() of a Tensor or an Array, or pullback.func.stop_gradient(x)",
     "GradientTape": "write pullback.func.grad(f)(x), or call backward() on what was computed from tensors",
-    **{name: f"it is pullback.optimize.{name}" for name in ("minimize", "least_squares", "curve_fit")},
+    **{name: f"it is pullback.scipy.{name}" for name in ("stats", "integrate", "ndimage", "spatial")},
 }
 
 
@@ -157,19 +157,41 @@ def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> st
     if home == "nn" and name[:1].isupper():
         function = _function_of_module(name, homes.get("nn.functional", {}))
         return f": {_MODULES}{f'.{function}' if function else ''}"
-    for other, functions in homes.items():
-        if name in functions:
-            return f": it is pullback.{f'{other}.' if other else ''}{name}"
-    if homes and not name.startswith("_"):
-        for other in _HOMES_OF_OTHERS:
-            if name in _listed(other):
-                return f": it is pullback.{f'{other}.' if other else ''}{name}"
+    where = _elsewhere(name, homes)
+    if where is not None:
+        return f": it is pullback.{f'{where}.' if where else ''}{name}"
     if home and name in INSTEAD:
         return f": {INSTEAD[name]}"
-    if homes and not home and not name.startswith("_") and callable(getattr(Tensor, name, None)):
-        return f": it is a method, t.{name}(...)"
-    return _near(home, name, homes)
+    if not homes or name.startswith("_"):
+        return ""
+    return _of_arrays(home, name) or _near(home, name, homes)
 
+
+def _elsewhere(name: str, homes: Mapping[str, Mapping[str, object]]) -> str | None:
+    """The public module that has the name."""
+    for home, functions in homes.items():
+        if name in functions:
+            return home
+    if not homes or name.startswith("_"):
+        return None
+    return next((home for home in _HOMES_OF_OTHERS if name in _listed(home)), None)
+
+
+def _of_arrays(home: str, name: str) -> str:
+    """Where SciPy's or NumPy's function of that name is, or the method; "" where there is none."""
+    if home in _OF_SCIPY:
+        return f": it is pullback.scipy.{home}.{name}" if hasattr(import_module(f"scipy.{home}"), name) else ""
+    said = [f"it is a method, t.{name}(...)"] if not home and callable(getattr(Tensor, name, None)) else []
+    said += [f"numpy.{name} takes Tensors"] if not home and f"np.{name}" in _supported() else []
+    return f": {', and '.join(said)}" if said else ""
+
+
+def _supported() -> Collection[str]:
+    found: Collection[str] = import_module("pullback.interop.suggest").supported()
+    return found
+
+
+_OF_SCIPY = ("linalg", "fft", "special", "signal", "optimize")  # modules that SciPy has too
 
 # Public modules of names that are no operators, in the order in which a name is looked for.
 _HOMES_OF_OTHERS = ("", "func", "autograd", "optimize", "utils.pytree")
@@ -182,8 +204,6 @@ def _listed(home: str) -> Iterator[str]:
 
 def _near(home: str, name: str, homes: Mapping[str, Mapping[str, object]]) -> str:
     """': did you mean pullback.linalg.solve?', "" where no name of the module is near."""
-    if not homes or name.startswith("_"):
-        return ""
     import difflib  # here, because it costs a millisecond that only this error needs
 
     known = {known.lower(): known for known in (*_listed(home), *homes.get(home, ()))}

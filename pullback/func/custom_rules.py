@@ -13,12 +13,14 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.array_type import CONSTANTS
 from pullback.core.errors import type_name
+from pullback.core.named import named
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor
 from pullback.func.rule_calls import Rule
 from pullback.func.rule_nodes import Recorded, record
 
 
+@named("custom_vjp")
 def custom_vjp(
     function: Callable[..., Any] | None = None,
     vjp: Callable[..., Any] | None = None,
@@ -87,6 +89,7 @@ def custom_vjp(
     return _made(function, vjp, jvp)
 
 
+@named("custom_jvp")
 def custom_jvp(
     function: Callable[..., Any] | None = None,
     jvp: Callable[..., Any] | None = None,

@@ -92,7 +92,7 @@ def _instead(name: str) -> Any:
         return (
             "np.frompyfunc makes functions of plain arrays. Write np.vectorize(f), which pullback.adopt() makes work."
         )
-    if name in _supported() or (name.rpartition(".")[0] in _supported() and _is_ufunc(name.rpartition(".")[0])):
+    if name in supported() or (name.rpartition(".")[0] in supported() and _is_ufunc(name.rpartition(".")[0])):
         return f"{name} takes Tensors, but not everything that can hold them{_JOIN}"
     found = counterpart(name)
     if found and type(getattr(sys.modules.get("scipy.special"), name.removeprefix("scipy.special."), None)) is np.ufunc:
@@ -113,7 +113,7 @@ def counterpart(name: str) -> Any:
         return ""
     for other in SAME.get(home, ()):
         full = f"{other}.{tail}"
-        if full in _supported() and full not in EXPRESSIONS and full not in ADVICE:
+        if full in supported() and full not in EXPRESSIONS and full not in ADVICE:
             return full + _signature(full)
     return ""
 
@@ -143,12 +143,13 @@ def nearest(name: str, count: int = 3) -> list[Any]:
     import difflib  # here, because it costs a millisecond that only this error needs
 
     home, _, tail = name.rpartition(".")
-    same = [full for full in _supported() if full.rpartition(".")[0] == home and full not in (name, *ADVICE)]
+    same = [full for full in supported() if full.rpartition(".")[0] == home and full not in (name, *ADVICE)]
     tails = sorted(full.rpartition(".")[2] for full in same)
     return [f"{home}.{near}" for near in difflib.get_close_matches(tail, tails, n=count, cutoff=0.75)]
 
 
-def _supported() -> Any:
+def supported() -> Any:
+    """The functions that take Tensors, as messages call them: "np.linalg.inv", "pullback.linalg.solve"."""
     load_adapters()
     names = {f"np.{numpy_name(f)}" for f in FUNCTIONS} | {f"np.{u.__name__}" for u in UFUNCS}
     names |= {f"np.{n}" for n in NUMPY_RULES if numpy_object(n) is not None}

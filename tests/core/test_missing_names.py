@@ -45,7 +45,12 @@ ATTRIBUTES = {
     "optim.NAdam": r"subclass of pullback\.optim\.Optimizer",
     "optim.sgd": r"did you mean pullback\.optim\.SGD",
     "optim.minimize": r"it is pullback\.optimize\.minimize",
-    "detach": r"it is a method, t\.detach",
+    "detach": r"it is a method, t\.detach\(\.\.\.\)$",
+    "linalg.expm": r"it is pullback\.scipy\.linalg\.expm",
+    "optimize.fsolve": r"it is pullback\.scipy\.optimize\.fsolve",
+    "stats": r"it is pullback\.scipy\.stats",
+    "interp": r"numpy\.interp takes Tensors",
+    "repeat": r"it is a method, t\.repeat\(\.\.\.\), and numpy\.repeat takes Tensors",
 }
 
 
@@ -120,6 +125,7 @@ def test_a_name_that_is_nearly_right_is_found(home, name, said):
         (lambda: pb.func.vmap(pb.sin, in_axes=0), "unexpected keyword argument 'in_axes'; did you mean 'in_dims'?"),
         (lambda: pb.func.grad(pb.sin, argnum=1), "unexpected keyword argument 'argnum'; did you mean 'argnums'?"),
         (lambda: pb.func.grad(pb.sin, holomorphic=True), "pullback.func.jacrev(function, holomorphic=True)"),
+        (lambda: pb.custom_vjp(pb.sin, nondiff_argnums=(0,)), "leave it out: any object may be an argument"),
         (lambda: pb.func.vjp(pb.sin, 1.0, nothing=1), "it takes 'function', 'primals', 'has_aux', 'argnums'"),
     ],
 )

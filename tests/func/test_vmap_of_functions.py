@@ -7,7 +7,7 @@ import pytest
 
 import pullback as pb
 from pullback.core.errors import ReadError
-from pullback.func import grad, vmap
+from pullback.func import grad, jacrev, vmap
 
 X = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -209,7 +209,7 @@ DERIVATIVES = {
     )(X, W),
     "vmap of grad of grad": lambda f: vmap(grad(lambda x: grad(lambda x: f(x, W).sum())(x).sum()))(X),
     "vmaps": lambda f: grad(lambda x: vmap(vmap(f, (0, None)), (0, None))(x, W).sum())(X),
-    "jacrev": lambda f: pb.func.jacrev(lambda w: vmap(f, (0, None))(X, w))(W),
+    "jacrev": lambda f: jacrev(lambda w: vmap(f, (0, None))(X, w))(W),
 }
 
 
@@ -245,3 +245,32 @@ def test_it_is_said_once_that_samples_run_one_by_one():
         warnings.simplefilter("error")
         derived(X)
         vmap(grad(lambda x: both(Fresh, x, W).sum()))(X)
+
+
+class Doubled(pb.autograd.Function):
+    """Writes into its argument."""
+
+    @staticmethod
+    def forward(x):
+        x *= 2
+        return x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+@pytest.mark.filterwarnings("ignore:.*one sample after the other:UserWarning")
+@pytest.mark.parametrize("derive", [lambda f: grad(lambda x: vmap(f)(x).sum()), lambda f: jacrev(vmap(grad(f)))])
+@pytest.mark.parametrize("returned", [True, False])
+def test_a_function_that_writes_into_its_argument(derive, returned):
+    def written(x):
+        y = x**2
+        z = Doubled.apply(y)
+        return ((z if returned else y) ** 2).sum()
+
+    np.testing.assert_allclose(derive(written)(X), derive(lambda x: 4 * (x**4).sum())(X))

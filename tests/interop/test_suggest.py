@@ -18,7 +18,7 @@ import pullback as pb
 from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.interop.adopt import patches
 from pullback.interop.instead import ADVICE, EXPRESSIONS, SAME
-from pullback.interop.suggest import _supported, counterpart, nearest
+from pullback.interop.suggest import counterpart, nearest, supported
 
 x = pb.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
 rng = np.random.default_rng(0)
@@ -210,7 +210,7 @@ def test_counterparts_exist_and_every_name_in_the_tables_is_a_function():
     assert counterpart("scipy.special.softmax") == "pullback.softmax(input, dim, dtype=None)"
     for homes in SAME.values():
         for home in homes:
-            assert any(full.rpartition(".")[0] == home for full in _supported())
+            assert any(full.rpartition(".")[0] == home for full in supported())
     for name in (*EXPRESSIONS, *ADVICE):
         home, _, tail = name.replace("np.", "numpy.").partition(".")
         found = importlib.import_module(home) if tail else home
