@@ -76,7 +76,7 @@ def check(answer: Answer) -> None:
                 "jacobian",
                 "modified_input",
                 "x is not afterwards what it was before.",
-                "Add the step to a copy: x + step makes a new array. Adding eps in place and taking it off again leaves "
+                "Add the step to a copy: x + step makes a new array. Adding eps in place and taking it off leaves "
                 "rounding errors.",
             )
     errors = [np.abs(answer.run("jacobian", _three, x.copy(), eps) - _right_three(x)).max() for eps in (0.02, 0.01)]
