@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import linalg, special
+from scipy import integrate, linalg, special
 
 import pullback as pb
 
@@ -114,3 +114,34 @@ def test_calls_are_counted_in_what_the_function_calls():
         "2 places call NumPy, SciPy or math: 1 has a rule, 1 has one after pullback.adopt() (scipy.linalg.expm)"
         in str(report)
     )
+
+
+def lotka_volterra(p):
+    def rates(_, y):
+        return [p[0] * y[0] - p[1] * y[0] * y[1], y[0] * y[1] - p[2] * y[1]]
+
+    return np.sum(integrate.solve_ivp(rates, (0, 3), [1.0, 1.0], t_eval=[1, 2, 3], rtol=1e-8).y ** 2)
+
+
+def test_a_solver_is_trusted_as_far_as_its_tolerance():
+    report = pb.check(lotka_volterra, np.array([1.0, 0.8, 0.9]))
+    assert report.ok
+    assert "as far as scipy.integrate.solve_ivp can be trusted" in str(report)
+    assert "confirm the gradient" not in str(report)
+
+
+def test_what_the_function_prints_is_held_back(capsys):
+    def talks(x):
+        print("hello")
+        return np.sum(x)
+
+    report = pb.check(talks, X)
+    assert report.ok
+    assert "the function prints" in str(report)
+    assert "hello" not in capsys.readouterr().out
+
+
+def test_inputs_too_near_a_kink_confirm_nothing():
+    report = pb.check(lambda x: np.sum(np.abs(x - 1e-9)), np.array([0.0, 1.0]))
+    assert "differences by x cannot tell" in str(report)
+    assert "differences confirm" not in str(report)
