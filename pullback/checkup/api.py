@@ -287,15 +287,9 @@ class _Examination:
             text = f"differences by {name} cannot tell: the inputs are too near {places}"
             self.report.add(LOOK, "derivatives", text)
             return "near"
-        size = self._size_along(k, direction)
-        if self.solvers and abs(found - slope.value) <= _LOOSELY * max(abs(slope.value), size):
-            self.report.add(
-                LOOK,
-                "derivatives",
-                f"the gradient by {name} and differences agree as far as {' and '.join(self.solvers)} can be trusted: "
-                f"{found:.8g} and {slope.value:.8g} along a direction. Tighten its tolerances (rtol, atol, tol), and "
-                "they must come closer.",
-            )
+        if self._agree_loosely(
+            f"the gradient by {name} and differences", found, slope.value, self._size_along(k, direction)
+        ):
             return "loose"
         where = self._wrong_element(k)
         cut = self._cuts()
@@ -323,6 +317,17 @@ class _Examination:
     def _agree(self, found: float, slope: Slope, size: float) -> bool:
         digits = 1e-6 if self.accuracy < 1e-12 else 2e-2
         return abs(found - slope.value) <= 30 * slope.error + digits * max(abs(slope.value), 1e-3 * size) + 1e-300
+
+    def _agree_loosely(self, what: str, found: float, other: float, size: float) -> bool:
+        """Say that two derivatives agree as far as a solver's tolerance can tell, if they do."""
+        if not self.solvers or abs(found - other) > _LOOSELY * max(abs(other), size):
+            return False
+        text = (
+            f"{what} agree as far as {' and '.join(self.solvers)} can be trusted: {found:.8g} and {other:.8g} along a "
+            "direction. Tighten its tolerances (rtol, atol, tol), and they must come closer."
+        )
+        self.report.add(LOOK, "derivatives", text)
+        return True
 
     def _wrong_element(self, k: int) -> str:
         """Which element of the gradient is off most, of an argument that is one array and not large."""
@@ -437,6 +442,8 @@ class _Examination:
         if not np.isfinite(forward) or not np.isfinite(backward):
             return  # said already
         if abs(forward - backward) > _LOOSE[self.accuracy > 1e-12] * max(size, abs(forward)):
+            if self._agree_loosely("forward mode and reverse mode", forward, backward, size):
+                return
             text = f"forward mode and reverse mode differ: {forward:.10g} and {backward:.10g} along a direction"
             self.report.add(WRONG, "derivatives", text)
         else:
