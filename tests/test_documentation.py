@@ -86,6 +86,18 @@ def test_every_operator_is_documented():
     assert public <= described
 
 
+WORDS_OF_SHAPE = re.compile(
+    r"shape|sizes?\b|vector|matri|dimension|\(\.\.\.|\(\w[\w'/+ ,]*\)|0-d|[Aa] number"
+    r"|itself|view|along|places|`\w+` elements"
+)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_results_have_their_shapes(name):
+    said = " ".join(sections(DOCUMENTED[name].__doc__)["Returns"].split())
+    assert re.fullmatch("bool|number|int|dtype|object|(min|result)_type", said) or WORDS_OF_SHAPE.search(said), said
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_parameters_are_those_of_the_signature(name):
     function = FUNCTIONS[name]
