@@ -49,7 +49,26 @@ class Report:
     gradient_memory: float | None = None
 
     def add(self, level: str, topic: str, text: str) -> None:
-        """Enter a finding, once."""
+        """Enter a finding, once.
+
+        Parameters
+        ----------
+        level : {"wrong", "look", "note"}
+        topic : {"calls", "smoothness", "derivatives", "cost"}
+        text : str
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> import pullback as pb
+        >>> report = pb.check(lambda x: x * x, 2.0)
+        >>> report.add("look", "calls", "not yet tried with empty arrays")
+        >>> report.verdict
+        'nothing wrong, 1 to look at'
+        """
         finding = Finding(level, topic, text)
         if finding not in self.findings:
             self.findings.append(finding)
@@ -60,7 +79,23 @@ class Report:
         return not self.of(WRONG)
 
     def of(self, level: str) -> list[Finding]:
-        """The findings of a level."""
+        """The findings of a level.
+
+        Parameters
+        ----------
+        level : {"wrong", "look", "note"}
+
+        Returns
+        -------
+        list of Finding
+            With the attributes `level`, `topic` and `text`.
+
+        Examples
+        --------
+        >>> import pullback as pb
+        >>> pb.check(lambda x: x * x, 2.0).of("wrong")
+        []
+        """
         return [finding for finding in self.findings if finding.level == level]
 
     @property

@@ -25,7 +25,22 @@ class RemovableHandle:
         self._hooks = weakref.ref(hooks)
 
     def remove(self) -> None:
-        """Take the hook away; harmless when it has gone already."""
+        """Take the hook away; harmless when it has gone already.
+
+        Returns
+        -------
+        None
+
+        Examples
+        --------
+        >>> import pullback as pb
+        >>> x = pb.tensor(3.0, requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: 10 * grad)
+        >>> handle.remove()
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self.id, None)

@@ -168,7 +168,40 @@ class CustomFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def defvjp(self, vjp: Callable[..., Any], backward: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """Name the vjp: see `custom_vjp`; or two functions, `forward` and `backward`. A decorator, too."""
+        """Name the vjp, as a decorator; or, as in JAX, two functions, `forward` and `backward`.
+
+        Parameters
+        ----------
+        vjp : callable
+            `vjp(cotangent, result, *args, **keywords)` gives the gradient of each argument, in its shape and structure.
+            With `backward` it is `forward(*args)`, which gives the result and whatever backward needs.
+        backward : callable, optional
+            `backward(residuals, cotangent)` gives the gradients.
+
+        Returns
+        -------
+        callable
+            `vjp`, or `backward` if it is given.
+
+        Raises
+        ------
+        TypeError
+            What is given cannot be called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> @pb.custom_vjp
+        ... def cube(x):
+        ...     return x**3
+        >>> def forward(x):
+        ...     return x**3, 3 * x**2
+        >>> def backward(slope, cotangent):
+        ...     return cotangent * slope
+        >>> _ = cube.defvjp(forward, backward)
+        >>> pb.func.grad(lambda x: cube(x).sum())(np.array([1.0, 2.0]))
+        array([ 3., 12.])
+        """
         _need_callable("vjp", vjp)
         if backward is not None:
             _need_callable("backward", backward)
@@ -177,17 +210,68 @@ class CustomFunction:
         return named
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """Name the jvp: see `custom_vjp`. A decorator, too."""
+        """Name the jvp, as a decorator.
+
+        Parameters
+        ----------
+        jvp : callable
+            `jvp(tangents, result, *args, **keywords)`: a tangent for each argument; gives that of the result.
+
+        Returns
+        -------
+        callable
+            `jvp` itself.
+
+        Raises
+        ------
+        TypeError
+            It cannot be called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> cube = pb.custom_vjp(lambda x: x**3)
+        >>> @cube.defjvp
+        ... def cube_jvp(tangents, y, x):
+        ...     return 3 * x**2 * tangents[0]
+        >>> pb.func.jvp(cube, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
+        (array([1., 8.]), array([  3., 120.]))
+        """
         _need_callable("jvp", jvp)
         self._rule.jvp = jvp
         return jvp
 
     def defvmap(self, vmap: Callable[..., Any]) -> Callable[..., Any]:
-        """Name what the function gives for a batch: `vmap(info, in_dims, *args)` returns (output, out_dims).
+        """Name what the function gives for a batch, as a decorator. Without it samples run one after the other.
 
-        `info.batch_size` is the number of samples, `in_dims` has 0 for each array of the arguments that is batched, in
-        front, and None for any other. `out_dims` tells where the results have the samples: a number for all, or a tree.
-        Without it the function runs on one sample after the other. A decorator, too.
+        Parameters
+        ----------
+        vmap : callable
+            `vmap(info, in_dims, *args)` returns (output, out_dims). `info.batch_size` is the number of samples.
+            `in_dims` has 0 for each array of the arguments that is batched, in front, and None for any other.
+            `out_dims` tells where the results have the samples: a number for all, or a tree.
+
+        Returns
+        -------
+        callable
+            `vmap` itself.
+
+        Raises
+        ------
+        TypeError
+            It cannot be called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> inverse = pb.custom_vjp(np.linalg.inv, lambda cotangent, y, x: -y.T @ cotangent @ y.T)
+        >>> @inverse.defvmap
+        ... def inverse_vmap(info, in_dims, x):
+        ...     return np.linalg.inv(x), 0  # NumPy inverts many at once
+        >>> pb.func.vmap(inverse)(np.array([[[2.0]], [[4.0]]]))
+        array([[[0.5 ]],
+        <BLANKLINE>
+               [[0.25]]])
         """
         _need_callable("vmap", vmap)
         self._rule.vmap = vmap
