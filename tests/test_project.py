@@ -122,7 +122,7 @@ def test_the_guide_declares_an_operator_in_two_files(tmp_path, monkeypatch):
     assert pb.autograd.gradgradcheck(line.faddeeva, (x, y))
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *DOCUMENTS])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCUMENTS])
 def test_named_files_and_targets_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([\w/.]+\.md)\)", text):
@@ -155,7 +155,7 @@ def test_the_glossary_names_what_is_there():
         assert path is not None, f"no file in {row}"
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *DOCUMENTS])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCUMENTS])
 def test_linked_headings_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     for link, anchor in re.findall(r"\]\(([\w/.]*)#([\w-]+)\)", text):

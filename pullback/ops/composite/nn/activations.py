@@ -138,8 +138,8 @@ def softshrink(input, lambd=0.5, *, ops):
     """x moved towards 0 by lambd, 0 within it."""
     if lambd < 0:
         raise RuntimeError(f"softshrink(): lambd must not be negative, but got {lambd}.")
-    above, below = ops.gt(input, lambd), ops.lt(input, -lambd)
-    return ops.where(above, input - lambd, ops.where(below, input + lambd, input * 0))  # input * 0 keeps NaN
+    moved = ops.where(ops.gt(input, 0), input - lambd, input + lambd)  # NaN stays NaN, with gradient 1
+    return ops.where(ops.le(ops.abs(input), lambd), 0, moved)
 
 
 def hardshrink(input, lambd=0.5, *, ops):
