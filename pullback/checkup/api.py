@@ -19,7 +19,7 @@ from pullback.checkup.calls import ADOPT, NONE, RULE, calls_of
 from pullback.checkup.margins import Margins
 from pullback.checkup.report import LOOK, NOTE, WRONG, Report
 from pullback.checkup.slopes import Slope, slope_of
-from pullback.checkup.subject import FLOATING, Subject, plain, product, random, size_of, zeros
+from pullback.checkup.subject import FLOATING, Subject, count_of, plain, product, random, signed, size_of, zeros
 from pullback.core.errors import IndependentResultWarning
 from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
@@ -27,6 +27,7 @@ from pullback.func.forward import jvp
 from pullback.func.reverse import vjp
 from pullback.interop.adopt import adopt
 from pullback.interop.adoption import State
+from pullback.interop.operands import CANT_CALL_NUMPY
 
 _ELEMENTS = 64  # of an argument, which are looked at one by one to find the wrong one
 _SECONDS = 0.3  # for measuring each of value and gradient
@@ -138,6 +139,7 @@ class _Examination:
         self.solvers: list[str] = []
         self.rng = np.random.default_rng(0)
         self.log = Margins(max(size_of(x) for x in subject.primals))
+        self.outputs = self._of_floating_outputs()
 
     # -- the value ---------------------------------------------------------------------------------------------------
     def value(self) -> bool:
@@ -221,7 +223,7 @@ class _Examination:
         try:
             with warnings.catch_warnings(record=True) as self.warned, self.log:
                 warnings.simplefilter("always")
-                _, pull = vjp(self._outputs, *copy.deepcopy(self.subject.primals))
+                _, pull = vjp(self.outputs, *copy.deepcopy(self.subject.primals))
             with warnings.catch_warnings(record=True) as later:
                 warnings.simplefilter("always")
                 self.gradients = pull(list(self.weights))
@@ -230,9 +232,15 @@ class _Examination:
             return error
         return None
 
-    def _outputs(self, *primals: Any) -> list[Any]:
-        leaves = flatten(self.subject(*primals))[0]
-        return [leaves[i] for i in self.floating]
+    def _of_floating_outputs(self) -> Callable[..., list[Any]]:
+        """The function to differentiate, under the name of the user's, which errors say."""
+
+        def outputs(*primals: Any) -> list[Any]:
+            leaves = flatten(self.subject(*primals))[0]
+            return [leaves[i] for i in self.floating]
+
+        outputs.__name__ = outputs.__qualname__ = self.subject.name
+        return outputs
 
     # -- smoothness and derivatives ---------------------------------------------------------------------------------
     def smoothness_and_derivatives(self) -> None:
@@ -246,7 +254,12 @@ class _Examination:
             if bad:
                 self.report.add(WRONG, "derivatives", f"{bad} elements of the gradient by {name} are nan or infinite")
                 rough.append(name)
+            if not count_of(self.subject.primals[k]):
+                self.report.add(NOTE, "derivatives", f"{name} has no elements, so it has no derivative to look at")
+                continue
             kind = self._along(k, name, finite=not bad, evenly=False)
+            if any(m.at for m in self.log.margins.values()) and kind not in _NOT_SMOOTH:
+                kind = self._around(k, name) or kind
             even = self._along(k, name, finite=not bad, evenly=True) if kind == "smooth" else kind  # else it is said
             rough += [name] if {kind, even} & _NOT_SMOOTH.keys() else []
             if not self._dependence(k, name) and kind == "smooth" and even in {"smooth", "near"}:
@@ -265,9 +278,7 @@ class _Examination:
         if slope.kind in _NOT_SMOOTH and evenly:
             return "near"  # small numbers have been moved far
         if slope.kind in _NOT_SMOOTH:
-            text = _NOT_SMOOTH[slope.kind].format(name, slope.left, slope.right)
-            self.report.add(WRONG, "smoothness", f"the function {text}")
-            return slope.kind
+            return self._not_smooth(name, slope)
         if not finite:
             return "wrong"
         found = product(self.gradients[k], direction)
@@ -293,6 +304,10 @@ class _Examination:
             return "loose"
         where = self._wrong_element(k)
         cut = self._cuts()
+        if self.solvers:
+            cut += (
+                f". {' and '.join(self.solvers)} computes to a tolerance (rtol, atol, tol): tighten it, and look again"
+            )
         self.report.add(
             WRONG,
             "derivatives",
@@ -300,6 +315,22 @@ class _Examination:
             f"these {slope.value:.8g} (error {slope.error:.1g}){cut}",
         )
         return "wrong"
+
+    def _not_smooth(self, name: str, slope: Slope) -> str:
+        text = _NOT_SMOOTH[slope.kind].format(name, slope.left, slope.right)
+        self.report.add(WRONG, "smoothness", f"the function {text}")
+        return slope.kind
+
+    def _around(self, k: int, name: str) -> str:
+        """What directions with chosen signs show, and single numbers: two at random may happen to cross no kink."""
+        start = random(self.subject.primals[k], self.rng, evenly=False)
+        for direction in signed(start, self.rng):
+            directions = [zeros(x) for x in self.subject.primals]
+            directions[k] = direction
+            slope = slope_of(self._values_along(directions), 1.0, self.accuracy)
+            if slope.kind in _NOT_SMOOTH:
+                return self._not_smooth(name, slope)
+        return ""
 
     def _values_along(self, directions: Sequence[Any]) -> Callable[[float], float]:
         def g(t: float) -> float:
@@ -411,7 +442,9 @@ class _Examination:
                 self.report.add(WRONG, "smoothness", f"{where}: the inputs are exactly there")
             elif m.at:
                 self.report.add(
-                    NOTE, "smoothness", f"{where}: the inputs are exactly there; slopes are equal on both sides"
+                    NOTE,
+                    "smoothness",
+                    f"{where}: the inputs are exactly there; wherever it was tried, slopes are equal on both sides",
                 )
             elif m.near:
                 text = f"{where}: the inputs are near it, at a distance of {m.margin:.1g} of their size"
@@ -429,7 +462,7 @@ class _Examination:
         primals = copy.deepcopy(self.subject.primals)
         directions = [random(x, self.rng) for x in primals]
         try:
-            _, tangents = jvp(self._outputs, tuple(primals), tuple(directions))
+            _, tangents = jvp(self.outputs, tuple(primals), tuple(directions))
         except NotImplementedError as error:
             self.report.add(LOOK, "derivatives", f"forward mode does not work: {_said(error)}")
             return
@@ -457,7 +490,7 @@ class _Examination:
             return self.subject.function(*args, **self.subject.kwargs)
 
         def gradient() -> Any:
-            _, pull = vjp(self._outputs, *self.subject.primals)
+            _, pull = vjp(self.outputs, *self.subject.primals)
             return pull(list(self.weights))
 
         args = copy.deepcopy(self.subject.args)
@@ -484,7 +517,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _said(error: Exception) -> str:
     """An error as one line, and the last line of the user's file at which it came."""
-    text = " ".join(str(error).split()) or "(no text)"
+    text = " ".join(str(error).split()).removeprefix(CANT_CALL_NUMPY) or "(no text)"  # it is not to be detached here
     place, trace = "", error.__traceback__
     here = str(Path(__file__).parents[1])
     while trace is not None:

@@ -175,6 +175,8 @@ class Margins(watch_cuts):
             return
         label, distance = _DISTANCES[name]
         given = [_plain(x) for x in args]
+        if distance is _difference and len(given) > 1 and not isinstance(given[0], ndarray):
+            given[:2] = given[1::-1]  # maximum(0, x)
         first = given[0] if given else None
         if not isinstance(first, ndarray) or first.dtype.kind not in "fc" or not first.size:
             return

@@ -50,7 +50,7 @@ def slope_of(g: Callable[[float], float], scale: float, accuracy: float) -> Slop
     gaps = [(a + b - 2 * middle) / h for h, a, b in whole]
     size = max(max(abs(a), abs(b)) for _, a, b in whole)
     floor = [64 * accuracy * size / h for h, _, _ in whole]
-    value, error = _extrapolated(central)
+    value, error = _extrapolated(central, [f / 32 for f in floor])
     if (power := _power(central, floor)) is not None and power > 0.2:
         return Slope(value, math.inf, "jump" if power > 0.85 else "steep")
     if (power := _power(gaps, floor)) is not None and power > -0.15:
@@ -62,16 +62,19 @@ def slope_of(g: Callable[[float], float], scale: float, accuracy: float) -> Slop
     return Slope(value, error, "noisy" if error > 0.05 * largest and error > 100 * min(floor) else "smooth")
 
 
-def _extrapolated(central: list[float]) -> tuple[float, float]:
-    """Richardson's extrapolation of central differences, and by how much its best two entries differ (Ridders)."""
+def _extrapolated(central: list[float], rounding: list[float]) -> tuple[float, float]:
+    """Richardson's extrapolation of central differences, and by how much its best two entries differ (Ridders).
+
+    Entries that rounding has made alike are no better than rounding.
+    """
     best, error = central[0], math.inf
     before: list[float] = []
-    for d in central:
+    for d, least in zip(central, rounding, strict=True):
         row = [d]
         for j, old in enumerate(before[:4], start=1):
             weight = _FACTOR ** (2 * j)
             row.append((weight * row[-1] - old) / (weight - 1))
-            off = max(abs(row[-1] - row[-2]), abs(row[-1] - old))
+            off = max(abs(row[-1] - row[-2]), abs(row[-1] - old), least)
             if off < error:
                 best, error = row[-1], off
         before = row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray
 
 FLOATING = "fc"
+_SIGNS, _SINGLE = 4, 8  # directions with signs at random, and along single numbers
 _ZERO = 1e-10  # of the largest number: what is smaller stands for 0, and has no size of its own
 
 
@@ -105,6 +106,27 @@ def random(x: Any, rng: np.random.Generator, *, evenly: bool = True) -> Any:
         v = np.asarray(v * (size if evenly else np.where(own > _ZERO * size, own, size))).astype(dtype)
         made.append(v if isinstance(a, ndarray) else v[()])
     return unflatten(structure, made)
+
+
+def signed(direction: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Directions with the sizes of this one: all upwards, with other signs, and along single numbers, if few.
+
+    All upwards, no number's step makes up for another's.
+    """
+    leaves, structure = flatten(direction)
+    flat = np.concatenate([np.ravel(a) for a in leaves])
+    count = min(flat.size, _SINGLE)
+    signs = [np.ones(flat.size), *rng.choice([-1.0, 1.0], (_SIGNS, flat.size)), *np.eye(count, flat.size)]
+    ends = np.cumsum([np.size(a) for a in leaves])[:-1]
+    for sign in signs:
+        parts = np.split(np.where(flat.real < 0, -flat, flat) * sign, ends)
+        made = [part.astype(np.result_type(a)).reshape(np.shape(a)) for part, a in zip(parts, leaves, strict=True)]
+        yield unflatten(structure, [m if isinstance(a, ndarray) else m[()] for m, a in zip(made, leaves, strict=True)])
+
+
+def count_of(x: Any) -> int:
+    """How many numbers there are in a tree."""
+    return sum(np.size(a) for a in flatten(x)[0])
 
 
 def size_of(x: Any) -> float:

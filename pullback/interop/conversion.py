@@ -22,7 +22,7 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.lent import lend
 from pullback.interop.adoption import BY_STORE, State
 from pullback.interop.awaited import refuse_if_awaited
-from pullback.interop.operands import is_hidden, needs_grad
+from pullback.interop.operands import CANT_CALL_NUMPY, is_hidden, needs_grad
 from pullback.interop.suggest import remedy, would_detach
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
@@ -39,8 +39,7 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
         refuse_if_awaited(frame := sys._getframe(1))
         if _is_store(frame):
             raise would_store(self)
-        familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
-        raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
+        raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=CANT_CALL_NUMPY)
     if is_hidden(self):
         stored = _is_store(sys._getframe(1))
         array_type(inside := innermost(self)).read(inside, _STORED if stored else "np.asarray() or the like")

@@ -39,9 +39,10 @@ def explain_foreign(error: Exception) -> Exception:
     if not _NAMES_OURS.search(text) and not ((_READ_ONLY.search(text) or _is_of_json(last)) and _holds_tensor(last)):
         return error
     call = call_site_of(error)
-    instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else "")) or remedy(
-        call.library, call.name
-    )
+    instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else ""))
+    if text.startswith("unhashable type"):
+        instead = "What is being differentiated is no key of a dict or a set: compute the value again, without a cache."
+    instead = instead or remedy(call.library, call.name)
     text = text.rstrip(".\n")
     made = UnsupportedError(f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{instead}")
     made.__cause__ = error

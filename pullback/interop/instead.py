@@ -56,9 +56,9 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 ADVICE = {
-    "float": "t.detach().item() for the bare number; in a model keep the Tensor",
+    "float": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "int": "int(t.detach().item()) for the bare number",
-    "complex": "t.detach().item() for the bare number; in a model keep the Tensor",
+    "complex": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",
     "np.asarray": "np.asarray([...], like=t), which makes a Tensor, or np.stack",
     "np.asanyarray": "np.asanyarray([...], like=t), which makes a Tensor, or np.stack",

@@ -118,11 +118,14 @@ def _full(name: str) -> str:
     return f"np.{name}"
 
 
+# PyTorch's words, which people look for.
+CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
+
+
 def _bottom(x: Any, name: str, force: Any) -> Any:
     if not force and needs_grad(x):
         raise DetachingError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
-            f"{_full(name)} takes it for indices, counts or truth values, and would lose its gradient."
+            f"{CANT_CALL_NUMPY}{_full(name)} takes it for indices, counts or truth values, and would lose its gradient."
             f"{call_site().where()}Give it the plain values: t.detach().numpy()."
         )
     if is_hidden(x):

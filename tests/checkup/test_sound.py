@@ -1,4 +1,4 @@
-"""Sound functions: `check` finds nothing wrong, and raises no false alarm."""
+"""Where `check` must not be misled: no false alarm for what is sound, and no kink that only some directions cross."""
 
 from __future__ import annotations
 
@@ -145,3 +145,61 @@ def test_inputs_too_near_a_kink_confirm_nothing():
     report = pb.check(lambda x: np.sum(np.abs(x - 1e-9)), np.array([0.0, 1.0]))
     assert "differences by x cannot tell" in str(report)
     assert "differences confirm" not in str(report)
+
+
+# Along (1, -1) neither shows: one step makes up for the other.
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: np.sum(x**2 + np.round(x)), [1.5, 2.5]),
+        (lambda x: np.maximum(0, np.minimum(x[0], x[1])) + np.sum(x), [0.0, 0.0]),
+        (lambda x: np.sum(np.sign(x)[:2] * [1, -1]) + np.sum(x), [0.0, 0.0, 1.0]),
+    ],
+    ids=["steps both ways", "a kink within a kink", "steps of two signs"],
+)
+def test_kinks_are_found_in_every_direction(f, x):
+    report = pb.check(f, np.array(x))
+    assert not report.ok
+    assert any("jumps" in line.text or "not smooth" in line.text for line in report.of("wrong"))
+    assert any("exactly there" in line.text for line in report.of("wrong"))
+
+
+def test_what_is_smooth_at_a_tie_stays_so():
+    for f, x in [(lambda x: np.sum(np.maximum(x, 0) ** 2), [0.0, 1.0]), (lambda x: np.sum(np.sort(x)), [1.0, 1.0])]:
+        report = pb.check(f, np.array(x))
+        assert report.ok
+        assert any("slopes are equal on both sides" in line.text for line in report.findings)
+
+
+@pytest.mark.parametrize("size", [1e12, 1e13, 1e14, 1e15, 1e16])
+def test_rounding_is_no_wrong_gradient(size):
+    assert pb.check(lambda x: np.sum(np.log(x)), np.array([size, 2 * size])).ok
+
+
+def test_an_argument_without_elements_confirms_nothing():
+    report = pb.check(lambda x, y: np.sum(x**2) + np.sum(y**2), np.zeros(0), np.ones(2))
+    said = [line.text for line in report.findings]
+    assert "differences confirm the gradient by y" in said
+    assert any("x has no elements" in text for text in said)
+
+
+def test_a_wrong_gradient_through_a_solver_names_the_solver():
+    def slope(t, y, a, b):
+        return [a * y[0] - y[0] * y[1], -y[1] + b * y[0] * y[1]]
+
+    def last(th):
+        return integrate.solve_ivp(lambda t, y: slope(t, y, th[0], th[1]), (0, 3), [1.0, 1.0]).y[0, -1]
+
+    texts = [line.text for line in pb.check(last, np.array([1.0, 0.5])).of("wrong")]
+    assert any("solve_ivp computes to a tolerance" in text for text in texts)
+
+
+def test_errors_name_the_function_and_what_to_do():
+    def remembered(x):
+        return {tuple(x): np.sum(x**2)}[tuple(x)]
+
+    (said,) = [line.text for line in pb.check(remembered, np.ones(2)).of("wrong")]
+    assert "the function test_errors_name" in said
+    assert "without a cache" in said
+    (said,) = [line.text for line in pb.check(lambda x: float(np.sum(x**2)), np.ones(2)).of("wrong")]
+    assert "Write t itself, which NumPy takes for a number" in said

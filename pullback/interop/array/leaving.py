@@ -58,9 +58,7 @@ def tolist(self: Any) -> Any:
 
 def _bytes_refused(self: Any, what: str) -> Any:
     if needs_grad(self):
-        raise would_detach(
-            f"make {what} of an Array that is being differentiated", f"For its values alone: {_DETACHED}"
-        )
+        raise would_detach(f"make {what} of an Array that is being differentiated", _DETACHED)
     return read(self, what)
 
 
