@@ -203,3 +203,16 @@ def test_errors_name_the_function_and_what_to_do():
     assert "without a cache" in said
     (said,) = [line.text for line in pb.check(lambda x: float(np.sum(x**2)), np.ones(2)).of("wrong")]
     assert "Write t itself, which NumPy takes for a number" in said
+
+
+@pytest.mark.parametrize("f", [lambda x, y: np.median(x) * np.sum(x), lambda x, y: np.sum(np.round(x) + x)])
+def test_an_argument_that_is_not_used_is_not_wrong(f):
+    report = pb.check(f, np.array([0.3, 1.2, 2.9]), np.ones(2))
+    assert report.ok
+    assert any("by y is 0 everywhere here: the result does not depend" in line.text for line in report.of("look"))
+
+
+def test_steps_are_named_and_not_what_has_indices_beside():
+    (said,) = [line.text for line in pb.check(lambda x: np.sum(np.sort(np.round(x))), np.array([0.3, 1.2])).of("wrong")]
+    assert "round (a step at halves)" in said
+    assert " sort " not in said
