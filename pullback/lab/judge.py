@@ -39,11 +39,14 @@ LIBRARIES = tuple(str(Path(module.__file__).parent) + os.sep for module in (pb, 
 
 
 class Mistake(Exception):  # noqa: N818 - a learner's, not an error of the program
-    """An answer is wrong: `diagnosis` says how, as far as that is known; `part`, which part of the answer."""
+    """An answer is wrong: `diagnosis` says how, as far as that is known; `part`, which part of the answer.
 
-    def __init__(self, part: str, diagnosis: Diagnosis, details: str = "") -> None:
-        super().__init__(part, diagnosis, details)
-        self.part, self.diagnosis, self.details = part, diagnosis, details
+    `number` is that of the input whose gradient is wrong.
+    """
+
+    def __init__(self, part: str, diagnosis: Diagnosis, details: str = "", number: int | None = None) -> None:
+        super().__init__(part, diagnosis, details, number)
+        self.part, self.diagnosis, self.details, self.number = part, diagnosis, details, number
 
     def __str__(self) -> str:
         return f"{self.part}: {self.diagnosis.text}\n{self.diagnosis.advice}" + (
@@ -70,6 +73,14 @@ class Answer:
         """What a function gives that runs the learner's code."""
         with running(part):
             return function(*args)
+
+    def function(self, name: str) -> type[pb.autograd.Function]:
+        """A custom Function of the answer."""
+        found = self[name]
+        if not (isinstance(found, type) and issubclass(found, pb.autograd.Function)):
+            text = f"{name} is no custom Function."
+            refuse(name, "no_function", text, f"Write `class {name}(pb.autograd.Function):`, as in the template.")
+        return found  # type: ignore[no-any-return]
 
     def run_on_tensors(self, name: str, *arrays: np.ndarray) -> Any:
         """The same, of tensors."""
@@ -138,9 +149,17 @@ def check_rule(
 
 
 def check_tangent(
-    part: str, forward: Callable[..., Any], rule: Callable[..., Any], arrays: Sequence[np.ndarray]
+    part: str,
+    forward: Callable[..., Any],
+    rule: Callable[..., Any],
+    arrays: Sequence[np.ndarray],
+    *,
+    names: Sequence[str] = ("x",),
 ) -> None:
-    """Check the formula `rule(*tangents, *arrays)` for the tangent of a function of ndarrays."""
+    """Check the formula `rule(*tangents, *arrays)` for the tangent of a function of ndarrays.
+
+    `names` are those of the tangents.
+    """
     tangents = [np.random.default_rng(9).uniform(0.4, 1.6, a.shape) for a in arrays]
     with running(part):
         _, wanted = pb.func.jvp(forward, tuple(arrays), tuple(tangents))
@@ -149,7 +168,10 @@ def check_tangent(
     if found.shape != wanted.shape:
         raise Mistake(part, diagnose_shape(found, wanted, "the tangent"))
     function = pb.custom_jvp(forward, lambda moved, result, *xs: rule(*moved, *xs))
-    check_function(part, function, arrays, check_forward_ad=True, check_backward_ad=False)
+    try:
+        check_function(part, function, arrays, check_forward_ad=True, check_backward_ad=False)
+    except Mistake as mistake:
+        raise _worded(mistake, names) from None
 
 
 def check_function(
@@ -208,7 +230,7 @@ def _named(
                 told = Diagnosis(
                     "missing_factor", f"a factor {verb}: {text}.", "Each function of the chain gives one factor."
                 )
-    return _worded(Mistake(mistake.part, told, mistake.details), names)
+    return _worded(Mistake(mistake.part, told, mistake.details, mistake.number), names)
 
 
 def _worded(mistake: Mistake, names: Sequence[str]) -> Mistake:
@@ -216,7 +238,10 @@ def _worded(mistake: Mistake, names: Sequence[str]) -> Mistake:
     text, advice = mistake.diagnosis.text, mistake.diagnosis.advice
     for number, name in enumerate(names):
         text, advice = (t.replace(f"input {number}", name) for t in (text, advice))
-    return Mistake(mistake.part, Diagnosis(mistake.diagnosis.kind, text, advice), mistake.details)
+    part = mistake.part
+    if len(names) > 1 and mistake.number is not None:
+        part += f", for {names[mistake.number]}"
+    return Mistake(part, Diagnosis(mistake.diagnosis.kind, text, advice), mistake.details)
 
 
 @contextlib.contextmanager
@@ -233,16 +258,16 @@ def running(part: str) -> Iterator[None]:
             "Derive the formula once more, for one number on paper; then compare the numbers below.",
         )
         table = [line for line in str(error).splitlines() if line.startswith("  ") and not line.strip().endswith(".")]
-        side = "In forward mode. " if error.side == "forward" else ""
+        side = "In forward mode: " if error.side == "forward" else ""
         told = Diagnosis(diagnosis.kind, side + diagnosis.text, diagnosis.advice)
         words = ("\n".join(table)).replace("analytical", "     yours").replace("numerical", "    right")
         words = f"How far output numbers go when input numbers move; 0[1] is number 1 of the first one:\n{words}"
-        raise Mistake(part, told, words) from None
-    except Exception as error:
+        raise Mistake(part, told, words, error.input_index) from None
+    except (Exception, SystemExit) as error:
         raise Mistake(part, _raised(error)) from error
 
 
-def _raised(error: Exception) -> Diagnosis:
+def _raised(error: BaseException) -> Diagnosis:
     """What to say of an error that the answer, or the engine on its behalf, has raised."""
     last = traceback.extract_tb(error.__traceback__)
     others = (*LIBRARIES, "<operators ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -55,14 +56,12 @@ def _candidates(found: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[np.ndar
 
 
 def _spread(found: np.ndarray, axis: int, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, str, str, str]]:
-    """What was found, repeated along a new axis."""
-    try:
-        repeated = np.broadcast_to(np.expand_dims(found, axis), wanted.shape)
-    except ValueError:
-        return
-    yield (
-        repeated,
-        "missing_broadcast",
-        "it is not repeated over the dimension that forward summed",
-        "Where forward adds numbers up, each of them gets the whole gradient of the sum.",
-    )
+    """What was found, repeated along a new axis, or where it has one number."""
+    for array in (found, np.expand_dims(found, axis)):
+        with contextlib.suppress(ValueError):
+            yield (
+                np.broadcast_to(array, wanted.shape),
+                "missing_broadcast",
+                "it is not repeated over the dimension that forward summed",
+                "Where forward adds numbers up, each of them gets the whole gradient of the sum.",
+            )

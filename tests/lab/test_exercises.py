@@ -57,3 +57,13 @@ def test_an_operator_of_another_name_is_named():
     (exercise,) = (e for e in COURSE if e.name == "composite")
     with pytest.raises(Mistake, match=r"no attribute 'arctan'.*\n.*ops\.atan"):
         exercise.check(defined(exercise.solution.replace("ops.atan(", "ops.arctan(")))
+
+
+def test_the_input_whose_derivative_is_wrong_is_named():
+    for name, right, wrong, said in [
+        ("forward_mode", "dA @ B + A @ dB", "dA @ B", "matmul_forward, for dB: In forward mode: the tangent is zero"),
+        ("matrix_product", "A.conj().T @ grad", "None", "matmul_backward, square, for B: the input gets no gradient"),
+    ]:
+        (exercise,) = (e for e in COURSE if e.name == name)
+        with pytest.raises(Mistake, match=said):
+            exercise.check(defined(exercise.solution.replace(right, wrong)))

@@ -2,6 +2,7 @@
 
 WRONG = {
     "sine": [
+        ("return grad * np.cos(x)", "raise SystemExit", "raises"),
         ("grad * np.cos(x)", "-grad * np.cos(x)", "sign"),
         ("grad * np.cos(x)", "np.cos(x)", "zero_cotangent"),
         ("grad * np.cos(x)", "grad * np.cos(np.sin(x))", "saved_wrong"),
@@ -28,6 +29,7 @@ WRONG = {
         ("grad @ B.conj().T", "2 * grad @ B.conj().T", "constant_factor"),
     ],
     "sum_and_broadcast": [
+        ("np.broadcast_to(np.expand_dims(grad, axis), x.shape)", "np.expand_dims(grad, axis)", "missing_broadcast"),
         ("np.broadcast_to(np.expand_dims(grad, axis), x.shape)", "grad", "missing_broadcast"),
         (
             "np.expand_dims(grad, axis), x.shape)",
@@ -69,6 +71,7 @@ WRONG = {
         ("columns = []\n", "columns, eps = [], 1e-6\n", "ignored_eps"),
     ],
     "custom_function": [
+        ("class Powers(pb.autograd.Function)", "class Powers", "no_function"),
         ("return grad_x, None", "return grad_x", "raises"),
         ("ctx.set_materialize_grads(False)", "pass", "materialized"),
         ("grad_p * ctx.n * x", "grad_p * x", "constant_factor"),
@@ -91,6 +94,7 @@ WRONG = {
         ('"gd", reference', '"gd", gd', "own_reference"),
     ],
     "composite": [
+        ("return 2 * ops.atan(", "import numpy as np\n\n    return 2 * np.arctan(", "numpy"),
         ("2 * ops.atan", "ops.atan", "constant_factor"),
         ("ops.tanh(self / 2)", "ops.tanh(self)", "unknown"),
         ("return 2 *", "return -2 *", "sign"),
@@ -99,6 +103,8 @@ WRONG = {
         ("composite: gd", "kernel: gd", "raises"),
     ],
     "double_backward": [
+        ("class Cube(pb.autograd.Function)", "class Cube", "no_function"),
+        ("return x**3", "return 2 * x**3", "constant_factor"),
         ("grad * 3 * x**2", "grad * 3 * x.detach() ** 2", "missing_gradient"),
         ("grad * 3 * x**2", "grad * x**2", "constant_factor"),
         ("grad * 3 * x**2", "grad * 3 * x", "missing_factor"),
@@ -128,6 +134,7 @@ WRONG = {
         ("dA @ B + A @ dB", "dA @ dB", "nonlinear_tangent"),
     ],
     "batching": [
+        (".sum(**along), 0", ".sum(**along), (0,)", "wrong_dims"),
         ("(w * x).sum(**along)", "(w * x).sum()", "mixed_samples"),
         ('"axis": -1', '"axis": 0', "unknown"),
         (', "keepdims": True', "", "mixed_samples"),

@@ -86,7 +86,7 @@ def _compare(answer: Answer, part: str, batch: int, dims: tuple[int | None, ...]
     if not isinstance(found, tuple) or len(found) != 2:
         refuse(part, "wrong_count", "it must return two things: results, out_dims.", "Write `return results, 0`.")
     results, out = found
-    if out is None or not -np.ndim(results) <= out < np.ndim(results):
+    if not isinstance(out, int) or not -np.ndim(results) <= out < np.ndim(results):
         refuse(
             part,
             "wrong_dims",

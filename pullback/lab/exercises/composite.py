@@ -61,8 +61,38 @@ def check(answer: Answer) -> None:
     operators = answer.loaded("DECLARED")
     if not hasattr(operators, "gd"):
         refuse("DECLARED", "missing_name", "it declares no operator gd.", "Keep the signature of the template.")
+    _refuse_numpy(answer["gd"])
     (x,) = inputs((4,))
     check_array("gd, its values", answer.call("gd", operators.gd, x), 2 * np.arctan(np.tanh(x / 2)), "the value")
     # The graph that gradcheck sees belongs to the operators; a constant in between is what can be wrong.
     check_function("gd, its gradient", operators.gd, [x], check_forward_ad=True)
     check_function("gd, its second derivative", operators.gd, [x], second=True)
+
+
+class _Other:
+    """Stands for an array of a kind that NumPy does not know: a composite computes with operators alone."""
+
+    __array_ufunc__ = None
+
+    def _same(self, *_):
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _same
+    __neg__ = __gt__ = __lt__ = __ge__ = __le__ = _same
+
+
+class _Operators:
+    """Stands for `ops`: every operator there is."""
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: _Other()
+
+
+def _refuse_numpy(gd):
+    try:
+        gd(_Other(), ops=_Operators())
+    except TypeError as error:
+        if "__array_ufunc__" in str(error):
+            refuse("gd", "numpy", "it calls a function of NumPy.", "Compute with `ops` alone: ops.tanh for np.tanh.")
+    except Exception:  # noqa: BLE001, S110 - other mistakes show when it runs on numbers
+        pass

@@ -10,7 +10,8 @@ factor 3 x**2, which is a constant here.)
 Mend Cube. Its backward must give 3 x**2 grad, in such a way that this can be differentiated again, by x and by grad.
 """
 
-from pullback.lab.judge import Answer, check_function, inputs
+import pullback as pb
+from pullback.lab.judge import Answer, check_array, check_function, inputs
 
 TEMPLATE = '''\
 import pullback as pb
@@ -53,7 +54,9 @@ class Cube(pb.autograd.Function):
 
 
 def check(answer: Answer) -> None:
-    """First derivatives, then second ones."""
-    cube = answer["Cube"].apply
-    check_function("Cube, first derivative", cube, inputs((3,)))
-    check_function("Cube, second derivative", cube, inputs((3,)), second=True)
+    """Values, then first derivatives, then second ones."""
+    cube = answer.function("Cube").apply
+    (x,) = inputs((3,))
+    check_array("Cube, its values", answer.call("Cube", cube, pb.tensor(x)), x**3, "the value")
+    check_function("Cube, first derivative", cube, [x])
+    check_function("Cube, second derivative", cube, [x], second=True)

@@ -75,8 +75,9 @@ def check(answer: Answer) -> None:
     check_rule("slope", _y, lambda grad, x: grad * answer["slope"](x), [x])
     check_rule("y_backward", _y, answer["y_backward"], [x])
     check_tangent("y_forward", _y, answer["y_forward"], [x])
-    check_tangent("matmul_forward", np.matmul, answer["matmul_forward"], inputs((3, 3), (3, 3)))
-    check_tangent("matmul_forward, 2 x 3 times 3 x 4", np.matmul, answer["matmul_forward"], inputs((2, 3), (3, 4)))
+    for part, shapes in (("", ((3, 3), (3, 3))), (", 2 x 3 times 3 x 4", ((2, 3), (3, 4)))):
+        rule = answer["matmul_forward"]
+        check_tangent(f"matmul_forward{part}", np.matmul, rule, inputs(*shapes), names=("dA", "dB"))
 
 
 def _y(x):
