@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from pathlib import Path
 
@@ -135,7 +136,11 @@ def run_explain(options: argparse.Namespace) -> int:
         if not near:
             print("\n".join(pages), file=sys.stderr)
         return 1
-    print(pages[name].read_text(encoding="utf-8"), end="")
+    text = pages[name].read_text(encoding="utf-8")
+    links = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(docs/[\w/]+\.md)[^)]*\)")  # which lead from the page, not from here
+    print(links.sub(r"\1 (\2)", text), end="")
+    if links.search(text):
+        print("\ndocs/ is a folder of the source, and the site that `make docs` builds there.")
     return 0
 
 

@@ -67,7 +67,11 @@ def test_a_note_leads_to_the_page_and_is_there_once():
 
 def test_the_command_prints_a_page_and_helps_with_names(capsys):
     assert main(["explain", "pullback.core.errors.DetachingError"]) == 0
-    assert capsys.readouterr().out == (PAGES[0].parent / "DetachingError.md").read_text(encoding="utf-8")
+    said, page = capsys.readouterr().out, (PAGES[0].parent / "DetachingError.md").read_text(encoding="utf-8")
+    assert "see [adopt()](../../docs/adopt.md)." in page
+    assert "see adopt() (docs/adopt.md)." in said  # an installed package has no such link
+    assert said.startswith(page[:100])
+    assert "](" not in said
     assert main(["explain"]) == 0
     assert set(capsys.readouterr().out.split()) == NAMES
     assert main(["explain", "DetachedError"]) == 1

@@ -524,6 +524,7 @@ class _Examination:
 # What computes to a tolerance: then the differences of its result are no better.
 _TO_A_TOLERANCE = ("scipy.integrate.", "scipy.optimize.", "scipy.sparse.linalg.")
 _LOOSELY = 1e-3
+_LINE = re.compile(r'\s*File "([^"]+)", line (\d+), in .*(?:\n[ \t]+.*)?')  # with the code there, as errors have it
 _STEPS = ("sign", "sgn", "floor", "ceil", "trunc", "round", "heaviside")
 
 
@@ -534,8 +535,11 @@ def _same(a: Any, b: Any) -> bool:
 
 def _said(error: Exception) -> str:
     """An error as one line, and the last line of the user's file at which it came."""
-    text = " ".join(str(error).split()).removeprefix(CANT_CALL_NUMPY) or "(no text)"  # it is not to be detached here
-    place, trace = "", error.__traceback__
+    whole, place = str(error).removeprefix(CANT_CALL_NUMPY), ""  # it is not to be detached here
+    if (line := _LINE.search(whole)) is not None:
+        whole, place = _LINE.sub(" ", whole, count=1), f" ({line[1]}:{line[2]})"
+    text = " ".join(whole.split()) or "(no text)"
+    trace = error.__traceback__
     here = str(Path(__file__).parents[1])
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

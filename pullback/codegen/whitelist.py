@@ -26,6 +26,7 @@ MAX_EXPONENT: Final = 64
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 _UNARY = (ast.USub, ast.UAdd, ast.Not)
+_NUMPY = ("np", "numpy", "math", "ops", "pb", "pullback", "torch")  # where functions of these names usually are
 _LOOP = "Write a helper function that loops"
 _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lambda: ("a lambda", "Write the expression itself, or a helper function"),
@@ -112,6 +113,9 @@ class Checker:
             self.constants.add(node.id)
         elif node.id in self.operators or node.id in self.helpers:
             raise self.refuse(node, f"names the function {node.id!r} without calling it", f"Write {node.id}(...)")
+        elif node.id in _NUMPY:
+            advice = f"Write an operator by its name alone: sqrt(self), not {node.id}.sqrt(self)"
+            raise self.refuse(node, f"names {node.id!r}, which formulas do not know", advice)
         else:
             known = [*self.names, *(alias for alias in self.aliases if alias not in self.names)]
             if nearest(node.id, known) is None and (near := nearest(node.id, CONSTANTS)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ _MADE = {
 _NEXT = (
     ("examples/", "programs of a page each"),
     ("docs/adopt.md", "NumPy code of yours as it stands"),
-    ("docs/check.md", "python -m pullback check: whether its derivatives can be relied upon"),
+    ("docs/check.md", "{python} -m pullback check: whether its derivatives can be relied upon"),
     ("docs/optimize.md", "SciPy's solvers with exact derivatives"),
     ("README.md", "the rest"),
 )
@@ -22,4 +23,11 @@ def summary(folder: Path, demos: Sequence[str]) -> str:
     """The files that these demos have made in `folder`, and the next steps."""
     made = [(folder / name, what) for demo in demos for name, what in _MADE[demo].items()]
     lines = ["\nMade:", *(f"  {path}  {path.stat().st_size / 1000:.0f} kB, {what}" for path, what in made)]
-    return "\n".join([*lines, "Where to look next:", *(f"  {where:17} {what}" for where, what in _NEXT)])
+    steps = (f"  {where:17} {what}" for where, what in _NEXT)
+    return "\n".join([*lines, "Where to look next:", *(step.format(python=_python()) for step in steps)])
+
+
+def _python() -> str:
+    """How to call the Python that runs: in a virtual environment here by its path, because that need not be active."""
+    path = Path(sys.executable)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else "python"

@@ -119,7 +119,12 @@ def enter_chosen(
         if given is None:
             raise TypeError(f"cannot differentiate with respect to argument {n!r}, which is None; choose with argnums.")
         found, structure = flatten(given)
-        own = [_leaf(surfaced(x, level - 1), level) for x in found]
+        own: list[Tensor] = []
+        try:
+            own.extend(_leaf(surfaced(x, level - 1), level) for x in found)  # those before a refused one stay
+        except TypeError as error:
+            path = list(paths_of(structure))[len(own)]
+            raise type(error)(f"{error} It is the leaf {path} of its argument.") from error
         holder[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
         leaves += own
         structures.append((structure, len(own)))
@@ -308,7 +313,8 @@ def told(transform: str, error: Exception, args: Sequence[Any], refused: str) ->
         return better
     made = type(error)(f"func.{transform}: {error}")
     for text in getattr(error, "__notes__", ()):
-        made.add_note(text)
+        if text not in getattr(made, "__notes__", ()):
+            made.add_note(text)
     return made
 
 

@@ -124,9 +124,9 @@ HOMES = {
         "pullback.func.custom_root or custom_minimum, which are given the condition that the solution fulfils."
     ),
     "scipy.integrate": (
-        "What is differentiated may come in args, or in the closure of the function (no global variable). Otherwise "
-        "solve differential equations by pullback.func.odeint or scipy.integrate.solve_ivp; write a sum with NumPy's "
-        "functions (np.trapezoid has a rule), or give the call a derivative of its own by pullback.custom_vjp."
+        "pullback.scipy.integrate has the same functions for tensors, which may come in args or in the closure of the "
+        "function (no global variable). Write a sum with NumPy's functions (np.trapezoid has a rule), or give the call "
+        "a derivative of its own by pullback.custom_vjp."
     ),
     "scipy.interpolate": (
         "A spline is linear in its values: CubicSpline(x, np.eye(len(x)))(at) @ y, with plain x and at, is "

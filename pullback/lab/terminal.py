@@ -142,8 +142,8 @@ def _hint(exercise: Exercise, progress: Progress) -> int:
     for place, text in enumerate(hints[:shown], start=1):
         print(_styled(f"Hint {place} of {len(hints)}", BOLD) + f"  {text}")
     if shown < len(hints):
-        last = " It is a solution." if shown == len(hints) - 1 else ""
-        print(f"\nOne more:   {COMMAND} {exercise.number} --hint{last}")
+        more = "The last one, a solution" if shown == len(hints) - 1 else "One more"
+        print(f"\n{more}:   {COMMAND} {exercise.number} --hint")
     return 0
 
 

@@ -372,7 +372,10 @@ class Optimizer:
         >>> params
         {'w': 2.0}
         """
-        raise UnsupportedError(f"{cls.__name__}.functional: {cls.__name__} has no rule for one array at a time")
+        raise UnsupportedError(
+            f"{cls.__name__}.functional: {cls.__name__} has no rule for one array at a time. Step it on "
+            'Tensors, or write pullback.optimize.minimize(f, tree, method="L-BFGS-B").'
+        )
 
     def _own(self, key: str, value: Any, p: Tensor) -> Any:
         """A copy of an entry of a state that is loaded."""

@@ -13,9 +13,10 @@ from typing import Any
 
 from pullback.autograd.function import FunctionNode
 from pullback.autograd.source_lines import traceback_of
+from pullback.core.array_type import memory_of
 from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node, tensors_in
 from pullback.viz.formulas import rule_of
-from pullback.viz.held import held_by
+from pullback.viz.held import address, buffer_of, held_by
 from pullback.viz.places import frame_of
 from pullback.viz.recording import flow, noted
 
@@ -156,11 +157,13 @@ class _Content:
         return {key: value for key, value in entry.items() if value not in (None, "", [])}
 
     def _leaf(self, node: Any, variable: Any) -> dict[str, Any]:
+        array = memory_of(variable)
         return {
             "name": self._name((id(variable), 0)) or "leaf",
             "kind": "leaf",
             "outputs": [self._output(node, 0, variable)],
             "flow": _numbers(flow(None if variable.grad is None else variable.grad)),
+            **({} if array is None else {"memory": self._place(address(buffer_of(array)))}),
         }
 
     def _operator(self, node: Any) -> dict[str, Any]:
@@ -204,10 +207,14 @@ class _Content:
         """A saved tensor. Those in one piece of memory have one number for it."""
         entry = {"name": held.name, "text": held.text, "bytes": held.bytes}
         if held.whole:
-            entry |= {"memory": self.places.setdefault(held.place, len(self.places)), "whole": held.whole}
+            entry |= {"memory": self._place(held.place), "whole": held.whole}
         if held.state:
             entry["state"] = held.state
         return entry
+
+    def _place(self, place: int) -> int:
+        """The number of a piece of memory."""
+        return self.places.setdefault(place, len(self.places))
 
     def _stack(self, lines: Sequence[str], calls: tuple[int, ...]) -> int | None:
         """The number of a traceback, None where nothing noted it."""

@@ -84,7 +84,7 @@ CALLS = {
     "scipy.optimize.minimize": (lambda t: scipy.optimize.minimize(lambda s: (s - t) ** 2, 0.0), "func.grad(f)"),
     "scipy.integrate.quad": (
         lambda t: scipy.integrate.quad(lambda s: s * t, 0, 1),
-        "may come in args, or in the closure",
+        "may come in args or in the closure",
     ),
 }
 

@@ -377,7 +377,7 @@ def test_a_scale_says_what_colors_mean(browser, network):
     scale = browser.find_element(By.ID, "scale")
     assert not scale.is_displayed()
     page.press("E", "c")
-    assert scale.text.split() == ["memory", "held", "0", "B", "528", "B"]  # x and W of a layer
+    assert scale.text.split() == ["memory", "held", "0", "B", "240", "B"]  # x of a layer; W is a leaf
     page.press("c")
     assert scale.text.startswith("gradient norm ")
     page.press("c", "c", "c")

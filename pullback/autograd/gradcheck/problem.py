@@ -37,8 +37,8 @@ class Problem:
         if not self.wrt:
             raise ValueError(
                 "gradcheck expects at least one input tensor to require gradient, but none of them have "
-                "requires_grad=True: gradcheck needs at least one input tensor that requires grad; "
-                f"got {', '.join(map(_describe, self.inputs)) or 'no inputs'}. Create it with requires_grad=True."
+                "requires_grad=True. "
+                f"Got {', '.join(map(_describe, self.inputs)) or 'no inputs'}. Create it with requires_grad=True."
             )
         self.arrays = [_memory_of(i, self.inputs[i]) for i in self.wrt]
         _refuse_shared_memory(self.wrt, self.inputs, self.arrays)

@@ -70,12 +70,17 @@ def _public(name: str) -> Callable[..., Any]:
     """pullback.<name>, or Tensor.<name>, or an internal operator."""
     *modules, leaf = name.split(".")
     # The public face is in a layer above this one, so it is looked up by name, as an outsider would.
-    module = importlib.import_module(".".join(["pullback", *modules]))
+    said = f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists, nor such an operator. "
+    said += "For an operator of your own give call= too: OpInfo(name, reference, samples, call=mine.name)."
+    try:
+        module = importlib.import_module(".".join(["pullback", *modules]))
+    except ModuleNotFoundError:
+        raise AttributeError(said) from None
     for home in (module, Tensor, TENSOR):
         found: Callable[..., Any] | None = getattr(home, leaf, None)
         if callable(found):  # Tensor.mT is a property
             return found
-    raise AttributeError(f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists, nor such an operator.")
+    raise AttributeError(said)
 
 
 def inplace_method(info: OpInfo) -> Callable[..., Any] | None:

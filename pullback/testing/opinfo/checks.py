@@ -4,7 +4,7 @@
 """
 
 from pullback.core.errors import type_name
-from pullback.testing.opinfo.calls import accepted
+from pullback.testing.opinfo.calls import accepted, reference_result
 from pullback.testing.opinfo.core import OpInfo
 from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
 from pullback.testing.opinfo.value_checks import check_error, check_forward, check_inplace, check_layouts, check_out
@@ -53,7 +53,7 @@ def check_operator(info: OpInfo) -> None:
     if info.order not in (0, 1, 2):
         raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")
     if not any(True for dtype in info.dtypes for _ in accepted(info, dtype)):
-        raise ValueError(f"{info.name}: `samples` gives none, so nothing would be checked.")
+        raise ValueError(f"{info.name}: `samples` gives none{_why_none(info)}, so nothing would be checked.")
     for dtype in info.dtypes:
         for check, name in (
             (check_forward, "forward"),
@@ -74,3 +74,9 @@ def check_operator(info: OpInfo) -> None:
         check_limit(info, limit)
     for refusal in info.errors:
         check_error(info, refusal)
+
+
+def _why_none(info: OpInfo) -> str:
+    """Why the reference takes none of the samples, if there are any."""
+    whys = [reference_result(info, sample)[1] for dtype in info.dtypes for sample in info.samples_for(dtype)]
+    return f" that the reference takes ({whys[0]})" if whys else ""

@@ -229,18 +229,31 @@ function waysFrom(members) {
   return { passed, shortest: shortest.reverse() };
 }
 
-// Bytes that these nodes hold; memory that several share counts once.
+// Bytes that these nodes hold; memory that several share counts once, that of leaves not at all: it is there anyway.
 function bytesHeld(numbers) {
-  const seen = new Set();
+  const seen = leafMemory();
+  return numbers.reduce((sum, number) => sum + bytesBeside(seen, nodes[number]), 0);
+}
+
+// What a node holds beside the memory that was seen, which is then seen too.
+function bytesBeside(seen, node) {
   let total = 0;
-  for (const number of numbers) {
-    for (const held of nodes[number].saved) {
-      if (held.memory === undefined || seen.has(held.memory)) continue;
-      seen.add(held.memory);
-      total += held.whole;
-    }
+  for (const held of node.saved) {
+    if (held.memory === undefined || seen.has(held.memory)) continue;
+    seen.add(held.memory);
+    total += held.whole;
   }
   return total;
+}
+
+function leafMemory() {
+  return new Set(nodes.filter(isLeaf).map((leaf) => leaf.memory));
+}
+
+// For each node the bytes that no node before it holds: together they are what all hold.
+function bytesOwned() {
+  const seen = leafMemory();
+  return new Map([...nodes].sort((a, b) => a.nr - b.nr).map((node) => [node.number, bytesBeside(seen, node)]));
 }
 
 function heldBy(group) {

@@ -175,6 +175,7 @@ function savedParts(node) {
     if (held.memory !== undefined) {
       const shared = users(held);
       if (shared) remarks.push(`shared with ${counted(shared, "node")}`);
+      if (leafMemory().has(held.memory)) remarks.push("a leaf's, not counted");
       if (held.whole > held.bytes) remarks.push(`keeps ${bytesText(held.whole)} alive`);
     }
     return make("tr", {}, make("td", {}, make("code", {}, held.name), make("br"), make("span", { class: "quiet" }, held.text, remarks.length ? ` · ${remarks.join(" · ")}` : "")),
@@ -275,7 +276,8 @@ function groupCard(vertex) {
 
 function overviewCard() {
   const lines = [...trees.code.groups.values()].filter((group) => group.level === "line" || (group.level === "function" && !group.children.length));
-  const most = lines.map((group) => [group, bytesHeld(group.members)]).filter(([, bytes]) => bytes).sort((a, b) => b[1] - a[1]).slice(0, 6);
+  const owned = bytesOwned();
+  const most = lines.map((group) => [group, group.members.reduce((sum, number) => sum + owned.get(number), 0)]).filter(([, bytes]) => bytes).sort((a, b) => b[1] - a[1]).slice(0, 6);
   const sick = nodes.filter(sickly);
   return [
     make("h2", {}, data.title),
