@@ -10,7 +10,6 @@ import enum
 import functools
 import importlib
 import inspect
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,16 +133,11 @@ def _of_object(page: Page, known: dict[int, Page]) -> str:
 def returned(function: Any, known: dict[int, Page]) -> Iterator[type]:
     """The classes that a function says it returns and that have no page: they stand on the function's."""
     _, _, text = (inspect.getdoc(function) or "").partition("\nReturns\n-------\n")
-    kind = _named_class(text.partition("\n")[0].partition(" : ")[2] or text.partition("\n")[0])
-    if kind is not None and id(kind) not in known:
+    first = text.partition("\n")[0]
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    kind = names.get(first.partition(" : ")[2] or first)
+    if isinstance(kind, type) and kind.__module__.startswith("pullback.") and id(kind) not in known:
         yield kind
-
-
-@functools.cache
-def _named_class(name: str) -> type | None:
-    """The class of that name in a module of pullback; None if the text is no such name."""
-    found = [vars(m).get(name) for n, m in sorted(sys.modules.items()) if n.startswith("pullback.") and m is not None]
-    return next((x for x in found if isinstance(x, type) and x.__module__.startswith("pullback.")), None)
 
 
 def _described(kind: str, name: str, value: Any, given: int = 0) -> str:
