@@ -534,3 +534,24 @@ def test_a_narrow_window_has_all_of_it(browser, network):
         assert page.card()
     finally:
         browser.set_window_size(1400, 900)
+
+
+def test_lines_hold_what_memory_says(browser, tmp_path):
+    """Memory that two lines share counts for the first, and that of leaves for none."""
+    rng = np.random.default_rng(0)
+    W, V = (pb.tensor(rng.normal(size=shape), requires_grad=True) for shape in ((4, 30), (30, 1)))
+    x = rng.normal(size=(200, 4))
+
+    def hidden():
+        return np.tanh(x @ W)
+
+    with viz.recording():
+        loss = ((hidden() @ V) ** 2).mean()
+    page = Page(browser, viz.explore(loss, tmp_path / "graph.html"))
+    said, rows = page.card().split("\n"), viz.memory(loss).rows
+    at = said.index("LINES THAT HOLD MOST")
+    shown = dict(zip(said[at + 1 : at + 5 : 2], said[at + 2 : at + 6 : 2], strict=True))
+    for code in ("return np.tanh(x @ W)", "loss = ((hidden() @ V) ** 2).mean()"):
+        held = sum(row.bytes for row in rows if row.code == code)
+        assert shown[code] == f"{held / 1024:.3g} KiB"
+    assert not page.errors()
