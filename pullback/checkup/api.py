@@ -9,6 +9,7 @@ import re
 import tracemalloc
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -32,6 +33,7 @@ from pullback.interop.operands import CANT_CALL_NUMPY
 _ELEMENTS = 64  # of an argument, which are looked at one by one to find the wrong one
 _SECONDS = 0.3  # for measuring each of value and gradient
 _LOOSE = (1e-6, 1e-2)  # how far modes may differ in double and in single precision: solvers stop by tolerances
+_LENGTHY = 0.1  # seconds a call above which few directions are tried at a kink
 _SLOW = 2.0  # seconds a call above which memory is not traced, which is slow itself
 _NOT_SMOOTH = {
     "kink": "is not smooth at these inputs: along {} the slope is {:.6g} on one side and {:.6g} on the other",
@@ -324,7 +326,7 @@ class _Examination:
     def _around(self, k: int, name: str) -> str:
         """What directions with chosen signs show, and single numbers: two at random may happen to cross no kink."""
         start = random(self.subject.primals[k], self.rng, evenly=False)
-        for direction in signed(start, self.rng):
+        for direction in islice(signed(start, self.rng), None if self.seconds < _LENGTHY else 2):
             directions = [zeros(x) for x in self.subject.primals]
             directions[k] = direction
             slope = slope_of(self._values_along(directions), 1.0, self.accuracy)
@@ -445,10 +447,9 @@ class _Examination:
 
     def _cuts(self) -> str:
         found = [cut for cut in self.log.cuts if cut.reason != "comparison"]
-        found = [
-            cut for cut in found if cut.reason != "no derivative"
-        ] or found  # as the indices of a sort: little harm
-        shown = [f"{cut.what} at {cut.file}:{cut.line}" for cut in found]
+        # An operator without derivative may be a part of one that has one, as the indices of a sort.
+        likely = [cut for cut in found if cut.reason != "no derivative"] or found
+        shown = [f"{cut.what} at {cut.file}:{cut.line}" for cut in likely]
         return f". What left the graph: {'; '.join(shown)}" if shown else ""
 
     def _margins(self, rough: bool) -> None:

@@ -25,13 +25,10 @@ def main(target: str, texts: Sequence[str]) -> int:
             raise ValueError(f"give the arguments of {target} too, as in: python -m pullback check {target} 3x4")
         report = check(function, *map(_argument, texts))
     except (ImportError, AttributeError, OSError, TypeError, ValueError, SyntaxError) as error:
-        whole = next((text for text in texts if text.isdigit()), "")
-        shape = (
-            f" The argument {whole}x is an array of that length."
-            if "no argument has floating" in str(error) and whole
-            else ""
-        )
-        print(f"pullback check: {str(error).removeprefix('check: ')}{shape}", file=sys.stderr)
+        said = str(error).removeprefix("check: ")
+        if said.startswith("no argument has floating") and any(whole := text for text in texts if text.isdigit()):
+            said += f" The argument {whole}x is an array of that length."
+        print(f"pullback check: {said}", file=sys.stderr)
         return 2
     print(report)
     return 0 if report.ok else 1
