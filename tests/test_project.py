@@ -111,7 +111,7 @@ def test_the_guide_quotes_the_declarations(page):
 
 
 def test_the_guide_declares_an_operator_in_two_files(tmp_path, monkeypatch):
-    (kernels,) = (block for block in blocks("docs/guide/yaml.md", "python") if "wofz" in block)
+    kernels = next(block for block in blocks("docs/guide/yaml.md", "python") if "wofz" in block)
     (declarations,) = (block for block in blocks("docs/guide/yaml.md", "yaml") if "namespace:" in block)
     (tmp_path / "line_kernels.py").write_text(kernels)
     (tmp_path / "line.yaml").write_text(declarations)
@@ -120,6 +120,14 @@ def test_the_guide_declares_an_operator_in_two_files(tmp_path, monkeypatch):
     x, y = pb.tensor([0.3, 1.2], requires_grad=True), pb.tensor(0.5, requires_grad=True)
     assert pb.autograd.gradcheck(line.faddeeva, (x, y), check_forward_ad=True)
     assert pb.autograd.gradgradcheck(line.faddeeva, (x, y))
+    (test,) = (block for block in blocks("docs/guide/yaml.md", "python") if "OpInfo" in block)
+    names = {"__name__": "test_line"}
+    monkeypatch.chdir(tmp_path)
+    exec(test, names)
+    names["test_faddeeva"]()
+    monkeypatch.setattr(names["line"], "faddeeva", lambda x, y: (2 * x, y))
+    with pytest.raises(AssertionError):
+        names["test_faddeeva"]()
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCUMENTS])
