@@ -20,23 +20,23 @@ _WRAP = {
     library: f"Write it with NumPy's functions, or let {name} differentiate it: pullback.{library}_function(f)."
     for library, name in (("torch", "PyTorch"), ("jax", "JAX"))
 }
-_READ_ONLY = re.compile(r"\bread-only\b")
+# Of an array of ours, if there is one where the error was raised: in NumPy's words, in those of lfilter and of f2py.
+_MAY_BE_OURS = re.compile(r"\bread-only\b|\bto a common type\b|\bcan't be converted to double\b")
 
 
 def explain_foreign(error: Exception) -> Exception:
     """The error to raise instead of this one, which came out of a function that is being differentiated."""
     if isinstance(error, AttributeError) and error.name == "at" and isinstance(error.obj, Tensor):
         return _at(error)
-    if type(error) not in (TypeError, ValueError) or (last := _last(error)) is None:
+    if type(error) not in (TypeError, ValueError, IndexError) or (last := _last(error)) is None:
         return error
     itself = raises_itself(last)
     by_user = itself and is_users_file(last.tb_frame.f_code.co_filename)
     if isinstance(error.__cause__, (DetachingError, UnsupportedError)) and not by_user:
         return error.__cause__  # which NumPy's ValueError about a[0] = x[0] hides, or csr_matrix's about its argument
-    if itself and not _is_of_json(last):
-        return error
     text = str(error)
-    if not _NAMES_OURS.search(text) and not ((_READ_ONLY.search(text) or _is_of_json(last)) and _holds_tensor(last)):
+    unnamed = (_is_of_json(last) or _MAY_BE_OURS.search(text)) and not by_user and _holds_tensor(last)
+    if not unnamed and (itself or not _NAMES_OURS.search(text)):
         return error
     call = call_site_of(error)
     instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else ""))
