@@ -217,7 +217,9 @@ class _Examination:
                     yield True
                     return
                 error = with_adopt
-        self.report.add(WRONG, "calls", f"it cannot be differentiated: {_said(error)}")
+        library = str(getattr(self.subject.function, "__module__", "")).partition(".")[0]
+        wrapped = " Check a function of yours that calls it: lambda x: f(x)." if library in _ADOPTED else ""
+        self.report.add(WRONG, "calls", f"it cannot be differentiated: {_said(error)}{wrapped}")
         yield False
 
     def _pull(self) -> Exception | None:
@@ -525,6 +527,7 @@ class _Examination:
 # What computes to a tolerance: then the differences of its result are no better.
 _TO_A_TOLERANCE = ("scipy.integrate.", "scipy.optimize.", "scipy.sparse.linalg.")
 _LOOSELY = 1e-3
+_ADOPTED = ("math", "numpy", "scipy")  # their functions have rules where a program of yours names them
 _LINE = re.compile(r'\s*File "([^"]+)", line (\d+), in .*(?:\n[ \t]+.*)?')  # with the code there, as errors have it
 _STEPS = ("sign", "sgn", "floor", "ceil", "trunc", "round", "heaviside")
 

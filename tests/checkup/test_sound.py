@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import integrate, linalg, special
@@ -216,3 +218,9 @@ def test_steps_are_named_and_not_what_has_indices_beside():
     (said,) = [line.text for line in pb.check(lambda x: np.sum(np.sort(np.round(x))), np.array([0.3, 1.2])).of("wrong")]
     assert "round (a step at halves)" in said
     assert " sort " not in said
+
+
+def test_a_function_of_a_library_is_checked_in_one_of_yours():
+    (said,) = [line.text for line in pb.check(math.sin, 0.5).of("wrong")]
+    assert said.endswith("Check a function of yours that calls it: lambda x: f(x).")
+    assert pb.check(lambda x: math.sin(x), 0.5).ok
