@@ -23,7 +23,7 @@ def adjoint_of(x, *, ops):
 
 
 def without_unused(matrices, singular, *directions, instead=0, ops):
-    """`matrices`, with `instead` (a number on the diagonal) for singular ones of which no direction moves.
+    """`matrices`, where `instead` times the identity replaces singular ones that no direction moves.
 
     So a singular matrix in a batch, whose inverse is nan, spoils no gradient that does not depend on it.
     """

@@ -99,7 +99,7 @@ def xlogy_divisor(self, other, *, ops):
 
 
 def zero_at_infinity(x, *, ops):
-    """x, and 0 where it is infinite: a factor of what vanishes there faster."""
+    """x, and 0 where it is infinite: for products whose other factors vanish faster there."""
     return ops.where(ops.isinf(x), 0, x)
 
 

@@ -61,7 +61,7 @@ def reduced_count(shape, dim):
 
 # -- means and variances ---------------------------------------------------------------------------------------------
 def mean_backward(grad, shape, dim, keepdim, *, ops):
-    """grad / n, broadcast; divided before it grows."""
+    """grad / n, broadcast. The division comes before the broadcast."""
     count, grad = reduced_count(shape, dim), widened(grad, ops=ops)
     return expand_reduced(grad / count if count else grad, shape, dim, keepdim, ops=ops)
 

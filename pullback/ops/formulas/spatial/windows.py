@@ -48,7 +48,7 @@ def convolution_jvp(
 
 
 def convolved(input, weight, size, stride, padding, dilation, groups, *, ops):
-    """convolution without bias, of which the first windows, `size` of them, count.
+    """The first `size` windows of a convolution without bias.
 
     There may be more: a transposed convolution may have an output_padding of more than a stride.
     """
