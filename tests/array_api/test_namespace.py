@@ -1,5 +1,6 @@
 """pullback.array_api: NumPy's values, our gradients, and libraries written for the standard."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -167,3 +168,29 @@ def test_scipy_with_its_array_api_on():
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+SMALL = [*np.typecodes["AllInteger"], "?", "e"]
+REDUCTIONS = {
+    "sum": [{"axis": ()}, {"axis": (), "keepdims": True}, {"axis": 0}, {"dtype": "int8"}],
+    "prod": [{"axis": ()}, {"axis": (), "keepdims": True}, {"axis": 0}, {"dtype": "int8"}],
+    "mean": [{"axis": ()}, {"axis": 0}],
+    "var": [{"axis": ()}, {"axis": 0}],
+    "max": [{"axis": ()}, {"axis": 0}],
+    "count_nonzero": [{"axis": ()}, {"axis": (), "keepdims": True}, {"axis": 0}],
+    "cumulative_sum": [{"axis": 0}, {"axis": 0, "include_initial": True}],
+    "cumulative_prod": [{"axis": 0}, {"axis": 0, "include_initial": True}],
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_small_integers_have_numpys_dtype_and_shape(name):
+    for dtype, options, shape in itertools.product(SMALL, REDUCTIONS[name], [(2, 3), (4,), (0, 2), ()]):
+        if shape == () and options.get("axis") == 0:
+            continue
+        a = (np.arange(np.prod(shape, dtype=int)) % 3).astype(dtype).reshape(shape)
+        if name in ("max", "mean", "var") and not a.size:
+            continue
+        found, expected = getattr(xp, name)(pb.tensor(a), **options), np.asarray(getattr(np, name)(a, **options))
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), (dtype, options, shape)
+        np.testing.assert_array_equal(found.numpy(), expected)

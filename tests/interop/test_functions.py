@@ -222,3 +222,26 @@ def test_edges_of_histograms_move_at_every_level(edges, values, dtype):
     wanted = [(slope(x + step * e) - slope(x - step * e)) / (2 * step) for e in np.eye(4)]
     for transform in (pb.func.grad(slope), lambda x: np.array([pb.func.jvp(slope, (x,), (e,))[1] for e in np.eye(4)])):
         assert_close(transform(x), np.array(wanted), rtol=1e-6, atol=1e-6)
+
+
+def test_initial_is_taken_in_the_dtype_of_the_result_and_no_axis_keeps_the_shape():
+    for name in ("sum", "prod", "max", "min"):
+        for a, axis in [
+            ([1, 2], None),
+            ([1, 2], ()),
+            ([True, False], None),
+            (np.ones((0, 2)), 0),
+            (np.ones((0, 2)), ()),
+        ]:
+            expected = np.asarray(getattr(np, name)(np.asarray(a), axis=axis, initial=1.5))
+            found = getattr(np, name)(pb.tensor(a), axis=axis, initial=1.5)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), (name, a, axis)
+            np.testing.assert_array_equal(found.numpy(), expected)
+    assert pb.func.grad(lambda s: np.max(s * np.ones((2, 0)), 1, initial=s).sum())(2.0) == 2.0
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean"])
+@pytest.mark.parametrize("axis", [None, (), 0])
+def test_a_mean_in_integers_is_refused_on_every_way(name, axis):
+    with pytest.raises(TypeError, match=rf"np\.{name.removeprefix('nan')}: dtype=int16 would round"):
+        getattr(np, name)(pb.tensor([1.5, 2.0]), axis=axis, dtype=np.int16)

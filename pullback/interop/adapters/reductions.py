@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from pullback.core.errors import DtypeError
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
     array,
@@ -30,6 +31,16 @@ def is_empty(axis: Any) -> Any:
     return isinstance(axis, (tuple, list)) and len(axis) == 0
 
 
+def _wide(dtype: Any) -> Any:
+    """The dtype in which NumPy adds and multiplies: that of small integers and bools is the platform's integer."""
+    return np.add.reduce(np.empty(0, dtype)).dtype
+
+
+def _start(initial: Any, dtype: Any) -> Any:
+    """`initial` in the dtype of the result, in which NumPy computes."""
+    return initial.astype(dtype) if isinstance(initial, Tensor) else np.full((), initial, dtype)
+
+
 @rule("sum")
 def sum_(
     a: Any,
@@ -45,10 +56,10 @@ def sum_(
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
     if is_empty(axis):
-        result = np.copy(cast(a, dtype, "sum", "unsafe"))
+        result = np.copy(cast(a, _wide(a.dtype) if dtype is None else dtype, "sum", "unsafe"))
     else:
         result = ops.sum(a, axis, bool(keepdims), dtype=dtype)
-    return deliver("sum", result if initial is None else result + initial, out)
+    return deliver("sum", result if initial is None else result + _start(initial, result.dtype), out)
 
 
 @rule("prod")
@@ -62,13 +73,26 @@ def prod(
     where: Any = True,
 ) -> Any:
     """np.prod."""
-    result = cast(chosen(array(a), where, "prod", 1), dtype, "prod", "unsafe")
+    a = chosen(array(a), where, "prod", 1)
+    result = cast(a, _wide(a.dtype) if dtype is None else dtype, "prod", "unsafe")
     if (axis is None and not keepdims) or (axis in (0, -1) and not result.ndim):  # which NumPy lets pass
-        result = ops.prod(result)
+        result = ops.prod(result, dtype=dtype)
     else:
         for dim in sorted(axes_of(axis, result.ndim), reverse=True):
             result = ops.prod(result, dim, bool(keepdims), dtype=dtype)
-    return deliver("prod", result if initial is None else result * initial, out)
+    return deliver("prod", result if initial is None else result * _start(initial, result.dtype), out)
+
+
+def _floats(a: Any, dtype: Any, name: str) -> Any:
+    """`a` in `dtype`, or as it is; integers as float64."""
+    if dtype is None:
+        return floating(array(a))
+    if np.dtype(dtype).kind not in "fc":
+        raise DtypeError(
+            f"np.{name}: dtype={np.dtype(dtype)} would round, which has no derivative. Omit dtype, and round last: "
+            f"np.{name}(a).astype({np.dtype(dtype)})."
+        )
+    return cast(array(a), dtype, name, "unsafe")
 
 
 @rule("mean")
@@ -76,7 +100,7 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
 ) -> Any:
     """np.mean."""
-    a = floating(array(a)) if dtype is None else cast(array(a), dtype, "mean", "unsafe")
+    a = _floats(a, dtype, "mean")
     if where is not True:
         where = np.broadcast_to(index_values(where, "mean"), a.shape)
         axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
@@ -94,7 +118,7 @@ def _spread(
             raise ValueError(f"np.{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
     keepdims = keepdims is not np._NoValue and bool(keepdims)
-    a = floating(array(a)) if dtype is None else cast(array(a), dtype, name, "unsafe")
+    a = _floats(a, dtype, name)
     dim = axes_of(axis, a.ndim)
     if dim and (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
         return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
@@ -156,13 +180,14 @@ def std(
 def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """np.max or np.min."""
     a = array(a)
+    initial = None if initial is None else _start(initial, a.dtype)
     if where is not True:
         if initial is None:
             raise ValueError(f"np.{name}: where= needs initial=, the value of a slice in which nothing is selected.")
         a = chosen(a, where, name, initial)
     reduce, pair = (ops.amax, ops.maximum) if name == "max" else (ops.amin, ops.minimum)
     if initial is not None and not a.size:  # nothing but `initial` is left
-        return deliver(name, ops.sum(a, axis, bool(keepdims)) + initial, out)
+        return deliver(name, sum_(a, axis, a.dtype, keepdims=keepdims) + initial, out)
     result = np.copy(a) if is_empty(axis) else reduce(a, axis, bool(keepdims))
     return deliver(name, result if initial is None else pair(result, initial), out)
 
@@ -220,8 +245,7 @@ def _truth(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
 @rule("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """np.count_nonzero."""
-    a = ops.ne(array(a), 0)
-    return ops.sum(a, axes_of(axis, a.ndim), bool(keepdims)) if a.ndim else ops.sum(a)
+    return sum_(ops.ne(array(a), 0), axis, keepdims=keepdims)
 
 
 # -- ignoring nan ---------------------------------------------------------------------------------------------------
@@ -340,12 +364,12 @@ def _cumulative(
     name: str, operator: Any, x: Any, axis: Any, dtype: Any, out: Any, include_initial: Any, initial: Any
 ) -> Any:
     x = array(x)
+    if not x.ndim:
+        x = ops.reshape(x, (1,))
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"np.{name}: for arrays of {x.ndim} dimensions the argument 'axis' is required.")
         axis = 0
-    if not x.ndim:
-        x = ops.reshape(x, (1,))
     result = operator(x, axis, dtype=dtype)
     if include_initial:
         shape = [*result.shape]
