@@ -45,7 +45,8 @@ def matrix_function(A: Any, function: Callable[..., Any], UPLO: str = "L") -> An
     vjp and jvp are one map [1]_: X -> V (D * (V^H X V)) V^H with D_ij = (f(w_i) - f(w_j)) / (w_i - w_j), for equal
     values f'(w_i). f' comes from differentiating `function`. The same result by `linalg.eigh`, (V * f(w)) @ V.mH, has
     no gradient for equal eigenvalues and one of few digits for nearly equal ones, because f' is not among what a
-    backward through w and V is given. There are two derivatives, the second in time n**4 and memory n**2.
+    backward through w and V is given. One triangle is read, but the derivative is that among Hermitian matrices. There
+    are two derivatives, the second in time n**4 and memory n**2.
 
     For singular values, A = U diag(s) V^H: `A @ matrix_function(A.mH @ A, g)` is U diag(s g(s**2)) V^H.
 

@@ -39,6 +39,14 @@ CASES = {
     "normal, a variance": (np.ones(1), lambda s, x: s.multivariate_normal.logpdf(POINTS, MEAN, x[0])),
     "normal, variances": (np.ones(3), lambda s, x: s.multivariate_normal.logpdf(POINTS, MEAN, x)),
     "normal, one variable": (MEAN, lambda s, x: s.multivariate_normal.logpdf(x[0], x[1], x[2])),
+    "normal, the triangle of the covariance that is read": (
+        NINE,
+        lambda s, x: s.multivariate_normal.logpdf(POINTS, MEAN, W + x.reshape(3, 3) / 9),
+    ),
+    "inverse wishart, the triangle that is read": (
+        NINE,
+        lambda s, x: s.invwishart.logpdf(W + x.reshape(3, 3) / 9, 5.5, W),
+    ),
     "normal, density": (NINE, lambda s, x: s.multivariate_normal.pdf(POINTS, MEAN, spd(x))),
     "normal, entropy": (NINE, lambda s, x: s.multivariate_normal.entropy(MEAN, spd(x))),
     "normal, frozen": (NINE, lambda s, x: s.multivariate_normal(MEAN + x[0], spd(x)).logpdf(POINTS)),

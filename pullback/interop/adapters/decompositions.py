@@ -25,6 +25,14 @@ def matrix(x: Any) -> Any:
     return floating(array(x))
 
 
+def mirrored(x: Any, lower: bool = True) -> Any:
+    """The Hermitian matrices of which LAPACK reads one triangle: no element of the other moves the result.
+
+    Our operators, as PyTorch's, take the derivative among Hermitian matrices instead: half of it for each triangle.
+    """
+    return ops.mirrored(matrix(x), bool(lower))
+
+
 @rule("linalg.inv")
 def inv(a: Any) -> Any:
     """np.linalg.inv."""
@@ -57,7 +65,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
         rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
     elif rtol is not _NOT_GIVEN:
         raise ValueError("np.linalg.pinv: rcond and rtol mean the same; give one of them.")
-    a, rtol = matrix(a), None if rcond is None else frozen(rcond, "rcond")
+    a, rtol = mirrored(a) if hermitian else matrix(a), None if rcond is None else frozen(rcond, "rcond")
     _refuse_truncation("pinv", a, rtol)
     return ops.linalg_pinv(a, hermitian=hermitian, rtol=rtol)
 
@@ -96,7 +104,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
 @rule("linalg.cholesky")
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """np.linalg.cholesky."""
-    return ops.linalg_cholesky(matrix(a), upper=upper)
+    return ops.linalg_cholesky(mirrored(a, not upper), upper=upper)
 
 
 @rule("linalg.qr")
@@ -142,13 +150,13 @@ def svdvals(x: Any, /) -> Any:
 @rule("linalg.eigh")
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """np.linalg.eigh."""
-    return EighResult(*ops.linalg_eigh(matrix(a), UPLO))
+    return EighResult(*ops.linalg_eigh(mirrored(a, UPLO in ("L", "l")), UPLO))
 
 
 @rule("linalg.eigvalsh")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """np.linalg.eigvalsh."""
-    return ops.linalg_eigvalsh(matrix(a), UPLO)
+    return ops.linalg_eigvalsh(mirrored(a, UPLO in ("L", "l")), UPLO)
 
 
 @rule("linalg.eig")

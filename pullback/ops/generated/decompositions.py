@@ -16,7 +16,7 @@ from pullback.core.arguments import (
 )
 from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.saving_nodes import SavesSelf, SavesSelfAndResult
+from pullback.graph.saving_nodes import SavesSelf
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
@@ -161,15 +161,28 @@ class LinalgSolveTriangularBackward0(Node):
         self.version_A, self.saved_A = Released, None
         self.version_result, self.saved_result = Released, None
 
-class LinalgPinvBackward0(SavesSelfAndResult):
+class LinalgPinvBackward0(Node):
     """linalg_pinv_matrices(Tensor self, any atol=None, any rtol=None, bool hermitian=False) -> Tensor"""
 
-    __slots__ = ()
+    __slots__ = ("arg_hermitian", "saved_result", "saved_self", "version_result", "version_self")
+    inputs = (0,)
+    saves_self = True
+
+    def save(node, out, input, atol, rtol, hermitian):
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.save()
+        node.arg_hermitian = hermitian
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (pinv_backward(grad, self_, result_, ops=ops),)
+        return (pinv_backward(grad, self_, result_, self.arg_hermitian, ops=ops),)
+
+    def release(self):
+        self.version_self, self.saved_self = Released, None
+        self.version_result, self.saved_result = Released, None
 
 class LinalgLstsqBackward0(MultiNode):
     """linalg_lstsq_matrices(Tensor self, Tensor b, float? rcond=None, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
@@ -238,6 +251,30 @@ class LinalgCholeskyExBackward0(MultiNode):
 
     def release(self):
         self.version_L, self.saved_L = Released, None
+
+class MirroredBackward0(Node):
+    """mirrored(Tensor a, bool lower) -> Tensor"""
+
+    __slots__ = ("arg_lower",)
+    inputs = (0,)
+
+    def save(node, out, a, lower):
+        node.arg_lower = lower
+
+    def apply(self, ops, grad, unpack):
+        return (ops.mirrored_backward(grad, self.arg_lower),)
+
+class MirroredBackwardBackward0(Node):
+    """mirrored_backward(Tensor slope, bool lower) -> Tensor"""
+
+    __slots__ = ("arg_lower",)
+    inputs = (0,)
+
+    def save(node, out, slope, lower):
+        node.arg_lower = lower
+
+    def apply(self, ops, grad, unpack):
+        return (ops.mirrored(grad, self.arg_lower),)
 
 class LinalgLuFactorExBackward0(MultiNode):
     """linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
@@ -1052,6 +1089,8 @@ like_linalg_lstsq = lambda run: lambda input, b, rcond=None, *, driver=None, out
     input, b, rcond if rcond is None or type(rcond) in A_NUMBER else a_number(run.__name__, "rcond", rcond), driver=driver, out=out)
 like_linalg_cholesky_ex = lambda run: lambda input, *, upper=False, check_errors=False, out=None: run(
     input, upper if upper is False or upper is True else a_flag(run.__name__, "upper", upper), check_errors if check_errors is False or check_errors is True else a_flag(run.__name__, "check_errors", check_errors), out=out)
+like_mirrored = lambda run: lambda a, lower: run(a, lower)
+like_mirrored_backward = lambda run: lambda slope, lower: run(slope, lower)
 like_linalg_cholesky = lambda run: lambda input, *, upper=False, out=None: run(
     input, upper=upper if upper is False or upper is True else a_flag(run.__name__, "upper", upper), out=out)
 like_cholesky = lambda run: lambda input, upper=False, *, out=None: run(
@@ -1184,6 +1223,10 @@ OPERATORS = [
     primitive("linalg_cholesky_ex", kernels.linalg_cholesky_ex, LinalgCholeskyExBackward0, several_results,
         like_linalg_cholesky_ex, outputs=('L', 'info'), tags="matrices", forms="function", home="linalg",
         shown="cholesky_ex"),
+    primitive("mirrored", kernels.mirrored, MirroredBackward0, one_tensor_1, like_mirrored, tensors=((0, "a"),),
+        tags="matrices", forms="function", internal=True),
+    primitive("mirrored_backward", kernels.mirrored_backward, MirroredBackwardBackward0, one_tensor_1,
+        like_mirrored_backward, tensors=((0, "slope"),), tags="matrices", forms="function", internal=True),
     composite("linalg_cholesky", composite_factorisations.linalg_cholesky, like_linalg_cholesky, forms="function",
         home="linalg", shown="cholesky"),
     composite("cholesky", composite_factorisations.cholesky, like_cholesky),

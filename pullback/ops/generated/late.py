@@ -160,10 +160,11 @@ kaiser nuttall""",
     },
     "decompositions": {
         "primitives": """linalg_inv_ex linalg_solve_matrices linalg_solve_triangular linalg_pinv_matrices
-linalg_lstsq_matrices linalg_cholesky_ex linalg_lu_factor_ex lu_permutation linalg_ldl_factor_ex linalg_qr geqrf
-linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals lobpcg_pairs eigenvalue_slope eigenvalue_tangent linalg_svd
-linalg_svdvals singular_value_slope singular_value_tangent linalg_det adjugate adjugate_slope linalg_slogdet
-hermitian_map hermitian_map_slope hermitian_map_curve linalg_matrix_exp linalg_vector_norm renorm cdist_rows""",
+linalg_lstsq_matrices linalg_cholesky_ex mirrored mirrored_backward linalg_lu_factor_ex lu_permutation
+linalg_ldl_factor_ex linalg_qr geqrf linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals lobpcg_pairs eigenvalue_slope
+eigenvalue_tangent linalg_svd linalg_svdvals singular_value_slope singular_value_tangent linalg_det adjugate
+adjugate_slope linalg_slogdet hermitian_map hermitian_map_slope hermitian_map_curve linalg_matrix_exp linalg_vector_norm
+renorm cdist_rows""",
         "composites": """linalg_inv inverse linalg_solve_ex linalg_solve triangular_solve linalg_tensorinv
 linalg_tensorsolve linalg_pinv pinverse linalg_lstsq linalg_cholesky cholesky cholesky_solve cholesky_inverse
 linalg_lu_factor lu_unpack linalg_lu lu linalg_lu_solve lu_solve linalg_ldl_factor linalg_ldl_solve qr

@@ -1504,7 +1504,7 @@ def linalg_solve_triangular_tangent(A_p, A_t, B_p, B_t, upper_p, left_p, unitria
     return (solve_triangular_jvp(A_p, A_t, B_t, upper_p, left_p, unitriangular_p, result, ops=ops),)
 
 def linalg_pinv_matrices_tangent(self_p, self_t, atol_p, rtol_p, hermitian_p, result, *, ops):
-    return (pinv_jvp(self_p, self_t, result, ops=ops),)
+    return (pinv_jvp(self_p, self_t, result, hermitian_p, ops=ops),)
 
 def linalg_lstsq_matrices_tangent(
     self_p, self_t, b_p, b_t, rcond_p, driver_p, solution, residuals, rank, singular_values, *, ops
@@ -1515,6 +1515,12 @@ def linalg_lstsq_matrices_tangent(
         lstsq_solution_jvp(self_p, self_t, b_p, b_t, rcond_p, ops=ops),
         lstsq_residuals_jvp(self_p, self_t, b_p, b_t, solution, residuals, ops=ops),
     )
+
+def mirrored_tangent(a_p, a_t, lower_p, result, *, ops):
+    return (ops.mirrored(a_t, lower_p),)
+
+def mirrored_backward_tangent(slope_p, slope_t, lower_p, result, *, ops):
+    return (ops.mirrored_backward(slope_t, lower_p),)
 
 def linalg_cholesky_ex_tangent(self_p, self_t, upper_p, check_errors_p, L, info, *, ops):
     return (cholesky_jvp(self_t, L, upper_p, ops=ops),)
@@ -2067,6 +2073,8 @@ TANGENTS = {
     "linalg_solve_triangular": linalg_solve_triangular_tangent,
     "linalg_pinv_matrices": linalg_pinv_matrices_tangent,
     "linalg_lstsq_matrices": linalg_lstsq_matrices_tangent,
+    "mirrored": mirrored_tangent,
+    "mirrored_backward": mirrored_backward_tangent,
     "linalg_cholesky_ex": linalg_cholesky_ex_tangent,
     "linalg_lu_factor_ex": linalg_lu_factor_ex_tangent,
     "linalg_ldl_solve": linalg_ldl_solve_tangent,

@@ -45,12 +45,35 @@ def spans(found):
     return S, U[..., k:] @ adjoint(U[..., k:]), adjoint(Vh[..., k:, :]) @ Vh[..., k:, :]
 
 
+def part(a, lower):
+    """A triangle without its diagonal, and the diagonal's real part."""
+    return (np.tril(a, -1) if lower else np.triu(a, 1)), np.where(np.eye(a.shape[-1]), a.real, 0)
+
+
+def of_triangle(a, lower):
+    triangle, diagonal = part(a, lower)
+    return triangle + adjoint(triangle) + diagonal
+
+
+def to_triangle(slope, lower):
+    triangle, diagonal = part(slope + adjoint(slope), lower)
+    return triangle + diagonal / 2
+
+
+def triangles(make):
+    for lower in (True, False):
+        yield Sample(make((3, 3)), lower)
+        yield Sample(make((2, 3, 3)), lower)
+
+
 def sorted_out(name):
     """The refusal of matrices that are not square."""
     return name, *SQUARE
 
 
 EIGEN = [
+    either("mirrored", of_triangle, triangles, errors=[Raises(RuntimeError, SQUARE, (X, True))], **LOOSE),
+    either("mirrored_backward", to_triangle, triangles, **LOOSE),
     either(
         "linalg.eigh",
         hermitian(lambda a: projectors(np.linalg.eigh(a))),

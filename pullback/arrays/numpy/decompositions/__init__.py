@@ -8,6 +8,7 @@ from pullback.arrays.numpy.decompositions.factors import (
 )
 from pullback.arrays.numpy.decompositions.functions import hermitian_map, hermitian_map_curve, hermitian_map_slope
 from pullback.arrays.numpy.decompositions.lobpcg import lobpcg_pairs
+from pullback.arrays.numpy.decompositions.matrices import mirrored, mirrored_backward
 from pullback.arrays.numpy.decompositions.norms import cdist_rows, linalg_vector_norm, renorm
 from pullback.arrays.numpy.decompositions.solves import (
     linalg_inv_ex, linalg_lstsq_matrices, linalg_pinv_matrices, linalg_solve_matrices, linalg_solve_triangular,

@@ -73,3 +73,32 @@ def refuse_failures(name, info, problem):
     first = int(np.flatnonzero(info)[0])
     place = f" (batch element {first})" if info.ndim else ""
     raise LinAlgError(f"{name}{place}: {problem.format(info=int(info.flat[first]))}")
+
+
+def mirrored(a, lower):
+    """One triangle, and its conjugate in the other: only this triangle is read, nor the diagonal's imaginary part."""
+    if a.shape[-1:] != a.shape[-2:-1]:
+        raise LinAlgError(f"square matrices are needed, got shape {a.shape}")
+    other = a.swapaxes(-1, -2)
+    strict = _below_diagonal(a.shape[-1]) if lower else _below_diagonal(a.shape[-1]).T
+    if a.dtype.kind != "c":
+        return np.where(strict, a, other)
+    made = np.where(strict, a, other.conj())
+    _diagonal(made)[...] = _diagonal(a).real
+    return made
+
+
+def mirrored_backward(slope, lower):
+    """The triangle of slope + slope^H, and the diagonal's real part once."""
+    strict = _below_diagonal(slope.shape[-1]) if lower else _below_diagonal(slope.shape[-1]).T
+    made = np.where(strict, slope + slope.swapaxes(-1, -2).conj(), slope.dtype.type(0))
+    _diagonal(made)[...] = _diagonal(slope).real
+    return made
+
+
+def _below_diagonal(n):
+    return np.tri(n, k=-1, dtype=bool)
+
+
+def _diagonal(a):
+    return np.einsum("...ii->...i", a)  # a view

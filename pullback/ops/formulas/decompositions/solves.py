@@ -99,8 +99,9 @@ def solve_triangular_jvp(A, A_t, B_t, upper, left, unitriangular, result, *, ops
     return ops.linalg_solve_triangular(A, right, upper=upper, left=left, unitriangular=unitriangular)
 
 
-def pinv_jvp(A, dA, P, *, ops):
+def pinv_jvp(A, dA, P, hermitian=False, *, ops):
     """dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P, where the rank does not change."""
+    A = ops.mirrored(A, True) if hermitian else A  # as the kernel read it
     Ph, dAh = adjoint_of(P, ops=ops), adjoint_of(dA, ops=ops)
     left = ops.matmul(Ph, dAh)
     right = ops.matmul(dAh, Ph)
@@ -111,8 +112,9 @@ def pinv_jvp(A, dA, P, *, ops):
     )
 
 
-def pinv_backward(grad, A, P, *, ops):
+def pinv_backward(grad, A, P, hermitian=False, *, ops):
     """The adjoint of `pinv_jvp`."""
+    A = ops.mirrored(A, True) if hermitian else A
     Ph, G = adjoint_of(P, ops=ops), adjoint_of(grad, ops=ops)
     left, right = ops.matmul(P, G), ops.matmul(G, P)
     return (

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import OperatorError
+from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array, ops
-from pullback.scipy.rules.linalg.operators import mirrored
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 
@@ -65,11 +65,6 @@ def _symmetric(a: Any, lower: bool) -> Any:
     return part + np.swapaxes(part, -1, -2) + np.eye(a.shape[-1]) * a
 
 
-def hermitian(a: Any, lower: bool) -> Any:
-    """The Hermitian matrix of which one triangle is read."""
-    return mirrored(a, bool(lower))
-
-
 # What SciPy reads of a matrix that is said to be of this kind.
 _READ: dict[Any, Callable[[Any, bool], Any]] = {
     **dict.fromkeys((None, "general", "gen", "banded"), lambda a, lower: a),
@@ -78,7 +73,7 @@ _READ: dict[Any, Callable[[Any, bool], Any]] = {
     "upper triangular": lambda a, lower: np.triu(a),
     "lower triangular": lambda a, lower: np.tril(a),
     **dict.fromkeys(("symmetric", "sym"), _symmetric),
-    **dict.fromkeys(("hermitian", "her", "positive definite", "pos"), hermitian),
+    **dict.fromkeys(("hermitian", "her", "positive definite", "pos"), mirrored),
 }
 
 
@@ -121,7 +116,7 @@ def solve(
 @scipy_rule("scipy.linalg.cholesky")
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The Cholesky factor, of which SciPy gives the upper one by default."""
-    return np.linalg.cholesky(hermitian(array(a), lower), upper=not lower)
+    return np.linalg.cholesky(array(a), upper=not lower)
 
 
 @scipy_rule("scipy.linalg.cho_factor")

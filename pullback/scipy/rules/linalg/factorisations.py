@@ -10,9 +10,9 @@ import scipy.linalg
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
+from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.scipy.rules.linalg.dense import hermitian
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 
@@ -258,7 +258,7 @@ def pinvh(
     check_finite: bool = True,
 ) -> Any:
     """The pseudoinverse of a Hermitian matrix, and the rank if asked for."""
-    a = hermitian(floating(array(a)), lower)
+    a = mirrored(floating(array(a)), lower)
     s = np.abs(scipy.linalg.eigvalsh(frozen(a, "pinvh")))
     cut = _cut(s, a.shape, atol, rtol)
     found = ops.linalg_pinv(a, hermitian=True, atol=cut, rtol=0.0)

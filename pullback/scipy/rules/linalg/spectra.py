@@ -8,9 +8,9 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
+from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.scipy.rules.linalg.dense import hermitian
 from pullback.scipy.rules.linalg.factorisations import adjoint, known, phases_towards
 from pullback.scipy.rules.linalg.stacks import over_stacks
 from pullback.scipy.rules.orders import order_like
@@ -103,15 +103,14 @@ def eigh(
         raise ValueError('"type" keyword only accepts 1, 2, and 3.')
     options = {"lower": lower, "subset_by_index": subset_by_index, "subset_by_value": subset_by_value, "driver": driver}
     given = (floating(array(a)),) if b is None else (floating(array(a)), floating(array(b)))
-    a = hermitian(given[0], lower)
+    a = mirrored(given[0], lower)
     if b is None:
         found = _hermitian_pairs(a, eigvals_only, subset_by_index, subset_by_value)
         if eigvals_only:
             return found
         plain = _found(scipy.linalg.eigh, given, **options)
         return found[0], _like(found[1], plain and plain[1])
-    b = hermitian(given[1], lower)
-    L = np.linalg.cholesky(b)
+    L = ops.linalg_cholesky(mirrored(given[1], lower))
     if type == 1:
         half = ops.linalg_solve_triangular(L, a, upper=False)
         matrix = adjoint(ops.linalg_solve_triangular(L, adjoint(half), upper=False))
@@ -187,7 +186,7 @@ def dense_of_band(band: Any, lower: bool) -> Any:
     distance = i - j if lower else j - i
     inside = (distance >= 0) & (distance < depth)
     rows = np.where(inside, distance if lower else depth - 1 - distance, 0)
-    return hermitian(band[rows, j] * inside, lower)
+    return mirrored(band[rows, j] * inside, lower)
 
 
 @scipy_rule("scipy.linalg.eig_banded")

@@ -34,8 +34,7 @@ class Factored:
                 f"{len(plain._M)}), where its pseudo-inverse jumps. Add a small multiple of the identity."
             )
         made = object.__new__(cls)
-        # As SciPy does, only the lower triangle is read; both triangles get half of an element's derivative.
-        factor = np.linalg.cholesky(array(M))
+        factor = np.linalg.cholesky(array(M))  # which reads the lower triangle, as SciPy does
         made._M, made.rank, made.V, made.eps = array(M), plain.rank, plain.V, plain.eps
         made.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
         made.U = _solved(factor, np.eye(plain.rank)).T
