@@ -26,7 +26,8 @@ def expanded(path):
 
     An entry is `name(x, y, int n): {x: slope, y: slope}`, or for several outputs `name(x) -> u, v: {x: [of u, of v]}`.
     A slope may be `not_implemented` or `non_differentiable`. `kernel` and `doc` are the name and SciPy's, if not given.
-    `solves: f(result), p` says that the result solves f(result) = p: where SciPy found no solution slopes are nan.
+    `solves: f(result), p` says that the result solves f(result) = p: where SciPy's search ended at a bound the slopes
+    are 0, and where it found no solution nan.
     """
     source = yaml.safe_load(path.read_text(encoding="utf-8"))
     lines = [HEADER + "".join(f"{key}: {source[key]}\n" for key in ("namespace", "kernels", "helpers"))]
@@ -62,16 +63,15 @@ def declared(signature, slopes):
         each = of_all if isinstance(of_all, list) else [of_all]
         if len(each) != len(results):
             raise ValueError(f"slopes.yaml: {signature!r} needs {len(results)} slopes in {x}.")
-        parts = []
-        for i, given in enumerate(each):
-            slope = f"({given}) * solved({solves})" if solves else given
-            grad = f"grads[{i}]" if outputs else "grad"
-            parts.append(f"{grad} * conj({slope})")
-            terms[i].append(f"{x}_t * ({primals(slope, tensors)})")
-        derivative.append(f"    {x}: {quoted(' + '.join(parts))}")
+        each = [f"solved({slope}, result, {solves})" if solves else slope for slope in each]
+        for of_one, slope in zip(terms, each, strict=True):
+            of_one.append(f"{x}_t * ({primals(slope, tensors)})")
+        pulled = f"weighed_slopes(grads, {', '.join(each)})" if outputs else f"grad * conj({each[0]})"
+        derivative.append(f"    {x}: {quoted(pulled)}")
     if any(terms):
         derivative += [f"    {r}: {quoted(' + '.join(of_one))}" for r, of_one in zip(results, terms, strict=True)]
-    native = [f"  - func: {func}", f"    kernel: {kernel}", "    tags: pointwise, floating", f"    doc: {quoted(doc)}"]
+    tags = "pointwise, floating, undefined" if outputs else "pointwise, floating"
+    native = [f"  - func: {func}", f"    kernel: {kernel}", f"    tags: {tags}", f"    doc: {quoted(doc)}"]
     return native, derivative
 
 

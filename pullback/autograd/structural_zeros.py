@@ -26,7 +26,7 @@ gradient is, and what concerns all elements (`_PerSample`) is decided for each s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -312,15 +312,36 @@ def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Grad
         return _run_structural(node, grad, ops, unpack)
     if not node.pointwise:
         return _run_opaque(node, grad, ops, unpack)
-    if type(grad) is list:  # of several outputs, of which one is differentiable
-        mask = next(part.mask for part in grad if type(part) is Masked)
-        grads = node.apply(ops, plain(grad), unpack)
-    else:
-        mask = grad.mask
-        grads = node.apply(ops, grad.value, unpack)
-        if len(grads) == 1 and grads[0] is not None:
-            return (Masked(grads[0], mask, True),)
-    return [None if g is None else Masked(g, mask, True) for g in grads]
+    if type(grad) is list:
+        return _run_each_output(node, grad, ops, unpack)
+    grads = node.apply(ops, grad.value, unpack)
+    if len(grads) == 1 and grads[0] is not None:
+        return (Masked(grads[0], grad.mask, True),)
+    return [None if g is None else Masked(g, grad.mask, True) for g in grads]
+
+
+def _run_each_output(node: Node, grads: list[Any], ops: Any, unpack: Unpack) -> Sequence[Gradient]:
+    """Run a pointwise node on the gradient of each of its outputs alone: what is masked in one is not in another."""
+    total: list[Any] = []
+    saved: list[Any] = []  # by the first run: hooks unpack a tensor only once
+    again: Any = partial(_remembered, unpack, saved)
+    for nr, g in enumerate(grads):
+        if g is None:
+            continue
+        found = node.apply(ops, [plain(g) if i == nr else None for i in range(len(grads))], again)
+        again = partial(_given, iter(saved))
+        if type(g) is Masked:
+            found = [None if x is None else Masked(x, g.mask, True) for x in found]
+        total = [_added(*pair) for pair in zip(total, found, strict=True)] if total else list(found)
+    return total
+
+
+def _given(each: Iterator[Any], *_: Any) -> Any:
+    return next(each)
+
+
+def _added(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else summed(a, b)
 
 
 def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:

@@ -57,7 +57,8 @@ class NodeEmitter:
             lines.append(f"    output_names = {self.schema.output_names!r}")
             lines.append(f"    differentiable_outputs = {self.derivative.output_differentiability!r}")
         tags = self.derivative.native.tags
-        if "pointwise" in tags and not self.schema.returns_list and len(self.derivative.differentiable_outputs) == 1:
+        apart = len(self.derivative.differentiable_outputs) == 1 or "undefined" in tags  # the share of each output
+        if "pointwise" in tags and not self.schema.returns_list and apart:
             lines.append("    pointwise = True")
         if layout.masking:
             lines.append("    masking = True")

@@ -1,5 +1,6 @@
 """scipy.stats' distributions: each method in each argument against differences, or refused; nothing else."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -295,3 +296,24 @@ def test_the_same_by_import_without_adopt():
     assert pb.func.grad(frozen.ppf)(0.4) == pytest.approx(1 / stats.gamma.pdf(stats.gamma.ppf(0.4, 2.0), 2.0))
     assert isinstance(norm, type(stats.norm))
     pb.adopt()
+
+
+@pytest.mark.parametrize("x", [-3.1405, 0.3, 3.1405])
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_the_cosine_distribution_has_scipys_values_in_its_tails(method, x):
+    value, slope = pb.func.value_and_grad(lambda x: getattr(stats.cosine, method)(x))(x)
+    assert value == getattr(stats.cosine, method)(x)
+    with mp.workdps(40):
+        side = -1 if method.endswith("sf") else 1
+        below = (mp.pi + side * x + mp.sin(side * x)) / (2 * mp.pi)
+        wanted = side * (1 + mp.cos(x)) / (2 * mp.pi) / (below if method.startswith("log") else 1)
+    np.testing.assert_allclose(slope, float(wanted), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["alpha", "cauchy", "burr", "rice"])
+@pytest.mark.parametrize("q", [1e-13, 0.3, 1 - 1e-13])
+def test_quantiles_have_scipys_values_where_rounding_moves_them_far(name, q):
+    for method in ("ppf", "isf"):
+        quantile = getattr(getattr(stats, name), method)
+        found, _ = pb.func.value_and_grad(lambda q, quantile=quantile: quantile(q, *SHAPES[name]))(q)
+        assert found == quantile(q, *SHAPES[name])

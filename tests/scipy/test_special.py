@@ -62,6 +62,7 @@ REMOVABLE = [  # function, argument, arguments, derivative: the limit where a fo
     ("betainc", 1, (2.0, 3.0, 1.0), 0.0),
     ("voigt_profile", 1, (0.3, 0.0, 0.7), 0.0),
     ("jv", 0, (2.0, INF), 0.0),
+    ("jv", 0, (1.0, 0.0), 0.0),
     ("kve", 1, (2.0, INF), 0.0),
     ("ive", 1, (1.0, 0.0), 0.5),
     ("ive", 1, (0.0, 0.0), 0.0),
@@ -265,3 +266,112 @@ def test_incomplete_elliptic_integrals_at_a_plain_amplitude():
             expected = float(mp.diff(lambda m, f=integral, phi=phi: f(phi, m), 0.5))
             found = pb.func.grad(lambda m, name=name, phi=phi: getattr(special, name)(phi, m))(0.5)
             assert found == pytest.approx(expected, rel=1e-12)
+
+
+SEVERAL = {  # name: arguments, at which some outputs are finite and others have no slope
+    "airye": (-2.98,), "iti0k0": (-1.3,), "itj0y0": (-1.3,), "it2j0y0": (-1.3,), "it2i0k0": (-1.3,), "sici": (0.0,),
+    "shichi": (0.0,), "kelvin": (0.0,), "kelvin ": (-1.3,), "itairy": (0.4,), "airy": (0.4,), "fresnel": (0.3,),
+    "ellipj": (0.4, 0.3), "pbdv": (1.0, 0.3), "pbvv": (1.0, 0.3), "pbwa": (1.0, 0.3),
+    "pro_ang1": (1.0, 2.0, 0.5, 0.3), "obl_rad1": (1.0, 2.0, 0.5, 0.3), "mathieu_cem": (1.0, 0.5, 20.0),
+    "mathieu_modsem1": (1.0, 0.5, 0.3), "modfresnelp": (0.3,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_the_slope_of_one_output_is_no_other_ones_affair(name):
+    *rest, x = SEVERAL[name]
+    function = getattr(special, name.strip())
+    for nr in range(len(function(*rest, x))):
+
+        def one(x, nr=nr):
+            return function(*rest, x)[nr]
+
+        value, slope = (np.asarray(found) for found in pb.func.jvp(one, (x,), (1.0,)))  # of this output alone
+        assert np.isfinite(slope).all() or not np.isfinite(value).all()
+        for part in (np.real, np.imag) if slope.dtype.kind == "c" else (np.positive,):
+            found = pb.func.grad(lambda x, part=part, one=one: part(one(x)).sum())(x)
+            np.testing.assert_allclose(found, part(slope), rtol=1e-13, atol=1e-300)
+
+
+def test_what_is_masked_in_one_output_is_not_in_another():
+    def f(x):
+        both = special.iti0k0(x)
+        return both[0].sum() + np.where(x > 0, both[1], 0.0).sum()  # the second is nan where x < 0
+
+    x = np.array([-1.0, 2.0])
+    expected = sp.i0(x) + np.where(x > 0, sp.k0(np.abs(x)), 0)
+    np.testing.assert_allclose(pb.func.grad(f)(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(pb.func.vmap(pb.func.grad(f))(np.stack([x, x])), [expected, expected], rtol=1e-14)
+    curve = sp.i1(x) - np.where(x > 0, sp.k1(np.abs(x)), 0)
+    np.testing.assert_allclose(pb.func.hessian(f)(x), np.diag(curve), rtol=1e-14)
+
+
+BOUNDS = [  # function, arguments: where SciPy's search for the solution ends at a bound
+    ("nbdtrik", (0.2017, 5.3876, 0.9429)), ("bdtrik", (0.1176, 3.441, 0.2226)), ("pdtrik", (0.287, 0.6839)),
+    ("fdtridfd", (0.0342, 0.9467, 0.5842)), ("ncfdtridfd", (1.8015, 0.183, 3.0743, 0.3779)),
+    ("ncfdtridfn", (0.4485, 5.3434, 4.6104, 0.9193)), ("ncfdtrinc", (2.1251, 5.8699, 0.7657, 0.4196)),
+    ("chndtridf", (4.3291, 0.701, 5.8657)), ("chndtrinc", (5.3398, 5.0014, 0.7405)), ("stdtridf", (0.3715, 5.9447)),
+    ("nctdtridf", (0.4517, 5.1271, 1.4133)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args"), BOUNDS)
+def test_a_search_that_ends_at_a_bound_moves_with_nothing(name, args):
+    function, value = getattr(sp, name), getattr(sp, name)(*args)
+    for i in range(len(args)):
+        moved = [*args[:i], args[i] * (1 + 1e-5), *args[i + 1 :]]
+        assert function(*moved) == value
+        assert slope(name, i, *args) == 0
+        assert pb.func.hessian(lambda x, i=i: getattr(special, name)(*args[:i], x, *args[i + 1 :]))(args[i]) == 0
+
+
+def test_where_a_search_found_nothing_there_is_no_slope():
+    assert np.isnan(pb.func.grad(lambda p: special.nctdtrinc(2.0, p, 3.0))(0.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "parameters"),
+    [
+        ("gammaincinv", (2.0, 0.0), 1), ("betaincinv", (2.0, 3.0, 0.0), 2), ("betainccinv", (1.0, 3.0, 0.0), 2),
+        ("betaincinv", (2.0, 3.0, 1.0), 2), ("fdtri", (2.0, 3.0, 0.0), 2), ("ncfdtri", (1.0, 2.0, 3.0, 0.0), 3),
+    ],
+)  # fmt: skip
+def test_the_quantiles_of_zero_and_one_move_with_no_parameter(name, args, parameters):
+    for i in range(parameters):
+        assert slope(name, i, *args) == 0
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-5, 0.7, 1.0, 2.5])
+def test_integrals_of_bessel_functions_near_zero(x):
+    """it2j0y0, it2i0k0 and it2struve0 have slopes in which terms cancel near 0."""
+    k = range(40)
+    with mp.workdps(40):
+        t = mp.mpf(x) / 2
+        j = sum((-1) ** i * t ** (2 * i + 1) / mp.factorial(i + 1) ** 2 for i in k) / 2
+        i0 = sum(t ** (2 * i + 1) / mp.factorial(i + 1) ** 2 for i in k) / 2
+        h = -2 / mp.pi * sum((-1) ** i * (2 * t) ** (2 * i) / mp.fac2(2 * i + 1) ** 2 for i in k)
+    np.testing.assert_allclose(pb.func.grad(lambda x: special.it2j0y0(x)[0])(x), float(j), rtol=1e-13)
+    np.testing.assert_allclose(pb.func.grad(lambda x: special.it2i0k0(x)[0])(x), float(i0), rtol=1e-13)
+    np.testing.assert_allclose(slope("it2struve0", 0, x), float(h), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("df", "t"), [(0.0438, 2.55), (0.1, 1e10), (0.02, 40.0)])
+def test_students_t_with_few_degrees_of_freedom(df, t):
+    def tail(d):
+        return 1 - mp.betainc(d / 2, mp.mpf(1) / 2, 0, d / (d + mp.mpf(t) ** 2), regularized=True) / 2
+
+    with mp.workdps(40):
+        wanted = [float(mp.diff(tail, mp.mpf(df), n)) for n in (1, 2)]
+    f = pb.func.grad(lambda d: special.stdtr(d, t))
+    np.testing.assert_allclose([f(df), pb.func.grad(f)(df)], wanted, rtol=1e-12)
+
+
+def test_far_tails_of_the_f_distribution_keep_their_digits():
+    a, b, x = 0.2286, 0.074, 3.7e14  # where w = a x / (a x + b) is 1 within rounding
+
+    def upper(a, b):
+        return mp.betainc(b / 2, a / 2, 0, b / (b + a * mp.mpf(x)), regularized=True)
+
+    with mp.workdps(40):
+        wanted = [float(-mp.diff(upper, (mp.mpf(a), mp.mpf(b)), n)) for n in ((1, 0), (0, 1))]
+    np.testing.assert_allclose([slope("fdtr", 0, a, b, x), slope("fdtr", 1, a, b, x)], wanted, rtol=1e-11)

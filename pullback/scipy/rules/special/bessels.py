@@ -193,7 +193,7 @@ def _cylinder(v: Any, x: Any, n: int) -> tuple[Any, Any]:
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     edge = np.where(np.isposinf(x), 0.0, np.nan)
     far = inside & (x > 25) & (v * v < x / 2)
-    J, Y = edge.copy(), edge.copy()
+    J, Y = np.where((x == 0) & (v > 0), 0.0, edge), edge.copy()
     if far.any():
         J[far], Y[far] = _far(v[far], x[far], n)
     near = inside & ~far & (v >= 0)

@@ -122,9 +122,8 @@ def scaled_exponential_integral(x: Any) -> Any:
 
 @_rule("_cosine_cdf")
 def cosine(x: Any) -> Any:
-    """(pi + x + sin(x)) / (2 pi) between -pi and pi."""
-    inside = np.clip(x, -np.pi, np.pi)
-    return (np.pi + inside + np.sin(inside)) / (2 * np.pi)
+    """(pi + x + sin(x)) / (2 pi) between -pi and pi, whose terms cancel in the tail."""
+    return special.cosine_cdf(array(x))
 
 
 @_rule("_kolmogc", loses_digits=True)

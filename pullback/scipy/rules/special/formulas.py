@@ -3,14 +3,20 @@
 import math
 
 __all__ = [
-    "beta_density_derivative_slope", "binomial_count_slope", "box_cox_1p_slope", "box_cox_slope", "elliptic_e_slope",
-    "elliptic_f_slope", "expn_slope", "f_density", "f_lower_slope", "f_slope", "gegenbauer_argument_slope",
-    "hyp0f1_argument_slope", "hyp1f1_argument_slope", "hyp2f1_argument_slope", "hyperu_lower_order", "imaginary",
-    "jacobi_argument_slope", "log_quotient", "ncf_slope", "ncfdtr_argument_slope", "pseudo_huber_slope", "rgamma_slope",
-    "solved",
-    "struve_step", "t_density_slope", "tukey_density", "tukey_slope", "turned", "wright_bessel_argument_slope",
+    "bessel_excess", "beta_density_derivative_slope", "binomial_count_slope", "box_cox_1p_slope", "box_cox_slope",
+    "elliptic_e_slope", "elliptic_f_slope", "expn_slope", "f_density", "f_lower_slope", "f_slope",
+    "gegenbauer_argument_slope", "hyp0f1_argument_slope", "hyp1f1_argument_slope", "hyp2f1_argument_slope",
+    "hyperu_lower_order", "imaginary", "jacobi_argument_slope", "log_quotient", "ncf_slope", "ncfdtr_argument_slope",
+    "pseudo_huber_slope", "rgamma_slope", "solved", "struve_quotient", "struve_step", "t_density_slope",
+    "tukey_density", "tukey_slope", "turned", "weighed_slopes", "within_ends", "wright_bessel_argument_slope",
     "zeta_argument_slope",
 ]  # fmt: skip
+
+
+def weighed_slopes(grads, *slopes, ops):
+    """The sum of the outputs' slopes, weighed by their cotangents; an output without one has no say."""
+    shares = [grad * ops.conj(slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
+    return sum(shares[1:], shares[0]) if shares else None
 
 
 def beta_density_derivative_slope(a, b, x, m, n, *, ops):
@@ -64,24 +70,39 @@ def _f_point(dfn, dfd, x):
     return dfn * x / (dfd + dfn * x), 1 / (dfd + dfn * x)
 
 
+def _f_beta_density(dfn, dfd, w, over, ops):
+    """The density of the beta distribution at w; of 1 - w, which keeps its digits, where w is near 1."""
+    upper = ops.gt(w, 0.5)
+    a, b = ops.where(upper, dfd, dfn) / 2, ops.where(upper, dfn, dfd) / 2
+    return ops.beta_density(a, b, ops.where(upper, dfd * over, w))
+
+
 def f_density(dfn, dfd, x, *, ops):
     """The density of the F distribution."""
     w, over = _f_point(dfn, dfd, x)
-    return ops.beta_density(dfn / 2, dfd / 2, w) * (dfn * over) * (dfd * over)
+    return _f_beta_density(dfn, dfd, w, over, ops) * (dfn * over) * (dfd * over)
+
+
+def _f_beta_slope(dfn, dfd, w, over, lower, ops):
+    """The slope of betainc(dfn / 2, dfd / 2, w) in the first parameter or the second, from 1 - w where w is near 1."""
+    upper, slope = ops.gt(w, 0.5), ops.scipy_special.betainc_derivative
+    below = slope(dfn / 2, dfd / 2, ops.where(upper, 0.5, w), 1 - lower, lower)
+    above = -slope(dfd / 2, dfn / 2, ops.where(upper, dfd * over, 0.5), lower, 1 - lower)
+    return ops.where(upper, above, below)
 
 
 def f_slope(dfn, dfd, x, *, ops):
     """The slope of the F distribution's function in the degrees of freedom above."""
     w, over = _f_point(dfn, dfd, x)
-    moved = ops.beta_density(dfn / 2, dfd / 2, w) * (x * over) * (dfd * over)
-    return 0.5 * ops.scipy_special.betainc_derivative(dfn / 2, dfd / 2, w, 1, 0) + moved
+    moved = _f_beta_density(dfn, dfd, w, over, ops) * (x * over) * (dfd * over)
+    return 0.5 * _f_beta_slope(dfn, dfd, w, over, 0, ops) + moved
 
 
 def f_lower_slope(dfn, dfd, x, *, ops):
     """The slope of the F distribution's function in the degrees of freedom below."""
     w, over = _f_point(dfn, dfd, x)
-    moved = ops.beta_density(dfn / 2, dfd / 2, w) * w * over
-    return 0.5 * ops.scipy_special.betainc_derivative(dfn / 2, dfd / 2, w, 0, 1) - moved
+    moved = _f_beta_density(dfn, dfd, w, over, ops) * w * over
+    return 0.5 * _f_beta_slope(dfn, dfd, w, over, 1, ops) - moved
 
 
 def box_cox_slope(x, lmbda, *, ops):
@@ -276,7 +297,38 @@ def wright_bessel_argument_slope(a, b, x, i, j, *, ops):
     return sum(math.comb(i, p) * f(a, a + b, x, p, i - p + j) for p in range(i + 1))
 
 
-def solved(found, wanted, *, ops):
-    """1 where a search ended at a solution, nan where it ran into a bound: what it gives there moves with nothing."""
+def solved(slope, result, found, wanted, *, ops):
+    """The slope where a search ended at a solution; 0 where it ran into a bound, which moves with nothing; else nan."""
     near = ops.le(ops.abs(found - wanted), 1e-3 * ops.minimum(wanted, 1 - wanted))
-    return ops.where(near, 1.0, math.nan)
+    inside = ops.logical_and(ops.gt(wanted, 0), ops.lt(wanted, 1))
+    size = ops.abs(result)
+    ended = ops.logical_or(ops.le(size, 1e-100), ops.ge(size, 1e100))
+    for bound in (1e4, 1e10):  # where others of SciPy's searches end
+        ended = ops.logical_or(ended, ops.eq(size, bound))
+    return ops.where(near, slope, ops.where(ops.logical_and(ended, inside), 0.0, math.nan))
+
+
+def within_ends(p, slope, *, ops):
+    """The slope of a quantile in a parameter: that of the probabilities 0 and 1 does not move."""
+    return ops.where(ops.logical_and(ops.gt(p, 0), ops.lt(p, 1)), slope, 0.0)
+
+
+def struve_quotient(x, *, ops):
+    """struve(0, x) / x, by its series near 0: 2 / pi times the sum of (-x**2)**k / ((2 k + 1)!!)**2."""
+    near = ops.lt(ops.abs(x), 1.0)
+    t = ops.where(near, -x * x, 0.0)
+    total = 1.0
+    for k in range(8, 0, -1):
+        total = 1 + t / (2 * k + 1) ** 2 * total
+    far = ops.where(near, 1.0, x)
+    return ops.where(near, 2 / math.pi * total, ops.scipy_special.struve(0.0, far) / far)
+
+
+def bessel_excess(x, value, sign, *, ops):
+    """sign (f(x) - 1) / x of f = J0 (sign -1) or I0, by the series in (x/2)**2 near 0, where its terms cancel."""
+    near = ops.lt(ops.abs(x), 1.0)
+    t = ops.where(near, sign * 0.25 * x * x, 0.0)
+    total = 0.0
+    for k in range(12, 0, -1):
+        total = total * t + 1 / math.factorial(k) ** 2
+    return ops.where(near, 0.25 * x * total, sign * (value - 1) / ops.where(near, 1.0, x))

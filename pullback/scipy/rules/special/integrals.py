@@ -197,17 +197,19 @@ def _beta_part(a: Any, b: Any, x: Any, rest: Any, m: int, n: int) -> Any:
 
 
 # -- Student's t ------------------------------------------------------------------------------------------------------
-def _t_slopes(squares: Any, df: Any, n: int) -> list[Any]:
-    """The derivatives in df of the logarithm of the density at t, t**2 = squares."""
+def _t_slopes(squares: Any, df: Any, n: int, logarithm: Any = 0.0) -> list[Any]:
+    """The derivatives in df of the logarithm of the density at t, t**2 = squares; `logarithm` is that of t**2."""
     ratio = squares / df
+    share = np.where(ratio < 1, ratio / (1 + ratio), 1 / (1 + 1 / np.maximum(ratio, 1)))
     # log1p(q) - q / (1 + q), whose terms cancel for small q
     near = ratio < 0.1
     q = np.where(near, ratio, 0.0)
     series = 0.0
     for k in range(18, 1, -1):
         series = series * -q + (1 - 1 / k)
-    bend = np.where(near, q * q * series, np.log1p(ratio) - ratio / (1 + ratio))
-    slopes = [_half_step(df) + 0.5 * (ratio / (1 + ratio) / df - bend)]
+    log = np.where(np.isinf(squares), logarithm - np.log(df), np.log1p(ratio))
+    bend = np.where(near, q * q * series, log - share)
+    slopes = [_half_step(df) + 0.5 * (share / df - bend)]
     for k in range(2, n + 1):
         gammas = (sp.polygamma(k - 1, (df + 1) / 2) - sp.polygamma(k - 1, df / 2)) / 2**k
         sign = (-1) ** (k - 1) * math.factorial(k - 1)
@@ -275,10 +277,13 @@ def _t_tail(df: Any, t: Any, n: int) -> Any:
 
     def exponent(u: Any, df: Any, t: Any) -> Any:
         q = t * t / df
-        return u - 0.5 * (df + 1) * np.log1p(q / (1 + q) * np.expm1(2 * u))
+        share = q / (1 + q)
+        far = u > 300  # where exp(2 u) overflows, or soon will
+        log = np.where(far, np.log(share) + 2 * u, np.log1p(share * np.expm1(np.where(far, 0.0, 2 * u))))
+        return u - 0.5 * (df + 1) * log
 
     def weight(u: Any, df: Any, t: Any) -> Any:
-        return bell(_t_slopes((t * np.exp(u)) ** 2, df, n))
+        return bell(_t_slopes((t * np.exp(u)) ** 2, df, n, 2 * (np.log(t) + u)))
 
     scale = t * t_density(df, t)
     start, turn = 38 / (df * (1 + 0 * t)), np.maximum(0.5 * np.log(df) - np.log(t), 0.0)

@@ -145,6 +145,11 @@ def landau_sf(x: Any) -> Any:
     return sp._ufuncs._landau_sf(x, 0.0, 1.0)
 
 
+def cosine_cdf(x: Any) -> Any:
+    """The distribution function of the cosine distribution."""
+    return sp._ufuncs._cosine_cdf(x)
+
+
 def riemann_zeta(x: Any) -> Any:
     """Riemann's zeta function of real numbers."""
     return _of_reals("zeta")(x)

@@ -30,6 +30,7 @@ from pullback.ops.generated.calls import (
     two_tensors_1,
 )
 from pullback.scipy.rules.special.formulas import (
+    bessel_excess,
     beta_density_derivative_slope,
     binomial_count_slope,
     box_cox_1p_slope,
@@ -53,11 +54,14 @@ from pullback.scipy.rules.special.formulas import (
     pseudo_huber_slope,
     rgamma_slope,
     solved,
+    struve_quotient,
     struve_step,
     t_density_slope,
     tukey_density,
     tukey_slope,
     turned,
+    weighed_slopes,
+    within_ends,
     wright_bessel_argument_slope,
     zeta_argument_slope,
 )
@@ -580,6 +584,10 @@ landau_cdf(Tensor x) -> Tensor
     "landau_sf": """The survival function of the standard Landau distribution.
 
 landau_sf(Tensor x) -> Tensor
+""",
+    "cosine_cdf": """The distribution function of the cosine distribution.
+
+cosine_cdf(Tensor x) -> Tensor
 """,
     "expi": """scipy.special.expi.
 
@@ -1512,7 +1520,7 @@ class GammainccBackward0(Node):
 class GammaincinvBackward0(Node):
     """gammaincinv(Tensor a, Tensor y) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_result", "version_a", "version_result")
+    __slots__ = ("saved_a", "saved_result", "saved_y", "version_a", "version_result", "version_y")
     inputs = (0, 1)
     saves_self = True
     pointwise = True
@@ -1521,15 +1529,20 @@ class GammaincinvBackward0(Node):
         node.saved_a, node.version_a = save_input(a)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._next0 is not None:
+            node.saved_y, node.version_y = save_input(y)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_a = grad_of_y = None
         if self._next0 is not None:
+            y = unpack(self.saved_y, self.version_y, self)
             grad_of_a = (
                 grad
-                * (-ops.scipy_special.gammainc_derivative(a, result_, 1) / ops.gamma_density(a, result_)).conjugate()
+                * within_ends(
+                    y, -ops.scipy_special.gammainc_derivative(a, result_, 1) / ops.gamma_density(a, result_), ops=ops
+                ).conjugate()
             )
         if self._next1 is not None:
             grad_of_y = grad * (1 / ops.gamma_density(a, result_)).conjugate()
@@ -1537,13 +1550,14 @@ class GammaincinvBackward0(Node):
 
     def release(self):
         self.version_a, self.saved_a = Released, None
+        self.version_y, self.saved_y = Released, None
         self.version_result, self.saved_result = Released, None
 
 
 class GammainccinvBackward0(Node):
     """gammainccinv(Tensor a, Tensor y) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_result", "version_a", "version_result")
+    __slots__ = ("saved_a", "saved_result", "saved_y", "version_a", "version_result", "version_y")
     inputs = (0, 1)
     saves_self = True
     pointwise = True
@@ -1552,15 +1566,20 @@ class GammainccinvBackward0(Node):
         node.saved_a, node.version_a = save_input(a)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._next0 is not None:
+            node.saved_y, node.version_y = save_input(y)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_a = grad_of_y = None
         if self._next0 is not None:
+            y = unpack(self.saved_y, self.version_y, self)
             grad_of_a = (
                 grad
-                * (-ops.scipy_special.gammainc_derivative(a, result_, 1) / ops.gamma_density(a, result_)).conjugate()
+                * within_ends(
+                    y, -ops.scipy_special.gammainc_derivative(a, result_, 1) / ops.gamma_density(a, result_), ops=ops
+                ).conjugate()
             )
         if self._next1 is not None:
             grad_of_y = grad * (-1 / ops.gamma_density(a, result_)).conjugate()
@@ -1568,6 +1587,7 @@ class GammainccinvBackward0(Node):
 
     def release(self):
         self.version_a, self.saved_a = Released, None
+        self.version_y, self.saved_y = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -1638,7 +1658,16 @@ class BetainccBackward0(Node):
 class BetaincinvBackward0(Node):
     """betaincinv(Tensor a, Tensor b, Tensor y) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_b", "saved_result", "version_a", "version_b", "version_result")
+    __slots__ = (
+        "saved_a",
+        "saved_b",
+        "saved_result",
+        "saved_y",
+        "version_a",
+        "version_b",
+        "version_result",
+        "version_y",
+    )
     inputs = (0, 1, 2)
     saves_self = True
     pointwise = True
@@ -1646,26 +1675,32 @@ class BetaincinvBackward0(Node):
     def save(node, out, a, b, y):
         node.saved_a, node.version_a = save_input(a)
         node.saved_b, node.version_b = save_input(b)
+        node.saved_y, node.version_y = save_input(y)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         b = unpack(self.saved_b, self.version_b, self)
+        y = unpack(self.saved_y, self.version_y, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_a = grad_of_b = grad_of_y = None
         if self._nexts[0] is not None:
             grad_of_a = (
                 grad
-                * (
-                    -ops.scipy_special.betainc_derivative(a, b, result_, 1, 0) / ops.beta_density(a, b, result_)
+                * within_ends(
+                    y,
+                    -ops.scipy_special.betainc_derivative(a, b, result_, 1, 0) / ops.beta_density(a, b, result_),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_b = (
                 grad
-                * (
-                    -ops.scipy_special.betainc_derivative(a, b, result_, 0, 1) / ops.beta_density(a, b, result_)
+                * within_ends(
+                    y,
+                    -ops.scipy_special.betainc_derivative(a, b, result_, 0, 1) / ops.beta_density(a, b, result_),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
@@ -1675,13 +1710,23 @@ class BetaincinvBackward0(Node):
     def release(self):
         self.version_a, self.saved_a = Released, None
         self.version_b, self.saved_b = Released, None
+        self.version_y, self.saved_y = Released, None
         self.version_result, self.saved_result = Released, None
 
 
 class BetainccinvBackward0(Node):
     """betainccinv(Tensor a, Tensor b, Tensor y) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_b", "saved_result", "version_a", "version_b", "version_result")
+    __slots__ = (
+        "saved_a",
+        "saved_b",
+        "saved_result",
+        "saved_y",
+        "version_a",
+        "version_b",
+        "version_result",
+        "version_y",
+    )
     inputs = (0, 1, 2)
     saves_self = True
     pointwise = True
@@ -1689,26 +1734,32 @@ class BetainccinvBackward0(Node):
     def save(node, out, a, b, y):
         node.saved_a, node.version_a = save_input(a)
         node.saved_b, node.version_b = save_input(b)
+        node.saved_y, node.version_y = save_input(y)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         b = unpack(self.saved_b, self.version_b, self)
+        y = unpack(self.saved_y, self.version_y, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_a = grad_of_b = grad_of_y = None
         if self._nexts[0] is not None:
             grad_of_a = (
                 grad
-                * (
-                    -ops.scipy_special.betainc_derivative(a, b, result_, 1, 0) / ops.beta_density(a, b, result_)
+                * within_ends(
+                    y,
+                    -ops.scipy_special.betainc_derivative(a, b, result_, 1, 0) / ops.beta_density(a, b, result_),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_b = (
                 grad
-                * (
-                    -ops.scipy_special.betainc_derivative(a, b, result_, 0, 1) / ops.beta_density(a, b, result_)
+                * within_ends(
+                    y,
+                    -ops.scipy_special.betainc_derivative(a, b, result_, 0, 1) / ops.beta_density(a, b, result_),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
@@ -1718,6 +1769,7 @@ class BetainccinvBackward0(Node):
     def release(self):
         self.version_a, self.saved_a = Released, None
         self.version_b, self.saved_b = Released, None
+        self.version_y, self.saved_y = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -1804,19 +1856,24 @@ class StdtridfBackward0(Node):
         if self._next0 is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.stdtr_derivative(result_, t, 1)
-                    * solved(ops.scipy_special.stdtr(result_, t), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.stdtr_derivative(result_, t, 1),
+                    result_,
+                    ops.scipy_special.stdtr(result_, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._next1 is not None:
             grad_of_t = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.t_density_derivative(result_, t, 0)
-                    / ops.scipy_special.stdtr_derivative(result_, t, 1)
-                    * solved(ops.scipy_special.stdtr(result_, t), p, ops=ops)
+                    / ops.scipy_special.stdtr_derivative(result_, t, 1),
+                    result_,
+                    ops.scipy_special.stdtr(result_, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_t
@@ -1884,7 +1941,7 @@ class ChdtrcBackward0(Node):
 class ChdtriBackward0(Node):
     """chdtri(Tensor v, Tensor p) -> Tensor"""
 
-    __slots__ = ("saved_result", "saved_v", "version_result", "version_v")
+    __slots__ = ("saved_p", "saved_result", "saved_v", "version_p", "version_result", "version_v")
     inputs = (0, 1)
     saves_self = True
     pointwise = True
@@ -1893,17 +1950,22 @@ class ChdtriBackward0(Node):
         node.saved_v, node.version_v = save_input(v)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._next0 is not None:
+            node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
         v = unpack(self.saved_v, self.version_v, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_v = grad_of_p = None
         if self._next0 is not None:
+            p = unpack(self.saved_p, self.version_p, self)
             grad_of_v = (
                 grad
-                * (
+                * within_ends(
+                    p,
                     -ops.scipy_special.gammainc_derivative(v / 2, result_ / 2, 1)
-                    / ops.gamma_density(v / 2, result_ / 2)
+                    / ops.gamma_density(v / 2, result_ / 2),
+                    ops=ops,
                 ).conjugate()
             )
         if self._next1 is not None:
@@ -1912,6 +1974,7 @@ class ChdtriBackward0(Node):
 
     def release(self):
         self.version_v, self.saved_v = Released, None
+        self.version_p, self.saved_p = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -1937,19 +2000,24 @@ class ChdtrivBackward0(Node):
         if self._next0 is not None:
             grad_of_p = (
                 grad
-                * (
-                    2
-                    / ops.scipy_special.gammainc_derivative(result_ / 2, x / 2, 1)
-                    * solved(ops.scipy_special.chdtr(result_, x), p, ops=ops)
+                * solved(
+                    2 / ops.scipy_special.gammainc_derivative(result_ / 2, x / 2, 1),
+                    result_,
+                    ops.scipy_special.chdtr(result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._next1 is not None:
             grad_of_x = (
                 grad
-                * (
+                * solved(
                     -ops.gamma_density(result_ / 2, x / 2)
-                    / ops.scipy_special.gammainc_derivative(result_ / 2, x / 2, 1)
-                    * solved(ops.scipy_special.chdtr(result_, x), p, ops=ops)
+                    / ops.scipy_special.gammainc_derivative(result_ / 2, x / 2, 1),
+                    result_,
+                    ops.scipy_special.chdtr(result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_x
@@ -2027,57 +2095,35 @@ class GdtrcBackward0(Node):
 class GdtriaBackward0(Node):
     """gdtria(Tensor p, Tensor b, Tensor x) -> Tensor"""
 
-    __slots__ = (
-        "saved_b",
-        "saved_p",
-        "saved_result",
-        "saved_x",
-        "version_b",
-        "version_p",
-        "version_result",
-        "version_x",
-    )
+    __slots__ = ("saved_b", "saved_result", "saved_x", "version_b", "version_result", "version_x")
     inputs = (0, 1, 2)
-    saves_self = True
     pointwise = True
 
     def save(node, out, p, b, x):
-        node.saved_p, node.version_p = save_input(p)
         node.saved_b, node.version_b = save_input(b)
         node.saved_x, node.version_x = save_input(x)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
-        p = unpack(self.saved_p, self.version_p, self)
         b = unpack(self.saved_b, self.version_b, self)
         x = unpack(self.saved_x, self.version_x, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_p = grad_of_b = grad_of_x = None
         if self._nexts[0] is not None:
-            grad_of_p = (
-                grad
-                * (
-                    1
-                    / (x * ops.gamma_density(b, result_ * x))
-                    * solved(ops.scipy_special.gdtr(result_, b, x), p, ops=ops)
-                ).conjugate()
-            )
+            grad_of_p = grad * (1 / (x * ops.gamma_density(b, result_ * x))).conjugate()
         if self._nexts[1] is not None:
             grad_of_b = (
                 grad
                 * (
-                    -ops.scipy_special.gammainc_derivative(b, result_ * x, 1)
-                    / (x * ops.gamma_density(b, result_ * x))
-                    * solved(ops.scipy_special.gdtr(result_, b, x), p, ops=ops)
+                    -ops.scipy_special.gammainc_derivative(b, result_ * x, 1) / (x * ops.gamma_density(b, result_ * x))
                 ).conjugate()
             )
         if self._nexts[2] is not None:
-            grad_of_x = grad * (-result_ / x * solved(ops.scipy_special.gdtr(result_, b, x), p, ops=ops)).conjugate()
+            grad_of_x = grad * (-result_ / x).conjugate()
         return grad_of_p, grad_of_b, grad_of_x
 
     def release(self):
-        self.version_p, self.saved_p = Released, None
         self.version_b, self.saved_b = Released, None
         self.version_x, self.saved_x = Released, None
         self.version_result, self.saved_result = Released, None
@@ -2116,30 +2162,34 @@ class GdtribBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_a = (
                 grad
-                * (
-                    -x
-                    * ops.gamma_density(result_, a * x)
-                    / ops.scipy_special.gammainc_derivative(result_, a * x, 1)
-                    * solved(ops.scipy_special.gdtr(a, result_, x), p, ops=ops)
+                * solved(
+                    -x * ops.gamma_density(result_, a * x) / ops.scipy_special.gammainc_derivative(result_, a * x, 1),
+                    result_,
+                    ops.scipy_special.gdtr(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.gammainc_derivative(result_, a * x, 1)
-                    * solved(ops.scipy_special.gdtr(a, result_, x), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.gammainc_derivative(result_, a * x, 1),
+                    result_,
+                    ops.scipy_special.gdtr(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_x = (
                 grad
-                * (
-                    -a
-                    * ops.gamma_density(result_, a * x)
-                    / ops.scipy_special.gammainc_derivative(result_, a * x, 1)
-                    * solved(ops.scipy_special.gdtr(a, result_, x), p, ops=ops)
+                * solved(
+                    -a * ops.gamma_density(result_, a * x) / ops.scipy_special.gammainc_derivative(result_, a * x, 1),
+                    result_,
+                    ops.scipy_special.gdtr(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_a, grad_of_p, grad_of_x
@@ -2154,7 +2204,16 @@ class GdtribBackward0(Node):
 class GdtrixBackward0(Node):
     """gdtrix(Tensor a, Tensor b, Tensor p) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_b", "saved_result", "version_a", "version_b", "version_result")
+    __slots__ = (
+        "saved_a",
+        "saved_b",
+        "saved_p",
+        "saved_result",
+        "version_a",
+        "version_b",
+        "version_p",
+        "version_result",
+    )
     inputs = (0, 1, 2)
     saves_self = True
     pointwise = True
@@ -2164,6 +2223,8 @@ class GdtrixBackward0(Node):
         node.saved_b, node.version_b = save_input(b)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[1] is not None:
+            node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
@@ -2173,10 +2234,13 @@ class GdtrixBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_a = grad * (-result_ / a).conjugate()
         if self._nexts[1] is not None:
+            p = unpack(self.saved_p, self.version_p, self)
             grad_of_b = (
                 grad
-                * (
-                    -ops.scipy_special.gammainc_derivative(b, a * result_, 1) / (a * ops.gamma_density(b, a * result_))
+                * within_ends(
+                    p,
+                    -ops.scipy_special.gammainc_derivative(b, a * result_, 1) / (a * ops.gamma_density(b, a * result_)),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
@@ -2186,6 +2250,7 @@ class GdtrixBackward0(Node):
     def release(self):
         self.version_a, self.saved_a = Released, None
         self.version_b, self.saved_b = Released, None
+        self.version_p, self.saved_p = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -2278,19 +2343,23 @@ class PdtrikBackward0(Node):
         if self._next0 is not None:
             grad_of_p = (
                 grad
-                * (
-                    -1
-                    / ops.scipy_special.gammainc_derivative(result_ + 1, m, 1)
-                    * solved(ops.scipy_special.gammaincc(result_ + 1, m), p, ops=ops)
+                * solved(
+                    -1 / ops.scipy_special.gammainc_derivative(result_ + 1, m, 1),
+                    result_,
+                    ops.scipy_special.gammaincc(result_ + 1, m),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._next1 is not None:
             grad_of_m = (
                 grad
-                * (
-                    -ops.gamma_density(result_ + 1, m)
-                    / ops.scipy_special.gammainc_derivative(result_ + 1, m, 1)
-                    * solved(ops.scipy_special.gammaincc(result_ + 1, m), p, ops=ops)
+                * solved(
+                    -ops.gamma_density(result_ + 1, m) / ops.scipy_special.gammainc_derivative(result_ + 1, m, 1),
+                    result_,
+                    ops.scipy_special.gammaincc(result_ + 1, m),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_m
@@ -2334,28 +2403,35 @@ class BtdtriaBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, b, x), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, b, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_b = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.betainc_derivative(result_, b, x, 0, 1)
-                    / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, b, x), p, ops=ops)
+                    / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, b, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_x = (
                 grad
-                * (
-                    -ops.beta_density(result_, b, x)
-                    / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, b, x), p, ops=ops)
+                * solved(
+                    -ops.beta_density(result_, b, x) / ops.scipy_special.betainc_derivative(result_, b, x, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, b, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_b, grad_of_x
@@ -2400,28 +2476,35 @@ class BtdtribBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_a = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.betainc_derivative(a, result_, x, 1, 0)
-                    / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1)
-                    * solved(ops.scipy_special.betainc(a, result_, x), p, ops=ops)
+                    / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1)
-                    * solved(ops.scipy_special.betainc(a, result_, x), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_x = (
                 grad
-                * (
-                    -ops.beta_density(a, result_, x)
-                    / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1)
-                    * solved(ops.scipy_special.betainc(a, result_, x), p, ops=ops)
+                * solved(
+                    -ops.beta_density(a, result_, x) / ops.scipy_special.betainc_derivative(a, result_, x, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(a, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_a, grad_of_p, grad_of_x
@@ -2542,28 +2625,35 @@ class BdtrikBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_y = (
                 grad
-                * (
-                    1
-                    / binomial_count_slope(result_, n, p, ops=ops)
-                    * solved(ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p), y, ops=ops)
+                * solved(
+                    1 / binomial_count_slope(result_, n, p, ops=ops),
+                    result_,
+                    ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_n = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.betainc_derivative(n - result_, result_ + 1, 1 - p, 1, 0)
-                    / binomial_count_slope(result_, n, p, ops=ops)
-                    * solved(ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p), y, ops=ops)
+                    / binomial_count_slope(result_, n, p, ops=ops),
+                    result_,
+                    ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
-                    ops.beta_density(n - result_, result_ + 1, 1 - p)
-                    / binomial_count_slope(result_, n, p, ops=ops)
-                    * solved(ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p), y, ops=ops)
+                * solved(
+                    ops.beta_density(n - result_, result_ + 1, 1 - p) / binomial_count_slope(result_, n, p, ops=ops),
+                    result_,
+                    ops.scipy_special.betainc(n - result_, result_ + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_y, grad_of_n, grad_of_p
@@ -2608,28 +2698,36 @@ class BdtrinBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_k = (
                 grad
-                * (
+                * solved(
                     -binomial_count_slope(k, result_, p, ops=ops)
-                    / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_ - k, k + 1, 1 - p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_ - k, k + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_y = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_ - k, k + 1, 1 - p), y, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_ - k, k + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
+                * solved(
                     ops.beta_density(result_ - k, k + 1, 1 - p)
-                    / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_ - k, k + 1, 1 - p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(result_ - k, k + 1, 1 - p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_ - k, k + 1, 1 - p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_k, grad_of_y, grad_of_p
@@ -2750,28 +2848,36 @@ class NbdtrikBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_y = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1)
-                    * solved(ops.scipy_special.betainc(n, result_ + 1, p), y, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(n, result_ + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_n = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.betainc_derivative(n, result_ + 1, p, 1, 0)
-                    / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1)
-                    * solved(ops.scipy_special.betainc(n, result_ + 1, p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(n, result_ + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
+                * solved(
                     -ops.beta_density(n, result_ + 1, p)
-                    / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1)
-                    * solved(ops.scipy_special.betainc(n, result_ + 1, p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(n, result_ + 1, p, 0, 1),
+                    result_,
+                    ops.scipy_special.betainc(n, result_ + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_y, grad_of_n, grad_of_p
@@ -2816,28 +2922,36 @@ class NbdtrinBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_k = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.betainc_derivative(result_, k + 1, p, 0, 1)
-                    / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, k + 1, p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, k + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_y = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, k + 1, p), y, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, k + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
+                * solved(
                     -ops.beta_density(result_, k + 1, p)
-                    / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0)
-                    * solved(ops.scipy_special.betainc(result_, k + 1, p), y, ops=ops)
+                    / ops.scipy_special.betainc_derivative(result_, k + 1, p, 1, 0),
+                    result_,
+                    ops.scipy_special.betainc(result_, k + 1, p),
+                    y,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_k, grad_of_y, grad_of_p
@@ -2916,7 +3030,16 @@ class FdtrcBackward0(Node):
 class FdtriBackward0(Node):
     """fdtri(Tensor dfn, Tensor dfd, Tensor p) -> Tensor"""
 
-    __slots__ = ("saved_dfd", "saved_dfn", "saved_result", "version_dfd", "version_dfn", "version_result")
+    __slots__ = (
+        "saved_dfd",
+        "saved_dfn",
+        "saved_p",
+        "saved_result",
+        "version_dfd",
+        "version_dfn",
+        "version_p",
+        "version_result",
+    )
     inputs = (0, 1, 2)
     saves_self = True
     pointwise = True
@@ -2924,21 +3047,29 @@ class FdtriBackward0(Node):
     def save(node, out, dfn, dfd, p):
         node.saved_dfn, node.version_dfn = save_input(dfn)
         node.saved_dfd, node.version_dfd = save_input(dfd)
+        node.saved_p, node.version_p = save_input(p)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         dfn = unpack(self.saved_dfn, self.version_dfn, self)
         dfd = unpack(self.saved_dfd, self.version_dfd, self)
+        p = unpack(self.saved_p, self.version_p, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_dfn = grad_of_dfd = grad_of_p = None
         if self._nexts[0] is not None:
             grad_of_dfn = (
-                grad * (-f_slope(dfn, dfd, result_, ops=ops) / f_density(dfn, dfd, result_, ops=ops)).conjugate()
+                grad
+                * within_ends(
+                    p, -f_slope(dfn, dfd, result_, ops=ops) / f_density(dfn, dfd, result_, ops=ops), ops=ops
+                ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_dfd = (
-                grad * (-f_lower_slope(dfn, dfd, result_, ops=ops) / f_density(dfn, dfd, result_, ops=ops)).conjugate()
+                grad
+                * within_ends(
+                    p, -f_lower_slope(dfn, dfd, result_, ops=ops) / f_density(dfn, dfd, result_, ops=ops), ops=ops
+                ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = grad * (1 / f_density(dfn, dfd, result_, ops=ops)).conjugate()
@@ -2947,6 +3078,7 @@ class FdtriBackward0(Node):
     def release(self):
         self.version_dfn, self.saved_dfn = Released, None
         self.version_dfd, self.saved_dfd = Released, None
+        self.version_p, self.saved_p = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -2983,28 +3115,34 @@ class FdtridfdBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_dfn = (
                 grad
-                * (
-                    -f_slope(dfn, result_, x, ops=ops)
-                    / f_lower_slope(dfn, result_, x, ops=ops)
-                    * solved(ops.scipy_special.fdtr(dfn, result_, x), p, ops=ops)
+                * solved(
+                    -f_slope(dfn, result_, x, ops=ops) / f_lower_slope(dfn, result_, x, ops=ops),
+                    result_,
+                    ops.scipy_special.fdtr(dfn, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / f_lower_slope(dfn, result_, x, ops=ops)
-                    * solved(ops.scipy_special.fdtr(dfn, result_, x), p, ops=ops)
+                * solved(
+                    1 / f_lower_slope(dfn, result_, x, ops=ops),
+                    result_,
+                    ops.scipy_special.fdtr(dfn, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_x = (
                 grad
-                * (
-                    -f_density(dfn, result_, x, ops=ops)
-                    / f_lower_slope(dfn, result_, x, ops=ops)
-                    * solved(ops.scipy_special.fdtr(dfn, result_, x), p, ops=ops)
+                * solved(
+                    -f_density(dfn, result_, x, ops=ops) / f_lower_slope(dfn, result_, x, ops=ops),
+                    result_,
+                    ops.scipy_special.fdtr(dfn, result_, x),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_dfn, grad_of_p, grad_of_x
@@ -4425,7 +4563,7 @@ class It2Struve0Backward0(Node):
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
-        return (grad * (-ops.scipy_special.struve(0.0, x) / x).conjugate(),)
+        return (grad * (-struve_quotient(x, ops=ops)).conjugate(),)
 
     def release(self):
         self.version_x, self.saved_x = Released, None
@@ -4439,15 +4577,15 @@ class Itj0Y0Backward0(MultiNode):
     saves_self = True
     output_names = ("ij0", "iy0")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
-        return (grads[0] * ops.special_bessel_j0(x).conjugate() + grads[1] * ops.special_bessel_y0(x).conjugate(),)
+        return (weighed_slopes(grads, ops.special_bessel_j0(x), ops.special_bessel_y0(x), ops=ops),)
 
     def release(self):
         self.version_x, self.saved_x = Released, None
@@ -4461,17 +4599,18 @@ class It2J0Y0Backward0(MultiNode):
     saves_self = True
     output_names = ("ij0", "iy0")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         return (
-            grads[0] * ((1 - ops.special_bessel_j0(x)) / x).conjugate()
-            + grads[1] * (-ops.special_bessel_y0(x) / x).conjugate(),
+            weighed_slopes(
+                grads, bessel_excess(x, ops.special_bessel_j0(x), -1, ops=ops), -ops.special_bessel_y0(x) / x, ops=ops
+            ),
         )
 
     def release(self):
@@ -4486,15 +4625,15 @@ class Iti0K0Backward0(MultiNode):
     saves_self = True
     output_names = ("ii0", "ik0")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
-        return (grads[0] * ops.i0(x).conjugate() + grads[1] * ops.special_modified_bessel_k0(x).conjugate(),)
+        return (weighed_slopes(grads, ops.i0(x), ops.special_modified_bessel_k0(x), ops=ops),)
 
     def release(self):
         self.version_x, self.saved_x = Released, None
@@ -4508,17 +4647,18 @@ class It2I0K0Backward0(MultiNode):
     saves_self = True
     output_names = ("ii0", "ik0")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         return (
-            grads[0] * ((ops.i0(x) - 1) / x).conjugate()
-            + grads[1] * (-ops.special_modified_bessel_k0(x) / x).conjugate(),
+            weighed_slopes(
+                grads, bessel_excess(x, ops.i0(x), 1, ops=ops), -ops.special_modified_bessel_k0(x) / x, ops=ops
+            ),
         )
 
     def release(self):
@@ -4544,6 +4684,7 @@ class AiryBackward0(MultiNode):
     saves_self = True
     output_names = ("ai", "aip", "bi", "bip")
     differentiable_outputs = (True, True, True, True)
+    pointwise = True
 
     def save(node, out, z):
         node.saved_z = z
@@ -4558,18 +4699,12 @@ class AiryBackward0(MultiNode):
         node.version_bip = watch_output(out[3])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         z = unpack(self.saved_z, self.version_z, self)
         ai = unpack(self.saved_ai, self.version_ai, self)
         aip = unpack(self.saved_aip, self.version_aip, self)
         bi = unpack(self.saved_bi, self.version_bi, self)
         bip = unpack(self.saved_bip, self.version_bip, self)
-        return (
-            grads[0] * aip.conjugate()
-            + grads[1] * (z * ai).conjugate()
-            + grads[2] * bip.conjugate()
-            + grads[3] * (z * bi).conjugate(),
-        )
+        return (weighed_slopes(grads, aip, z * ai, bip, z * bi, ops=ops),)
 
     def release(self):
         self.version_z, self.saved_z = Released, None
@@ -4598,6 +4733,7 @@ class AiryeBackward0(MultiNode):
     saves_self = True
     output_names = ("eai", "eaip", "ebi", "ebip")
     differentiable_outputs = (True, True, True, True)
+    pointwise = True
 
     def save(node, out, z):
         node.saved_z = z
@@ -4612,17 +4748,20 @@ class AiryeBackward0(MultiNode):
         node.version_ebip = watch_output(out[3])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         z = unpack(self.saved_z, self.version_z, self)
         eai = unpack(self.saved_eai, self.version_eai, self)
         eaip = unpack(self.saved_eaip, self.version_eaip, self)
         ebi = unpack(self.saved_ebi, self.version_ebi, self)
         ebip = unpack(self.saved_ebip, self.version_ebip, self)
         return (
-            grads[0] * (eaip + ops.sqrt(z) * eai).conjugate()
-            + grads[1] * (z * eai + ops.sqrt(z) * eaip).conjugate()
-            + grads[2] * (ebip - ops.sqrt(ops.clamp_min(z, 0.0)) * ebi).conjugate()
-            + grads[3] * (z * ebi - ops.sqrt(ops.clamp_min(z, 0.0)) * ebip).conjugate(),
+            weighed_slopes(
+                grads,
+                eaip + ops.sqrt(z) * eai,
+                z * eai + ops.sqrt(z) * eaip,
+                ebip - ops.sqrt(ops.clamp_min(z, 0.0)) * ebi,
+                z * ebi - ops.sqrt(ops.clamp_min(z, 0.0)) * ebip,
+                ops=ops,
+            ),
         )
 
     def release(self):
@@ -4641,19 +4780,23 @@ class ItairyBackward0(MultiNode):
     saves_self = True
     output_names = ("apt", "bpt", "ant", "bnt")
     differentiable_outputs = (True, True, True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         return (
-            grads[0] * ops.scipy_special.airy(x)[0].conjugate()
-            + grads[1] * ops.scipy_special.airy(x)[2].conjugate()
-            + grads[2] * ops.scipy_special.airy(-x)[0].conjugate()
-            + grads[3] * ops.scipy_special.airy(-x)[2].conjugate(),
+            weighed_slopes(
+                grads,
+                ops.scipy_special.airy(x)[0],
+                ops.scipy_special.airy(x)[2],
+                ops.scipy_special.airy(-x)[0],
+                ops.scipy_special.airy(-x)[2],
+                ops=ops,
+            ),
         )
 
     def release(self):
@@ -4846,6 +4989,7 @@ class PbdvBackward0(MultiNode):
     saves_self = True
     output_names = ("d", "dp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, v, x):
         if node._next1 is not None:
@@ -4857,7 +5001,6 @@ class PbdvBackward0(MultiNode):
             node.version_dp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_v = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pbdv", "v")
@@ -4866,7 +5009,7 @@ class PbdvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             d = unpack(self.saved_d, self.version_d, self)
             dp = unpack(self.saved_dp, self.version_dp, self)
-            grad_of_x = grads[0] * dp.conjugate() + grads[1] * ((0.25 * ops.square(x) - v - 0.5) * d).conjugate()
+            grad_of_x = weighed_slopes(grads, dp, (0.25 * ops.square(x) - v - 0.5) * d, ops=ops)
         return grad_of_v, grad_of_x
 
     def release(self):
@@ -4884,6 +5027,7 @@ class PbvvBackward0(MultiNode):
     saves_self = True
     output_names = ("d", "dp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, v, x):
         if node._next1 is not None:
@@ -4895,7 +5039,6 @@ class PbvvBackward0(MultiNode):
             node.version_dp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_v = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pbvv", "v")
@@ -4904,7 +5047,7 @@ class PbvvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             d = unpack(self.saved_d, self.version_d, self)
             dp = unpack(self.saved_dp, self.version_dp, self)
-            grad_of_x = grads[0] * dp.conjugate() + grads[1] * ((0.25 * ops.square(x) - v - 0.5) * d).conjugate()
+            grad_of_x = weighed_slopes(grads, dp, (0.25 * ops.square(x) - v - 0.5) * d, ops=ops)
         return grad_of_v, grad_of_x
 
     def release(self):
@@ -4922,6 +5065,7 @@ class PbwaBackward0(MultiNode):
     saves_self = True
     output_names = ("w", "wp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, a, x):
         if node._next1 is not None:
@@ -4933,7 +5077,6 @@ class PbwaBackward0(MultiNode):
             node.version_wp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_a = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pbwa", "a")
@@ -4942,7 +5085,7 @@ class PbwaBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             w = unpack(self.saved_w, self.version_w, self)
             wp = unpack(self.saved_wp, self.version_wp, self)
-            grad_of_x = grads[0] * wp.conjugate() + grads[1] * ((a - 0.25 * ops.square(x)) * w).conjugate()
+            grad_of_x = weighed_slopes(grads, wp, (a - 0.25 * ops.square(x)) * w, ops=ops)
         return grad_of_a, grad_of_x
 
     def release(self):
@@ -4998,6 +5141,26 @@ class LandauSfBackward0(Node):
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         return (grad * (-ops.scipy_special.landau_pdf(x)).conjugate(),)
+
+    def release(self):
+        self.version_x, self.saved_x = Released, None
+
+
+class CosineCdfBackward0(Node):
+    """cosine_cdf(Tensor x) -> Tensor"""
+
+    __slots__ = ("saved_x", "version_x")
+    inputs = (0,)
+    saves_self = True
+    pointwise = True
+
+    def save(node, out, x):
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.save()
+
+    def apply(self, ops, grad, unpack):
+        x = unpack(self.saved_x, self.version_x, self)
+        return (grad * ops.where(ops.abs(x) < pi, ops.square(ops.cos(0.5 * x)) / pi, 0.0).conjugate(),)
 
     def release(self):
         self.version_x, self.saved_x = Released, None
@@ -5093,15 +5256,15 @@ class SiciBackward0(MultiNode):
     saves_self = True
     output_names = ("si", "ci")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
-        return (grads[0] * ops.special_spherical_bessel_j0(x).conjugate() + grads[1] * (ops.cos(x) / x).conjugate(),)
+        return (weighed_slopes(grads, ops.special_spherical_bessel_j0(x), ops.cos(x) / x, ops=ops),)
 
     def release(self):
         self.version_x, self.saved_x = Released, None
@@ -5115,17 +5278,18 @@ class ShichiBackward0(MultiNode):
     saves_self = True
     output_names = ("shi", "chi")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
         node.version_x = x._counter and x._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         return (
-            grads[0] * (0.5 * (ops.scipy_special.exprel(x) + ops.scipy_special.exprel(-x))).conjugate()
-            + grads[1] * (ops.cosh(x) / x).conjugate(),
+            weighed_slopes(
+                grads, 0.5 * (ops.scipy_special.exprel(x) + ops.scipy_special.exprel(-x)), ops.cosh(x) / x, ops=ops
+            ),
         )
 
     def release(self):
@@ -5160,15 +5324,15 @@ class FresnelBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "c")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, z):
         node.saved_z = z
         node.version_z = z._counter and z._counter.save()
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         z = unpack(self.saved_z, self.version_z, self)
-        return (grads[0] * ops.sin(0.5 * pi * z * z).conjugate() + grads[1] * ops.cos(0.5 * pi * z * z).conjugate(),)
+        return (weighed_slopes(grads, ops.sin(0.5 * pi * z * z), ops.cos(0.5 * pi * z * z), ops=ops),)
 
     def release(self):
         self.version_z, self.saved_z = Released, None
@@ -5736,6 +5900,7 @@ class EllipjBackward0(MultiNode):
     inputs = (0, 1)
     output_names = ("sn", "cn", "dn", "ph")
     differentiable_outputs = (True, True, True, True)
+    pointwise = True
 
     def save(node, out, u, m):
         node.saved_m, node.version_m = save_input(m)
@@ -5750,26 +5915,22 @@ class EllipjBackward0(MultiNode):
             node.version_ph = watch_output(out[3])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         m = unpack(self.saved_m, self.version_m, self)
         sn = unpack(self.saved_sn, self.version_sn, self)
         cn = unpack(self.saved_cn, self.version_cn, self)
         dn = unpack(self.saved_dn, self.version_dn, self)
         grad_of_u = grad_of_m = None
         if self._next0 is not None:
-            grad_of_u = (
-                grads[0] * (cn * dn).conjugate()
-                + grads[1] * (-sn * dn).conjugate()
-                + grads[2] * (-m * sn * cn).conjugate()
-                + grads[3] * dn.conjugate()
-            )
+            grad_of_u = weighed_slopes(grads, cn * dn, -sn * dn, -m * sn * cn, dn, ops=ops)
         if self._next1 is not None:
             ph = unpack(self.saved_ph, self.version_ph, self)
-            grad_of_m = (
-                grads[0] * (-cn * dn * elliptic_f_slope(ph, m, ops=ops)).conjugate()
-                + grads[1] * (sn * dn * elliptic_f_slope(ph, m, ops=ops)).conjugate()
-                + grads[2] * (-0.5 * ops.square(sn) / dn + m * sn * cn * elliptic_f_slope(ph, m, ops=ops)).conjugate()
-                + grads[3] * (-dn * elliptic_f_slope(ph, m, ops=ops)).conjugate()
+            grad_of_m = weighed_slopes(
+                grads,
+                -cn * dn * elliptic_f_slope(ph, m, ops=ops),
+                sn * dn * elliptic_f_slope(ph, m, ops=ops),
+                -0.5 * ops.square(sn) / dn + m * sn * cn * elliptic_f_slope(ph, m, ops=ops),
+                -dn * elliptic_f_slope(ph, m, ops=ops),
+                ops=ops,
             )
         return grad_of_u, grad_of_m
 
@@ -5851,6 +6012,7 @@ class ProAng1Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -5864,7 +6026,6 @@ class ProAng1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pro_ang1", "c")
@@ -5875,17 +6036,15 @@ class ProAng1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        2 * x * sp
-                        - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x)))
-                        * s
-                    )
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    2 * x * sp
+                    - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
+                )
+                / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -5919,6 +6078,7 @@ class ProRad1Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -5932,7 +6092,6 @@ class ProRad1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pro_rad1", "c")
@@ -5943,17 +6102,15 @@ class ProRad1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        2 * x * sp
-                        - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x)))
-                        * s
-                    )
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    2 * x * sp
+                    - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
+                )
+                / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -5987,6 +6144,7 @@ class ProRad2Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -6000,7 +6158,6 @@ class ProRad2Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "pro_rad2", "c")
@@ -6011,17 +6168,15 @@ class ProRad2Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        2 * x * sp
-                        - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x)))
-                        * s
-                    )
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    2 * x * sp
+                    - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
+                )
+                / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -6055,6 +6210,7 @@ class OblAng1Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -6068,7 +6224,6 @@ class OblAng1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "obl_ang1", "c")
@@ -6079,17 +6234,15 @@ class OblAng1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        2 * x * sp
-                        - (ops.scipy_special.obl_cv(m, n, c) + ops.square(c * x) - ops.square(m) / (1 - ops.square(x)))
-                        * s
-                    )
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    2 * x * sp
+                    - (ops.scipy_special.obl_cv(m, n, c) + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
+                )
+                / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -6123,6 +6276,7 @@ class OblRad1Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -6136,7 +6290,6 @@ class OblRad1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "obl_rad1", "c")
@@ -6147,17 +6300,15 @@ class OblRad1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x)))
-                        * s
-                        - 2 * x * sp
-                    )
-                    / (1 + ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s
+                    - 2 * x * sp
+                )
+                / (1 + ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -6191,6 +6342,7 @@ class OblRad2Backward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, x):
         if node._next1 is not None:
@@ -6204,7 +6356,6 @@ class OblRad2Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "obl_rad2", "c")
@@ -6215,17 +6366,15 @@ class OblRad2Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (
-                        (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x)))
-                        * s
-                        - 2 * x * sp
-                    )
-                    / (1 + ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (
+                    (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s
+                    - 2 * x * sp
+                )
+                / (1 + ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_x
 
@@ -6259,6 +6408,7 @@ class ProAng1CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6272,7 +6422,6 @@ class ProAng1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "pro_ang1_cv", "c")
@@ -6285,13 +6434,11 @@ class ProAng1CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s)
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6325,6 +6472,7 @@ class ProRad1CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6338,7 +6486,6 @@ class ProRad1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "pro_rad1_cv", "c")
@@ -6351,13 +6498,11 @@ class ProRad1CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s)
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6391,6 +6536,7 @@ class ProRad2CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6404,7 +6550,6 @@ class ProRad2CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "pro_rad2_cv", "c")
@@ -6417,13 +6562,11 @@ class ProRad2CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s)
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6457,6 +6600,7 @@ class OblAng1CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6470,7 +6614,6 @@ class OblAng1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "obl_ang1_cv", "c")
@@ -6483,13 +6626,11 @@ class OblAng1CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    (2 * x * sp - (cv + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s)
-                    / (1 - ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                (2 * x * sp - (cv + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6523,6 +6664,7 @@ class OblRad1CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6536,7 +6678,6 @@ class OblRad1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "obl_rad1_cv", "c")
@@ -6549,13 +6690,11 @@ class OblRad1CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp)
-                    / (1 + ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6589,6 +6728,7 @@ class OblRad2CvBackward0(MultiNode):
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, n, c, cv, x):
         if node._nexts[2] is not None:
@@ -6602,7 +6742,6 @@ class OblRad2CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "obl_rad2_cv", "c")
@@ -6615,13 +6754,11 @@ class OblRad2CvBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             s = unpack(self.saved_s, self.version_s, self)
             sp = unpack(self.saved_sp, self.version_sp, self)
-            grad_of_x = (
-                grads[0] * sp.conjugate()
-                + grads[1]
-                * (
-                    ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp)
-                    / (1 + ops.square(x))
-                ).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                sp,
+                ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x)),
+                ops=ops,
             )
         return grad_of_c, grad_of_cv, grad_of_x
 
@@ -6697,6 +6834,7 @@ class MathieuCemBackward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6709,7 +6847,6 @@ class MathieuCemBackward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_cem", "q")
@@ -6719,10 +6856,11 @@ class MathieuCemBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * (pi / 180 * yp).conjugate()
-                + grads[1]
-                * (-pi / 180 * (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                pi / 180 * yp,
+                -pi / 180 * (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
+                ops=ops,
             )
         return grad_of_q, grad_of_x
 
@@ -6753,6 +6891,7 @@ class MathieuSemBackward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6765,7 +6904,6 @@ class MathieuSemBackward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_sem", "q")
@@ -6775,10 +6913,11 @@ class MathieuSemBackward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * (pi / 180 * yp).conjugate()
-                + grads[1]
-                * (-pi / 180 * (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads,
+                pi / 180 * yp,
+                -pi / 180 * (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
+                ops=ops,
             )
         return grad_of_q, grad_of_x
 
@@ -6809,6 +6948,7 @@ class MathieuModcem1Backward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6821,7 +6961,6 @@ class MathieuModcem1Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_modcem1", "q")
@@ -6831,9 +6970,8 @@ class MathieuModcem1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * yp.conjugate()
-                + grads[1] * ((ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads, yp, (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
         return grad_of_q, grad_of_x
 
@@ -6864,6 +7002,7 @@ class MathieuModcem2Backward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6876,7 +7015,6 @@ class MathieuModcem2Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_modcem2", "q")
@@ -6886,9 +7024,8 @@ class MathieuModcem2Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * yp.conjugate()
-                + grads[1] * ((ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads, yp, (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
         return grad_of_q, grad_of_x
 
@@ -6919,6 +7056,7 @@ class MathieuModsem1Backward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6931,7 +7069,6 @@ class MathieuModsem1Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_modsem1", "q")
@@ -6941,9 +7078,8 @@ class MathieuModsem1Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * yp.conjugate()
-                + grads[1] * ((ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads, yp, (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
         return grad_of_q, grad_of_x
 
@@ -6974,6 +7110,7 @@ class MathieuModsem2Backward0(MultiNode):
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, m, q, x):
         if node._next1 is not None:
@@ -6986,7 +7123,6 @@ class MathieuModsem2Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         grad_of_q = grad_of_x = None
         if self._next0 is not None:
             raise derivative_not_implemented(self, "mathieu_modsem2", "q")
@@ -6996,9 +7132,8 @@ class MathieuModsem2Backward0(MultiNode):
             x = unpack(self.saved_x, self.version_x, self)
             y = unpack(self.saved_y, self.version_y, self)
             yp = unpack(self.saved_yp, self.version_yp, self)
-            grad_of_x = (
-                grads[0] * yp.conjugate()
-                + grads[1] * ((ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y).conjugate()
+            grad_of_x = weighed_slopes(
+                grads, yp, (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
         return grad_of_q, grad_of_x
 
@@ -7884,17 +8019,29 @@ class ChndtrBackward0(Node):
 class ChndtrixBackward0(Node):
     """chndtrix(Tensor p, Tensor df, Tensor nc) -> Tensor"""
 
-    __slots__ = ("saved_df", "saved_nc", "saved_result", "version_df", "version_nc", "version_result")
+    __slots__ = (
+        "saved_df",
+        "saved_nc",
+        "saved_p",
+        "saved_result",
+        "version_df",
+        "version_nc",
+        "version_p",
+        "version_result",
+    )
     inputs = (0, 1, 2)
+    saves_self = True
     pointwise = True
 
     def save(node, out, p, df, nc):
+        node.saved_p, node.version_p = save_input(p)
         node.saved_df, node.version_df = save_input(df)
         node.saved_nc, node.version_nc = save_input(nc)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
+        p = unpack(self.saved_p, self.version_p, self)
         df = unpack(self.saved_df, self.version_df, self)
         nc = unpack(self.saved_nc, self.version_nc, self)
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -7904,22 +8051,27 @@ class ChndtrixBackward0(Node):
         if self._nexts[1] is not None:
             grad_of_df = (
                 grad
-                * (
+                * within_ends(
+                    p,
                     -ops.scipy_special.chndtr_derivative(result_, df, nc, 1)
-                    / ops.scipy_special.chndtr_density(result_, df, nc, 0)
+                    / ops.scipy_special.chndtr_density(result_, df, nc, 0),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_nc = (
                 grad
-                * (
+                * within_ends(
+                    p,
                     ops.scipy_special.chndtr_density(result_, df + 2, nc, 0)
-                    / ops.scipy_special.chndtr_density(result_, df, nc, 0)
+                    / ops.scipy_special.chndtr_density(result_, df, nc, 0),
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_df, grad_of_nc
 
     def release(self):
+        self.version_p, self.saved_p = Released, None
         self.version_df, self.saved_df = Released, None
         self.version_nc, self.saved_nc = Released, None
         self.version_result, self.saved_result = Released, None
@@ -7958,28 +8110,36 @@ class ChndtridfBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_x = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.chndtr_density(x, result_, nc, 0)
-                    / ops.scipy_special.chndtr_derivative(x, result_, nc, 1)
-                    * solved(ops.scipy_special.chndtr(x, result_, nc), p, ops=ops)
+                    / ops.scipy_special.chndtr_derivative(x, result_, nc, 1),
+                    result_,
+                    ops.scipy_special.chndtr(x, result_, nc),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.chndtr_derivative(x, result_, nc, 1)
-                    * solved(ops.scipy_special.chndtr(x, result_, nc), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.chndtr_derivative(x, result_, nc, 1),
+                    result_,
+                    ops.scipy_special.chndtr(x, result_, nc),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_nc = (
                 grad
-                * (
+                * solved(
                     ops.scipy_special.chndtr_density(x, result_ + 2, nc, 0)
-                    / ops.scipy_special.chndtr_derivative(x, result_, nc, 1)
-                    * solved(ops.scipy_special.chndtr(x, result_, nc), p, ops=ops)
+                    / ops.scipy_special.chndtr_derivative(x, result_, nc, 1),
+                    result_,
+                    ops.scipy_special.chndtr(x, result_, nc),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_x, grad_of_p, grad_of_nc
@@ -8024,28 +8184,36 @@ class ChndtrincBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_x = (
                 grad
-                * (
+                * solved(
                     ops.scipy_special.chndtr_density(x, df, result_, 0)
-                    / ops.scipy_special.chndtr_density(x, df + 2, result_, 0)
-                    * solved(ops.scipy_special.chndtr(x, df, result_), p, ops=ops)
+                    / ops.scipy_special.chndtr_density(x, df + 2, result_, 0),
+                    result_,
+                    ops.scipy_special.chndtr(x, df, result_),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_df = (
                 grad
-                * (
+                * solved(
                     ops.scipy_special.chndtr_derivative(x, df, result_, 1)
-                    / ops.scipy_special.chndtr_density(x, df + 2, result_, 0)
-                    * solved(ops.scipy_special.chndtr(x, df, result_), p, ops=ops)
+                    / ops.scipy_special.chndtr_density(x, df + 2, result_, 0),
+                    result_,
+                    ops.scipy_special.chndtr(x, df, result_),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
-                    -1
-                    / ops.scipy_special.chndtr_density(x, df + 2, result_, 0)
-                    * solved(ops.scipy_special.chndtr(x, df, result_), p, ops=ops)
+                * solved(
+                    -1 / ops.scipy_special.chndtr_density(x, df + 2, result_, 0),
+                    result_,
+                    ops.scipy_special.chndtr(x, df, result_),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_x, grad_of_df, grad_of_p
@@ -8211,28 +8379,36 @@ class NctdtridfBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0)
-                    * solved(ops.scipy_special.nctdtr(result_, nc, t), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(result_, nc, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_nc = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.nctdtr_derivative(result_, nc, t, 0, 1, 0)
-                    / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0)
-                    * solved(ops.scipy_special.nctdtr(result_, nc, t), p, ops=ops)
+                    / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(result_, nc, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_t = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.nctdtr_derivative(result_, nc, t, 0, 0, 1)
-                    / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0)
-                    * solved(ops.scipy_special.nctdtr(result_, nc, t), p, ops=ops)
+                    / ops.scipy_special.nctdtr_derivative(result_, nc, t, 1, 0, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(result_, nc, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_nc, grad_of_t
@@ -8277,28 +8453,36 @@ class NctdtrincBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_df = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.nctdtr_derivative(df, result_, t, 1, 0, 0)
-                    / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0)
-                    * solved(ops.scipy_special.nctdtr(df, result_, t), p, ops=ops)
+                    / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(df, result_, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0)
-                    * solved(ops.scipy_special.nctdtr(df, result_, t), p, ops=ops)
+                * solved(
+                    1 / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(df, result_, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_t = (
                 grad
-                * (
+                * solved(
                     -ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 0, 1)
-                    / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0)
-                    * solved(ops.scipy_special.nctdtr(df, result_, t), p, ops=ops)
+                    / ops.scipy_special.nctdtr_derivative(df, result_, t, 0, 1, 0),
+                    result_,
+                    ops.scipy_special.nctdtr(df, result_, t),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_df, grad_of_p, grad_of_t
@@ -8437,10 +8621,12 @@ class NcfdtriBackward0(Node):
         "saved_dfd",
         "saved_dfn",
         "saved_nc",
+        "saved_p",
         "saved_result",
         "version_dfd",
         "version_dfn",
         "version_nc",
+        "version_p",
         "version_result",
     )
     inputs = (0, 1, 2, 3)
@@ -8451,6 +8637,7 @@ class NcfdtriBackward0(Node):
         node.saved_dfn, node.version_dfn = save_input(dfn)
         node.saved_dfd, node.version_dfd = save_input(dfd)
         node.saved_nc, node.version_nc = save_input(nc)
+        node.saved_p, node.version_p = save_input(p)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -8458,27 +8645,34 @@ class NcfdtriBackward0(Node):
         dfn = unpack(self.saved_dfn, self.version_dfn, self)
         dfd = unpack(self.saved_dfd, self.version_dfd, self)
         nc = unpack(self.saved_nc, self.version_nc, self)
+        p = unpack(self.saved_p, self.version_p, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_dfn = grad_of_dfd = grad_of_nc = grad_of_p = None
         if self._nexts[0] is not None:
             grad_of_dfn = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, nc, result_, 0, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops)
+                * within_ends(
+                    p,
+                    -ncf_slope(dfn, dfd, nc, result_, 0, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_dfd = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, nc, result_, 1, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops)
+                * within_ends(
+                    p,
+                    -ncf_slope(dfn, dfd, nc, result_, 1, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_nc = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, nc, result_, 2, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops)
+                * within_ends(
+                    p,
+                    -ncf_slope(dfn, dfd, nc, result_, 2, ops=ops) / ncf_slope(dfn, dfd, nc, result_, 3, ops=ops),
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[3] is not None:
@@ -8489,6 +8683,7 @@ class NcfdtriBackward0(Node):
         self.version_dfn, self.saved_dfn = Released, None
         self.version_dfd, self.saved_dfd = Released, None
         self.version_nc, self.saved_nc = Released, None
+        self.version_p, self.saved_p = Released, None
         self.version_result, self.saved_result = Released, None
 
 
@@ -8529,37 +8724,45 @@ class NcfdtridfdBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_dfn = (
                 grad
-                * (
-                    -ncf_slope(dfn, result_, nc, f, 0, ops=ops)
-                    / ncf_slope(dfn, result_, nc, f, 1, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, result_, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, result_, nc, f, 0, ops=ops) / ncf_slope(dfn, result_, nc, f, 1, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, result_, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ncf_slope(dfn, result_, nc, f, 1, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, result_, nc, f), p, ops=ops)
+                * solved(
+                    1 / ncf_slope(dfn, result_, nc, f, 1, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, result_, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_nc = (
                 grad
-                * (
-                    -ncf_slope(dfn, result_, nc, f, 2, ops=ops)
-                    / ncf_slope(dfn, result_, nc, f, 1, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, result_, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, result_, nc, f, 2, ops=ops) / ncf_slope(dfn, result_, nc, f, 1, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, result_, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[3] is not None:
             grad_of_f = (
                 grad
-                * (
-                    -ncf_slope(dfn, result_, nc, f, 3, ops=ops)
-                    / ncf_slope(dfn, result_, nc, f, 1, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, result_, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, result_, nc, f, 3, ops=ops) / ncf_slope(dfn, result_, nc, f, 1, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, result_, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_dfn, grad_of_p, grad_of_nc, grad_of_f
@@ -8609,37 +8812,45 @@ class NcfdtridfnBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ncf_slope(result_, dfd, nc, f, 0, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(result_, dfd, nc, f), p, ops=ops)
+                * solved(
+                    1 / ncf_slope(result_, dfd, nc, f, 0, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(result_, dfd, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_dfd = (
                 grad
-                * (
-                    -ncf_slope(result_, dfd, nc, f, 1, ops=ops)
-                    / ncf_slope(result_, dfd, nc, f, 0, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(result_, dfd, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(result_, dfd, nc, f, 1, ops=ops) / ncf_slope(result_, dfd, nc, f, 0, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(result_, dfd, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_nc = (
                 grad
-                * (
-                    -ncf_slope(result_, dfd, nc, f, 2, ops=ops)
-                    / ncf_slope(result_, dfd, nc, f, 0, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(result_, dfd, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(result_, dfd, nc, f, 2, ops=ops) / ncf_slope(result_, dfd, nc, f, 0, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(result_, dfd, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[3] is not None:
             grad_of_f = (
                 grad
-                * (
-                    -ncf_slope(result_, dfd, nc, f, 3, ops=ops)
-                    / ncf_slope(result_, dfd, nc, f, 0, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(result_, dfd, nc, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(result_, dfd, nc, f, 3, ops=ops) / ncf_slope(result_, dfd, nc, f, 0, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(result_, dfd, nc, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_p, grad_of_dfd, grad_of_nc, grad_of_f
@@ -8689,37 +8900,45 @@ class NcfdtrincBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_dfn = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, result_, f, 0, ops=ops)
-                    / ncf_slope(dfn, dfd, result_, f, 2, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, dfd, result_, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, dfd, result_, f, 0, ops=ops) / ncf_slope(dfn, dfd, result_, f, 2, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, dfd, result_, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[1] is not None:
             grad_of_dfd = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, result_, f, 1, ops=ops)
-                    / ncf_slope(dfn, dfd, result_, f, 2, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, dfd, result_, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, dfd, result_, f, 1, ops=ops) / ncf_slope(dfn, dfd, result_, f, 2, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, dfd, result_, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[2] is not None:
             grad_of_p = (
                 grad
-                * (
-                    1
-                    / ncf_slope(dfn, dfd, result_, f, 2, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, dfd, result_, f), p, ops=ops)
+                * solved(
+                    1 / ncf_slope(dfn, dfd, result_, f, 2, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, dfd, result_, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         if self._nexts[3] is not None:
             grad_of_f = (
                 grad
-                * (
-                    -ncf_slope(dfn, dfd, result_, f, 3, ops=ops)
-                    / ncf_slope(dfn, dfd, result_, f, 2, ops=ops)
-                    * solved(ops.scipy_special.ncfdtr(dfn, dfd, result_, f), p, ops=ops)
+                * solved(
+                    -ncf_slope(dfn, dfd, result_, f, 3, ops=ops) / ncf_slope(dfn, dfd, result_, f, 2, ops=ops),
+                    result_,
+                    ops.scipy_special.ncfdtr(dfn, dfd, result_, f),
+                    p,
+                    ops=ops,
                 ).conjugate()
             )
         return grad_of_dfn, grad_of_dfd, grad_of_p, grad_of_f
@@ -9182,6 +9401,7 @@ class ModfresnelpBackward0(MultiNode):
     saves_self = True
     output_names = ("f", "k")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
@@ -9190,15 +9410,15 @@ class ModfresnelpBackward0(MultiNode):
         node.version_k = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         k = unpack(self.saved_k, self.version_k, self)
         return (
-            grads[0] * (-turned(x * x, 1, ops=ops)).conjugate()
-            + grads[1]
-            * (
-                -2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), 1, ops=ops) * one_over_sqrt_pi
-            ).conjugate(),
+            weighed_slopes(
+                grads,
+                -turned(x * x, 1, ops=ops),
+                -2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), 1, ops=ops) * one_over_sqrt_pi,
+                ops=ops,
+            ),
         )
 
     def release(self):
@@ -9214,6 +9434,7 @@ class ModfresnelmBackward0(MultiNode):
     saves_self = True
     output_names = ("f", "k")
     differentiable_outputs = (True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
@@ -9222,15 +9443,15 @@ class ModfresnelmBackward0(MultiNode):
         node.version_k = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         k = unpack(self.saved_k, self.version_k, self)
         return (
-            grads[0] * (-turned(x * x, -1, ops=ops)).conjugate()
-            + grads[1]
-            * (
-                2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), -1, ops=ops) * one_over_sqrt_pi
-            ).conjugate(),
+            weighed_slopes(
+                grads,
+                -turned(x * x, -1, ops=ops),
+                2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), -1, ops=ops) * one_over_sqrt_pi,
+                ops=ops,
+            ),
         )
 
     def release(self):
@@ -9257,6 +9478,7 @@ class KelvinBackward0(MultiNode):
     saves_self = True
     output_names = ("be", "ke", "bep", "kep")
     differentiable_outputs = (True, True, True, True)
+    pointwise = True
 
     def save(node, out, x):
         node.saved_x = x
@@ -9271,20 +9493,20 @@ class KelvinBackward0(MultiNode):
         node.version_kep = watch_output(out[3])
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         x = unpack(self.saved_x, self.version_x, self)
         be = unpack(self.saved_be, self.version_be, self)
         ke = unpack(self.saved_ke, self.version_ke, self)
         bep = unpack(self.saved_bep, self.version_bep, self)
         kep = unpack(self.saved_kep, self.version_kep, self)
         return (
-            grads[0] * bep.conjugate()
-            + grads[1] * kep.conjugate()
-            + grads[2]
-            * ops.where(
-                x == 0, imaginary(0.5, ops=ops), imaginary(be, ops=ops) - bep / nonzero_or_inf(x, ops=ops)
-            ).conjugate()
-            + grads[3] * (imaginary(ke, ops=ops) - kep / x).conjugate(),
+            weighed_slopes(
+                grads,
+                bep,
+                kep,
+                ops.where(x == 0, imaginary(0.5, ops=ops), imaginary(be, ops=ops) - bep / nonzero_or_inf(x, ops=ops)),
+                imaginary(ke, ops=ops) - kep / x,
+                ops=ops,
+            ),
         )
 
     def release(self):
@@ -9803,6 +10025,8 @@ OPERATORS = [
         tags="floating pointwise", namespace="scipy_special", forms="function"),
     primitive("landau_sf", kernels.landau_sf, LandauSfBackward0, one_tensor_0, like_exprel, tensors=((0, "x"),),
         tags="floating pointwise", namespace="scipy_special", forms="function"),
+    primitive("cosine_cdf", kernels.cosine_cdf, CosineCdfBackward0, one_tensor_0, like_exprel, tensors=((0, "x"),),
+        tags="floating pointwise", namespace="scipy_special", forms="function"),
     primitive("expi", kernels.expi, ExpiBackward0, one_tensor_0, like_exprel, tensors=((0, "x"),),
         tags="floating pointwise", namespace="scipy_special", forms="function"),
     primitive("exp1", kernels.exp1, Exp1Backward0, one_tensor_0, like_psi, tensors=((0, "z"),),
@@ -10247,9 +10471,17 @@ def gammaincinv_tangent(a_p, a_t, y_p, y_t, result, *, ops):
     if a_t is None:
         return (y_t * (1 / ops.gamma_density(a_p, result)),)
     if y_t is None:
-        return (a_t * (-ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result)),)
+        return (
+            a_t
+            * within_ends(
+                y_p, -ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result), ops=ops
+            ),
+        )
     return (
-        a_t * (-ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result))
+        a_t
+        * within_ends(
+            y_p, -ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result), ops=ops
+        )
         + y_t * (1 / ops.gamma_density(a_p, result)),
     )
 
@@ -10258,9 +10490,17 @@ def gammainccinv_tangent(a_p, a_t, y_p, y_t, result, *, ops):
     if a_t is None:
         return (y_t * (-1 / ops.gamma_density(a_p, result)),)
     if y_t is None:
-        return (a_t * (-ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result)),)
+        return (
+            a_t
+            * within_ends(
+                y_p, -ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result), ops=ops
+            ),
+        )
     return (
-        a_t * (-ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result))
+        a_t
+        * within_ends(
+            y_p, -ops.scipy_special.gammainc_derivative(a_p, result, 1) / ops.gamma_density(a_p, result), ops=ops
+        )
         + y_t * (-1 / ops.gamma_density(a_p, result)),
     )
 
@@ -10291,11 +10531,19 @@ def betaincinv_tangent(a_p, a_t, b_p, b_t, y_p, y_t, result, *, ops):
             None
             if a_t is None
             else a_t
-            * (-ops.scipy_special.betainc_derivative(a_p, b_p, result, 1, 0) / ops.beta_density(a_p, b_p, result)),
+            * within_ends(
+                y_p,
+                -ops.scipy_special.betainc_derivative(a_p, b_p, result, 1, 0) / ops.beta_density(a_p, b_p, result),
+                ops=ops,
+            ),
             None
             if b_t is None
             else b_t
-            * (-ops.scipy_special.betainc_derivative(a_p, b_p, result, 0, 1) / ops.beta_density(a_p, b_p, result)),
+            * within_ends(
+                y_p,
+                -ops.scipy_special.betainc_derivative(a_p, b_p, result, 0, 1) / ops.beta_density(a_p, b_p, result),
+                ops=ops,
+            ),
             None if y_t is None else y_t * (1 / ops.beta_density(a_p, b_p, result)),
         ),
     )
@@ -10307,11 +10555,19 @@ def betainccinv_tangent(a_p, a_t, b_p, b_t, y_p, y_t, result, *, ops):
             None
             if a_t is None
             else a_t
-            * (-ops.scipy_special.betainc_derivative(a_p, b_p, result, 1, 0) / ops.beta_density(a_p, b_p, result)),
+            * within_ends(
+                y_p,
+                -ops.scipy_special.betainc_derivative(a_p, b_p, result, 1, 0) / ops.beta_density(a_p, b_p, result),
+                ops=ops,
+            ),
             None
             if b_t is None
             else b_t
-            * (-ops.scipy_special.betainc_derivative(a_p, b_p, result, 0, 1) / ops.beta_density(a_p, b_p, result)),
+            * within_ends(
+                y_p,
+                -ops.scipy_special.betainc_derivative(a_p, b_p, result, 0, 1) / ops.beta_density(a_p, b_p, result),
+                ops=ops,
+            ),
             None if y_t is None else y_t * (-1 / ops.beta_density(a_p, b_p, result)),
         ),
     )
@@ -10353,33 +10609,43 @@ def stdtridf_tangent(p_p, p_t, t_p, t_t, result, *, ops):
     if p_t is None:
         return (
             t_t
-            * (
+            * solved(
                 -ops.scipy_special.t_density_derivative(result, t_p, 0)
-                / ops.scipy_special.stdtr_derivative(result, t_p, 1)
-                * solved(ops.scipy_special.stdtr(result, t_p), p_p, ops=ops)
+                / ops.scipy_special.stdtr_derivative(result, t_p, 1),
+                result,
+                ops.scipy_special.stdtr(result, t_p),
+                p_p,
+                ops=ops,
             ),
         )
     if t_t is None:
         return (
             p_t
-            * (
-                1
-                / ops.scipy_special.stdtr_derivative(result, t_p, 1)
-                * solved(ops.scipy_special.stdtr(result, t_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.stdtr_derivative(result, t_p, 1),
+                result,
+                ops.scipy_special.stdtr(result, t_p),
+                p_p,
+                ops=ops,
             ),
         )
     return (
         p_t
-        * (
-            1
-            / ops.scipy_special.stdtr_derivative(result, t_p, 1)
-            * solved(ops.scipy_special.stdtr(result, t_p), p_p, ops=ops)
+        * solved(
+            1 / ops.scipy_special.stdtr_derivative(result, t_p, 1),
+            result,
+            ops.scipy_special.stdtr(result, t_p),
+            p_p,
+            ops=ops,
         )
         + t_t
-        * (
+        * solved(
             -ops.scipy_special.t_density_derivative(result, t_p, 0)
-            / ops.scipy_special.stdtr_derivative(result, t_p, 1)
-            * solved(ops.scipy_special.stdtr(result, t_p), p_p, ops=ops)
+            / ops.scipy_special.stdtr_derivative(result, t_p, 1),
+            result,
+            ops.scipy_special.stdtr(result, t_p),
+            p_p,
+            ops=ops,
         ),
     )
 
@@ -10412,10 +10678,19 @@ def chdtri_tangent(v_p, v_t, p_p, p_t, result, *, ops):
     if p_t is None:
         return (
             v_t
-            * (-ops.scipy_special.gammainc_derivative(v_p / 2, result / 2, 1) / ops.gamma_density(v_p / 2, result / 2)),
+            * within_ends(
+                p_p,
+                -ops.scipy_special.gammainc_derivative(v_p / 2, result / 2, 1) / ops.gamma_density(v_p / 2, result / 2),
+                ops=ops,
+            ),
         )
     return (
-        v_t * (-ops.scipy_special.gammainc_derivative(v_p / 2, result / 2, 1) / ops.gamma_density(v_p / 2, result / 2))
+        v_t
+        * within_ends(
+            p_p,
+            -ops.scipy_special.gammainc_derivative(v_p / 2, result / 2, 1) / ops.gamma_density(v_p / 2, result / 2),
+            ops=ops,
+        )
         + p_t * (-2 / ops.gamma_density(v_p / 2, result / 2)),
     )
 
@@ -10424,33 +10699,41 @@ def chdtriv_tangent(p_p, p_t, x_p, x_t, result, *, ops):
     if p_t is None:
         return (
             x_t
-            * (
-                -ops.gamma_density(result / 2, x_p / 2)
-                / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1)
-                * solved(ops.scipy_special.chdtr(result, x_p), p_p, ops=ops)
+            * solved(
+                -ops.gamma_density(result / 2, x_p / 2) / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1),
+                result,
+                ops.scipy_special.chdtr(result, x_p),
+                p_p,
+                ops=ops,
             ),
         )
     if x_t is None:
         return (
             p_t
-            * (
-                2
-                / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1)
-                * solved(ops.scipy_special.chdtr(result, x_p), p_p, ops=ops)
+            * solved(
+                2 / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1),
+                result,
+                ops.scipy_special.chdtr(result, x_p),
+                p_p,
+                ops=ops,
             ),
         )
     return (
         p_t
-        * (
-            2
-            / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1)
-            * solved(ops.scipy_special.chdtr(result, x_p), p_p, ops=ops)
+        * solved(
+            2 / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1),
+            result,
+            ops.scipy_special.chdtr(result, x_p),
+            p_p,
+            ops=ops,
         )
         + x_t
-        * (
-            -ops.gamma_density(result / 2, x_p / 2)
-            / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1)
-            * solved(ops.scipy_special.chdtr(result, x_p), p_p, ops=ops)
+        * solved(
+            -ops.gamma_density(result / 2, x_p / 2) / ops.scipy_special.gammainc_derivative(result / 2, x_p / 2, 1),
+            result,
+            ops.scipy_special.chdtr(result, x_p),
+            p_p,
+            ops=ops,
         ),
     )
 
@@ -10478,25 +10761,15 @@ def gdtrc_tangent(a_p, a_t, b_p, b_t, x_p, x_t, result, *, ops):
 def gdtria_tangent(p_p, p_t, b_p, b_t, x_p, x_t, result, *, ops):
     return (
         sum_of_terms(
-            None
-            if p_t is None
-            else p_t
-            * (
-                1
-                / (x_p * ops.gamma_density(b_p, result * x_p))
-                * solved(ops.scipy_special.gdtr(result, b_p, x_p), p_p, ops=ops)
-            ),
+            None if p_t is None else p_t * (1 / (x_p * ops.gamma_density(b_p, result * x_p))),
             None
             if b_t is None
             else b_t
             * (
                 -ops.scipy_special.gammainc_derivative(b_p, result * x_p, 1)
                 / (x_p * ops.gamma_density(b_p, result * x_p))
-                * solved(ops.scipy_special.gdtr(result, b_p, x_p), p_p, ops=ops)
             ),
-            None
-            if x_t is None
-            else x_t * (-result / x_p * solved(ops.scipy_special.gdtr(result, b_p, x_p), p_p, ops=ops)),
+            None if x_t is None else x_t * (-result / x_p),
         ),
     )
 
@@ -10507,28 +10780,36 @@ def gdtrib_tangent(a_p, a_t, p_p, p_t, x_p, x_t, result, *, ops):
             None
             if a_t is None
             else a_t
-            * (
+            * solved(
                 -x_p
                 * ops.gamma_density(result, a_p * x_p)
-                / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1)
-                * solved(ops.scipy_special.gdtr(a_p, result, x_p), p_p, ops=ops)
+                / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1),
+                result,
+                ops.scipy_special.gdtr(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1)
-                * solved(ops.scipy_special.gdtr(a_p, result, x_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1),
+                result,
+                ops.scipy_special.gdtr(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if x_t is None
             else x_t
-            * (
+            * solved(
                 -a_p
                 * ops.gamma_density(result, a_p * x_p)
-                / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1)
-                * solved(ops.scipy_special.gdtr(a_p, result, x_p), p_p, ops=ops)
+                / ops.scipy_special.gammainc_derivative(result, a_p * x_p, 1),
+                result,
+                ops.scipy_special.gdtr(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -10541,9 +10822,11 @@ def gdtrix_tangent(a_p, a_t, b_p, b_t, p_p, p_t, result, *, ops):
             None
             if b_t is None
             else b_t
-            * (
+            * within_ends(
+                p_p,
                 -ops.scipy_special.gammainc_derivative(b_p, a_p * result, 1)
-                / (a_p * ops.gamma_density(b_p, a_p * result))
+                / (a_p * ops.gamma_density(b_p, a_p * result)),
+                ops=ops,
             ),
             None if p_t is None else p_t * (1 / (a_p * ops.gamma_density(b_p, a_p * result))),
         ),
@@ -10566,33 +10849,41 @@ def pdtrik_tangent(p_p, p_t, m_p, m_t, result, *, ops):
     if p_t is None:
         return (
             m_t
-            * (
-                -ops.gamma_density(result + 1, m_p)
-                / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1)
-                * solved(ops.scipy_special.gammaincc(result + 1, m_p), p_p, ops=ops)
+            * solved(
+                -ops.gamma_density(result + 1, m_p) / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1),
+                result,
+                ops.scipy_special.gammaincc(result + 1, m_p),
+                p_p,
+                ops=ops,
             ),
         )
     if m_t is None:
         return (
             p_t
-            * (
-                -1
-                / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1)
-                * solved(ops.scipy_special.gammaincc(result + 1, m_p), p_p, ops=ops)
+            * solved(
+                -1 / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1),
+                result,
+                ops.scipy_special.gammaincc(result + 1, m_p),
+                p_p,
+                ops=ops,
             ),
         )
     return (
         p_t
-        * (
-            -1
-            / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1)
-            * solved(ops.scipy_special.gammaincc(result + 1, m_p), p_p, ops=ops)
+        * solved(
+            -1 / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1),
+            result,
+            ops.scipy_special.gammaincc(result + 1, m_p),
+            p_p,
+            ops=ops,
         )
         + m_t
-        * (
-            -ops.gamma_density(result + 1, m_p)
-            / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1)
-            * solved(ops.scipy_special.gammaincc(result + 1, m_p), p_p, ops=ops)
+        * solved(
+            -ops.gamma_density(result + 1, m_p) / ops.scipy_special.gammainc_derivative(result + 1, m_p, 1),
+            result,
+            ops.scipy_special.gammaincc(result + 1, m_p),
+            p_p,
+            ops=ops,
         ),
     )
 
@@ -10603,26 +10894,33 @@ def btdtria_tangent(p_p, p_t, b_p, b_t, x_p, x_t, result, *, ops):
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, b_p, x_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, b_p, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if b_t is None
             else b_t
-            * (
+            * solved(
                 -ops.scipy_special.betainc_derivative(result, b_p, x_p, 0, 1)
-                / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, b_p, x_p), p_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, b_p, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if x_t is None
             else x_t
-            * (
-                -ops.beta_density(result, b_p, x_p)
-                / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, b_p, x_p), p_p, ops=ops)
+            * solved(
+                -ops.beta_density(result, b_p, x_p) / ops.scipy_special.betainc_derivative(result, b_p, x_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, b_p, x_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -10634,26 +10932,33 @@ def btdtrib_tangent(a_p, a_t, p_p, p_t, x_p, x_t, result, *, ops):
             None
             if a_t is None
             else a_t
-            * (
+            * solved(
                 -ops.scipy_special.betainc_derivative(a_p, result, x_p, 1, 0)
-                / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1)
-                * solved(ops.scipy_special.betainc(a_p, result, x_p), p_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1)
-                * solved(ops.scipy_special.betainc(a_p, result, x_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if x_t is None
             else x_t
-            * (
-                -ops.beta_density(a_p, result, x_p)
-                / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1)
-                * solved(ops.scipy_special.betainc(a_p, result, x_p), p_p, ops=ops)
+            * solved(
+                -ops.beta_density(a_p, result, x_p) / ops.scipy_special.betainc_derivative(a_p, result, x_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(a_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -10677,26 +10982,33 @@ def bdtrik_tangent(y_p, y_t, n_p, n_t, p_p, p_t, result, *, ops):
             None
             if y_t is None
             else y_t
-            * (
-                1
-                / binomial_count_slope(result, n_p, p_p, ops=ops)
-                * solved(ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p), y_p, ops=ops)
+            * solved(
+                1 / binomial_count_slope(result, n_p, p_p, ops=ops),
+                result,
+                ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if n_t is None
             else n_t
-            * (
+            * solved(
                 -ops.scipy_special.betainc_derivative(n_p - result, result + 1, 1 - p_p, 1, 0)
-                / binomial_count_slope(result, n_p, p_p, ops=ops)
-                * solved(ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p), y_p, ops=ops)
+                / binomial_count_slope(result, n_p, p_p, ops=ops),
+                result,
+                ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                ops.beta_density(n_p - result, result + 1, 1 - p_p)
-                / binomial_count_slope(result, n_p, p_p, ops=ops)
-                * solved(ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p), y_p, ops=ops)
+            * solved(
+                ops.beta_density(n_p - result, result + 1, 1 - p_p) / binomial_count_slope(result, n_p, p_p, ops=ops),
+                result,
+                ops.scipy_special.betainc(n_p - result, result + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
         ),
     )
@@ -10708,26 +11020,34 @@ def bdtrin_tangent(k_p, k_t, y_p, y_t, p_p, p_t, result, *, ops):
             None
             if k_t is None
             else k_t
-            * (
+            * solved(
                 -binomial_count_slope(k_p, result, p_p, ops=ops)
-                / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if y_t is None
             else y_t
-            * (
-                1
-                / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p), y_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
+            * solved(
                 ops.beta_density(result - k_p, k_p + 1, 1 - p_p)
-                / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result - k_p, k_p + 1, 1 - p_p),
+                y_p,
+                ops=ops,
             ),
         ),
     )
@@ -10751,26 +11071,34 @@ def nbdtrik_tangent(y_p, y_t, n_p, n_t, p_p, p_t, result, *, ops):
             None
             if y_t is None
             else y_t
-            * (
-                1
-                / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1)
-                * solved(ops.scipy_special.betainc(n_p, result + 1, p_p), y_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(n_p, result + 1, p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if n_t is None
             else n_t
-            * (
+            * solved(
                 -ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 1, 0)
-                / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1)
-                * solved(ops.scipy_special.betainc(n_p, result + 1, p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(n_p, result + 1, p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
+            * solved(
                 -ops.beta_density(n_p, result + 1, p_p)
-                / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1)
-                * solved(ops.scipy_special.betainc(n_p, result + 1, p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(n_p, result + 1, p_p, 0, 1),
+                result,
+                ops.scipy_special.betainc(n_p, result + 1, p_p),
+                y_p,
+                ops=ops,
             ),
         ),
     )
@@ -10782,26 +11110,34 @@ def nbdtrin_tangent(k_p, k_t, y_p, y_t, p_p, p_t, result, *, ops):
             None
             if k_t is None
             else k_t
-            * (
+            * solved(
                 -ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 0, 1)
-                / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, k_p + 1, p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, k_p + 1, p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if y_t is None
             else y_t
-            * (
-                1
-                / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, k_p + 1, p_p), y_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, k_p + 1, p_p),
+                y_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
+            * solved(
                 -ops.beta_density(result, k_p + 1, p_p)
-                / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0)
-                * solved(ops.scipy_special.betainc(result, k_p + 1, p_p), y_p, ops=ops)
+                / ops.scipy_special.betainc_derivative(result, k_p + 1, p_p, 1, 0),
+                result,
+                ops.scipy_special.betainc(result, k_p + 1, p_p),
+                y_p,
+                ops=ops,
             ),
         ),
     )
@@ -10832,10 +11168,16 @@ def fdtri_tangent(dfn_p, dfn_t, dfd_p, dfd_t, p_p, p_t, result, *, ops):
         sum_of_terms(
             None
             if dfn_t is None
-            else dfn_t * (-f_slope(dfn_p, dfd_p, result, ops=ops) / f_density(dfn_p, dfd_p, result, ops=ops)),
+            else dfn_t
+            * within_ends(
+                p_p, -f_slope(dfn_p, dfd_p, result, ops=ops) / f_density(dfn_p, dfd_p, result, ops=ops), ops=ops
+            ),
             None
             if dfd_t is None
-            else dfd_t * (-f_lower_slope(dfn_p, dfd_p, result, ops=ops) / f_density(dfn_p, dfd_p, result, ops=ops)),
+            else dfd_t
+            * within_ends(
+                p_p, -f_lower_slope(dfn_p, dfd_p, result, ops=ops) / f_density(dfn_p, dfd_p, result, ops=ops), ops=ops
+            ),
             None if p_t is None else p_t * (1 / f_density(dfn_p, dfd_p, result, ops=ops)),
         ),
     )
@@ -10847,26 +11189,32 @@ def fdtridfd_tangent(dfn_p, dfn_t, p_p, p_t, x_p, x_t, result, *, ops):
             None
             if dfn_t is None
             else dfn_t
-            * (
-                -f_slope(dfn_p, result, x_p, ops=ops)
-                / f_lower_slope(dfn_p, result, x_p, ops=ops)
-                * solved(ops.scipy_special.fdtr(dfn_p, result, x_p), p_p, ops=ops)
+            * solved(
+                -f_slope(dfn_p, result, x_p, ops=ops) / f_lower_slope(dfn_p, result, x_p, ops=ops),
+                result,
+                ops.scipy_special.fdtr(dfn_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / f_lower_slope(dfn_p, result, x_p, ops=ops)
-                * solved(ops.scipy_special.fdtr(dfn_p, result, x_p), p_p, ops=ops)
+            * solved(
+                1 / f_lower_slope(dfn_p, result, x_p, ops=ops),
+                result,
+                ops.scipy_special.fdtr(dfn_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
             None
             if x_t is None
             else x_t
-            * (
-                -f_density(dfn_p, result, x_p, ops=ops)
-                / f_lower_slope(dfn_p, result, x_p, ops=ops)
-                * solved(ops.scipy_special.fdtr(dfn_p, result, x_p), p_p, ops=ops)
+            * solved(
+                -f_density(dfn_p, result, x_p, ops=ops) / f_lower_slope(dfn_p, result, x_p, ops=ops),
+                result,
+                ops.scipy_special.fdtr(dfn_p, result, x_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -11433,7 +11781,7 @@ def itmodstruve0_tangent(x_p, x_t, result, *, ops):
 
 
 def it2struve0_tangent(x_p, x_t, result, *, ops):
-    return (x_t * (-ops.scipy_special.struve(0.0, x_p) / x_p),)
+    return (x_t * -struve_quotient(x_p, ops=ops),)
 
 
 def itj0y0_tangent(x_p, x_t, ij0, iy0, *, ops):
@@ -11445,7 +11793,7 @@ def itj0y0_tangent(x_p, x_t, ij0, iy0, *, ops):
 
 def it2j0y0_tangent(x_p, x_t, ij0, iy0, *, ops):
     return (
-        x_t * ((1 - ops.special_bessel_j0(x_p)) / x_p),
+        x_t * bessel_excess(x_p, ops.special_bessel_j0(x_p), -1, ops=ops),
         x_t * (-ops.special_bessel_y0(x_p) / x_p),
     )
 
@@ -11459,7 +11807,7 @@ def iti0k0_tangent(x_p, x_t, ii0, ik0, *, ops):
 
 def it2i0k0_tangent(x_p, x_t, ii0, ik0, *, ops):
     return (
-        x_t * ((ops.i0(x_p) - 1) / x_p),
+        x_t * bessel_excess(x_p, ops.i0(x_p), 1, ops=ops),
         x_t * (-ops.special_modified_bessel_k0(x_p) / x_p),
     )
 
@@ -11565,6 +11913,10 @@ def landau_cdf_tangent(x_p, x_t, result, *, ops):
 
 def landau_sf_tangent(x_p, x_t, result, *, ops):
     return (x_t * -ops.scipy_special.landau_pdf(x_p),)
+
+
+def cosine_cdf_tangent(x_p, x_t, result, *, ops):
+    return (x_t * ops.where(ops.abs(x_p) < pi, ops.square(ops.cos(0.5 * x_p)) / pi, 0.0),)
 
 
 def expi_tangent(x_p, x_t, result, *, ops):
@@ -12451,16 +12803,20 @@ def chndtrix_tangent(p_p, p_t, df_p, df_t, nc_p, nc_t, result, *, ops):
             None
             if df_t is None
             else df_t
-            * (
+            * within_ends(
+                p_p,
                 -ops.scipy_special.chndtr_derivative(result, df_p, nc_p, 1)
-                / ops.scipy_special.chndtr_density(result, df_p, nc_p, 0)
+                / ops.scipy_special.chndtr_density(result, df_p, nc_p, 0),
+                ops=ops,
             ),
             None
             if nc_t is None
             else nc_t
-            * (
+            * within_ends(
+                p_p,
                 ops.scipy_special.chndtr_density(result, df_p + 2, nc_p, 0)
-                / ops.scipy_special.chndtr_density(result, df_p, nc_p, 0)
+                / ops.scipy_special.chndtr_density(result, df_p, nc_p, 0),
+                ops=ops,
             ),
         ),
     )
@@ -12472,26 +12828,34 @@ def chndtridf_tangent(x_p, x_t, p_p, p_t, nc_p, nc_t, result, *, ops):
             None
             if x_t is None
             else x_t
-            * (
+            * solved(
                 -ops.scipy_special.chndtr_density(x_p, result, nc_p, 0)
-                / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1)
-                * solved(ops.scipy_special.chndtr(x_p, result, nc_p), p_p, ops=ops)
+                / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1),
+                result,
+                ops.scipy_special.chndtr(x_p, result, nc_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1)
-                * solved(ops.scipy_special.chndtr(x_p, result, nc_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1),
+                result,
+                ops.scipy_special.chndtr(x_p, result, nc_p),
+                p_p,
+                ops=ops,
             ),
             None
             if nc_t is None
             else nc_t
-            * (
+            * solved(
                 ops.scipy_special.chndtr_density(x_p, result + 2, nc_p, 0)
-                / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1)
-                * solved(ops.scipy_special.chndtr(x_p, result, nc_p), p_p, ops=ops)
+                / ops.scipy_special.chndtr_derivative(x_p, result, nc_p, 1),
+                result,
+                ops.scipy_special.chndtr(x_p, result, nc_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12503,26 +12867,34 @@ def chndtrinc_tangent(x_p, x_t, df_p, df_t, p_p, p_t, result, *, ops):
             None
             if x_t is None
             else x_t
-            * (
+            * solved(
                 ops.scipy_special.chndtr_density(x_p, df_p, result, 0)
-                / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0)
-                * solved(ops.scipy_special.chndtr(x_p, df_p, result), p_p, ops=ops)
+                / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0),
+                result,
+                ops.scipy_special.chndtr(x_p, df_p, result),
+                p_p,
+                ops=ops,
             ),
             None
             if df_t is None
             else df_t
-            * (
+            * solved(
                 ops.scipy_special.chndtr_derivative(x_p, df_p, result, 1)
-                / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0)
-                * solved(ops.scipy_special.chndtr(x_p, df_p, result), p_p, ops=ops)
+                / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0),
+                result,
+                ops.scipy_special.chndtr(x_p, df_p, result),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                -1
-                / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0)
-                * solved(ops.scipy_special.chndtr(x_p, df_p, result), p_p, ops=ops)
+            * solved(
+                -1 / ops.scipy_special.chndtr_density(x_p, df_p + 2, result, 0),
+                result,
+                ops.scipy_special.chndtr(x_p, df_p, result),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12576,26 +12948,34 @@ def nctdtridf_tangent(p_p, p_t, nc_p, nc_t, t_p, t_t, result, *, ops):
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)
-                * solved(ops.scipy_special.nctdtr(result, nc_p, t_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0),
+                result,
+                ops.scipy_special.nctdtr(result, nc_p, t_p),
+                p_p,
+                ops=ops,
             ),
             None
             if nc_t is None
             else nc_t
-            * (
+            * solved(
                 -ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 0, 1, 0)
-                / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)
-                * solved(ops.scipy_special.nctdtr(result, nc_p, t_p), p_p, ops=ops)
+                / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0),
+                result,
+                ops.scipy_special.nctdtr(result, nc_p, t_p),
+                p_p,
+                ops=ops,
             ),
             None
             if t_t is None
             else t_t
-            * (
+            * solved(
                 -ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 0, 0, 1)
-                / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)
-                * solved(ops.scipy_special.nctdtr(result, nc_p, t_p), p_p, ops=ops)
+                / ops.scipy_special.nctdtr_derivative(result, nc_p, t_p, 1, 0, 0),
+                result,
+                ops.scipy_special.nctdtr(result, nc_p, t_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12607,26 +12987,34 @@ def nctdtrinc_tangent(df_p, df_t, p_p, p_t, t_p, t_t, result, *, ops):
             None
             if df_t is None
             else df_t
-            * (
+            * solved(
                 -ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 1, 0, 0)
-                / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0)
-                * solved(ops.scipy_special.nctdtr(df_p, result, t_p), p_p, ops=ops)
+                / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0),
+                result,
+                ops.scipy_special.nctdtr(df_p, result, t_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0)
-                * solved(ops.scipy_special.nctdtr(df_p, result, t_p), p_p, ops=ops)
+            * solved(
+                1 / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0),
+                result,
+                ops.scipy_special.nctdtr(df_p, result, t_p),
+                p_p,
+                ops=ops,
             ),
             None
             if t_t is None
             else t_t
-            * (
+            * solved(
                 -ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 0, 1)
-                / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0)
-                * solved(ops.scipy_special.nctdtr(df_p, result, t_p), p_p, ops=ops)
+                / ops.scipy_special.nctdtr_derivative(df_p, result, t_p, 0, 1, 0),
+                result,
+                ops.scipy_special.nctdtr(df_p, result, t_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12673,15 +13061,27 @@ def ncfdtri_tangent(dfn_p, dfn_t, dfd_p, dfd_t, nc_p, nc_t, p_p, p_t, result, *,
             None
             if dfn_t is None
             else dfn_t
-            * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 0, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops)),
+            * within_ends(
+                p_p,
+                -ncf_slope(dfn_p, dfd_p, nc_p, result, 0, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops),
+                ops=ops,
+            ),
             None
             if dfd_t is None
             else dfd_t
-            * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 1, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops)),
+            * within_ends(
+                p_p,
+                -ncf_slope(dfn_p, dfd_p, nc_p, result, 1, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops),
+                ops=ops,
+            ),
             None
             if nc_t is None
             else nc_t
-            * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 2, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops)),
+            * within_ends(
+                p_p,
+                -ncf_slope(dfn_p, dfd_p, nc_p, result, 2, ops=ops) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops),
+                ops=ops,
+            ),
             None if p_t is None else p_t * (1 / ncf_slope(dfn_p, dfd_p, nc_p, result, 3, ops=ops)),
         ),
     )
@@ -12693,34 +13093,42 @@ def ncfdtridfd_tangent(dfn_p, dfn_t, p_p, p_t, nc_p, nc_t, f_p, f_t, result, *, 
             None
             if dfn_t is None
             else dfn_t
-            * (
-                -ncf_slope(dfn_p, result, nc_p, f_p, 0, ops=ops)
-                / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, result, nc_p, f_p, 0, ops=ops) / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                1 / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if nc_t is None
             else nc_t
-            * (
-                -ncf_slope(dfn_p, result, nc_p, f_p, 2, ops=ops)
-                / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, result, nc_p, f_p, 2, ops=ops) / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if f_t is None
             else f_t
-            * (
-                -ncf_slope(dfn_p, result, nc_p, f_p, 3, ops=ops)
-                / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, result, nc_p, f_p, 3, ops=ops) / ncf_slope(dfn_p, result, nc_p, f_p, 1, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, result, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12732,34 +13140,42 @@ def ncfdtridfn_tangent(p_p, p_t, dfd_p, dfd_t, nc_p, nc_t, f_p, f_t, result, *, 
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                1 / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if dfd_t is None
             else dfd_t
-            * (
-                -ncf_slope(result, dfd_p, nc_p, f_p, 1, ops=ops)
-                / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(result, dfd_p, nc_p, f_p, 1, ops=ops) / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if nc_t is None
             else nc_t
-            * (
-                -ncf_slope(result, dfd_p, nc_p, f_p, 2, ops=ops)
-                / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(result, dfd_p, nc_p, f_p, 2, ops=ops) / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if f_t is None
             else f_t
-            * (
-                -ncf_slope(result, dfd_p, nc_p, f_p, 3, ops=ops)
-                / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(result, dfd_p, nc_p, f_p, 3, ops=ops) / ncf_slope(result, dfd_p, nc_p, f_p, 0, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(result, dfd_p, nc_p, f_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -12771,34 +13187,42 @@ def ncfdtrinc_tangent(dfn_p, dfn_t, dfd_p, dfd_t, p_p, p_t, f_p, f_t, result, *,
             None
             if dfn_t is None
             else dfn_t
-            * (
-                -ncf_slope(dfn_p, dfd_p, result, f_p, 0, ops=ops)
-                / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, dfd_p, result, f_p, 0, ops=ops) / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if dfd_t is None
             else dfd_t
-            * (
-                -ncf_slope(dfn_p, dfd_p, result, f_p, 1, ops=ops)
-                / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, dfd_p, result, f_p, 1, ops=ops) / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if p_t is None
             else p_t
-            * (
-                1
-                / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p), p_p, ops=ops)
+            * solved(
+                1 / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p),
+                p_p,
+                ops=ops,
             ),
             None
             if f_t is None
             else f_t
-            * (
-                -ncf_slope(dfn_p, dfd_p, result, f_p, 3, ops=ops)
-                / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops)
-                * solved(ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p), p_p, ops=ops)
+            * solved(
+                -ncf_slope(dfn_p, dfd_p, result, f_p, 3, ops=ops) / ncf_slope(dfn_p, dfd_p, result, f_p, 2, ops=ops),
+                result,
+                ops.scipy_special.ncfdtr(dfn_p, dfd_p, result, f_p),
+                p_p,
+                ops=ops,
             ),
         ),
     )
@@ -13147,6 +13571,7 @@ TANGENTS = {
     "scipy_special.pbwa": pbwa_tangent,
     "scipy_special.landau_cdf": landau_cdf_tangent,
     "scipy_special.landau_sf": landau_sf_tangent,
+    "scipy_special.cosine_cdf": cosine_cdf_tangent,
     "scipy_special.expi": expi_tangent,
     "scipy_special.exp1": exp1_tangent,
     "scipy_special.scaled_exp1": scaled_exp1_tangent,
@@ -13298,1284 +13723,1259 @@ UNDERIVED = {
 
 FORMULAS = {
     "digamma_difference": {
-        "x": ("declarations.yaml:954", "grad * conj(digamma_difference(x, d, n + 1))"),
-        "d": ("declarations.yaml:955", "grad * conj(polygamma(n + 1, x + d))"),
+        "x": ("declarations.yaml:958", "grad * conj(digamma_difference(x, d, n + 1))"),
+        "d": ("declarations.yaml:959", "grad * conj(polygamma(n + 1, x + d))"),
         "result": (
-            "declarations.yaml:956",
+            "declarations.yaml:960",
             "x_t * (digamma_difference(x_p, d_p, n + 1)) + d_t * (polygamma(n + 1, x_p + d_p))",
         ),
     },
     "gamma_density_derivative": {
-        "a": ("declarations.yaml:958", "grad * conj(gamma_density_derivative(a, x, n + 1))"),
+        "a": ("declarations.yaml:962", "grad * conj(gamma_density_derivative(a, x, n + 1))"),
         "x": (
-            "declarations.yaml:959",
+            "declarations.yaml:963",
             "grad * conj(gamma_density_derivative(a - 1, x, n) - gamma_density_derivative(a, x, n))",
         ),
         "result": (
-            "declarations.yaml:960",
+            "declarations.yaml:964",
             "a_t * (gamma_density_derivative(a_p, x_p, n + 1)) + x_t * (gamma_density_derivative(a_p - 1, x_p, n) - gamma_density_derivative(a_p, x_p, n))",
         ),
     },
     "gammainc_derivative": {
-        "a": ("declarations.yaml:962", "grad * conj(gammainc_derivative(a, x, n + 1))"),
-        "x": ("declarations.yaml:963", "grad * conj(gamma_density_derivative(a, x, n))"),
+        "a": ("declarations.yaml:966", "grad * conj(gammainc_derivative(a, x, n + 1))"),
+        "x": ("declarations.yaml:967", "grad * conj(gamma_density_derivative(a, x, n))"),
         "result": (
-            "declarations.yaml:964",
+            "declarations.yaml:968",
             "a_t * (gammainc_derivative(a_p, x_p, n + 1)) + x_t * (gamma_density_derivative(a_p, x_p, n))",
         ),
     },
     "beta_density_derivative": {
-        "a": ("declarations.yaml:966", "grad * conj(beta_density_derivative(a, b, x, m + 1, n))"),
-        "b": ("declarations.yaml:967", "grad * conj(beta_density_derivative(a, b, x, m, n + 1))"),
-        "x": ("declarations.yaml:968", "grad * conj(beta_density_derivative_slope(a, b, x, m, n))"),
+        "a": ("declarations.yaml:970", "grad * conj(beta_density_derivative(a, b, x, m + 1, n))"),
+        "b": ("declarations.yaml:971", "grad * conj(beta_density_derivative(a, b, x, m, n + 1))"),
+        "x": ("declarations.yaml:972", "grad * conj(beta_density_derivative_slope(a, b, x, m, n))"),
         "result": (
-            "declarations.yaml:969",
+            "declarations.yaml:973",
             "a_t * (beta_density_derivative(a_p, b_p, x_p, m + 1, n)) + b_t * (beta_density_derivative(a_p, b_p, x_p, m, n + 1)) + x_t * (beta_density_derivative_slope(a_p, b_p, x_p, m, n))",
         ),
     },
     "betainc_derivative": {
-        "a": ("declarations.yaml:971", "grad * conj(betainc_derivative(a, b, x, m + 1, n))"),
-        "b": ("declarations.yaml:972", "grad * conj(betainc_derivative(a, b, x, m, n + 1))"),
-        "x": ("declarations.yaml:973", "grad * conj(beta_density_derivative(a, b, x, m, n))"),
+        "a": ("declarations.yaml:975", "grad * conj(betainc_derivative(a, b, x, m + 1, n))"),
+        "b": ("declarations.yaml:976", "grad * conj(betainc_derivative(a, b, x, m, n + 1))"),
+        "x": ("declarations.yaml:977", "grad * conj(beta_density_derivative(a, b, x, m, n))"),
         "result": (
-            "declarations.yaml:974",
+            "declarations.yaml:978",
             "a_t * (betainc_derivative(a_p, b_p, x_p, m + 1, n)) + b_t * (betainc_derivative(a_p, b_p, x_p, m, n + 1)) + x_t * (beta_density_derivative(a_p, b_p, x_p, m, n))",
         ),
     },
     "t_density_derivative": {
-        "df": ("declarations.yaml:976", "grad * conj(t_density_derivative(df, t, n + 1))"),
-        "t": ("declarations.yaml:977", "grad * conj(t_density_slope(df, t, n))"),
+        "df": ("declarations.yaml:980", "grad * conj(t_density_derivative(df, t, n + 1))"),
+        "t": ("declarations.yaml:981", "grad * conj(t_density_slope(df, t, n))"),
         "result": (
-            "declarations.yaml:978",
+            "declarations.yaml:982",
             "df_t * (t_density_derivative(df_p, t_p, n + 1)) + t_t * (t_density_slope(df_p, t_p, n))",
         ),
     },
     "stdtr_derivative": {
-        "df": ("declarations.yaml:980", "grad * conj(stdtr_derivative(df, t, n + 1))"),
-        "t": ("declarations.yaml:981", "grad * conj(t_density_derivative(df, t, n))"),
+        "df": ("declarations.yaml:984", "grad * conj(stdtr_derivative(df, t, n + 1))"),
+        "t": ("declarations.yaml:985", "grad * conj(t_density_derivative(df, t, n))"),
         "result": (
-            "declarations.yaml:982",
+            "declarations.yaml:986",
             "df_t * (stdtr_derivative(df_p, t_p, n + 1)) + t_t * (t_density_derivative(df_p, t_p, n))",
         ),
     },
     "polygamma_of": {
-        "z": ("declarations.yaml:984", "grad * conj(polygamma_of(z, n + 1))"),
-        "result": ("declarations.yaml:985", "z_t * (polygamma_of(z_p, n + 1))"),
+        "z": ("declarations.yaml:988", "grad * conj(polygamma_of(z, n + 1))"),
+        "result": ("declarations.yaml:989", "z_t * (polygamma_of(z_p, n + 1))"),
     },
     "psi": {
-        "z": ("declarations.yaml:987", "grad * conj(polygamma_of(z, 1))"),
-        "result": ("declarations.yaml:988", "z_t * (polygamma_of(z_p, 1))"),
+        "z": ("declarations.yaml:991", "grad * conj(polygamma_of(z, 1))"),
+        "result": ("declarations.yaml:992", "z_t * (polygamma_of(z_p, 1))"),
     },
     "gamma": {
-        "z": ("declarations.yaml:990", "grad * conj(result * polygamma_of(z, 0))"),
-        "result": ("declarations.yaml:991", "z_t * (result * polygamma_of(z_p, 0))"),
+        "z": ("declarations.yaml:994", "grad * conj(result * polygamma_of(z, 0))"),
+        "result": ("declarations.yaml:995", "z_t * (result * polygamma_of(z_p, 0))"),
     },
     "loggamma": {
-        "z": ("declarations.yaml:993", "grad * conj(polygamma_of(z, 0))"),
-        "result": ("declarations.yaml:994", "z_t * (polygamma_of(z_p, 0))"),
+        "z": ("declarations.yaml:997", "grad * conj(polygamma_of(z, 0))"),
+        "result": ("declarations.yaml:998", "z_t * (polygamma_of(z_p, 0))"),
     },
     "rgamma": {
-        "z": ("declarations.yaml:996", "grad * conj(rgamma_slope(z))"),
-        "result": ("declarations.yaml:997", "z_t * (rgamma_slope(z_p))"),
+        "z": ("declarations.yaml:1000", "grad * conj(rgamma_slope(z))"),
+        "result": ("declarations.yaml:1001", "z_t * (rgamma_slope(z_p))"),
     },
     "beta": {
-        "a": ("declarations.yaml:999", "grad * conj(-result * digamma_difference(a, b, 0))"),
-        "b": ("declarations.yaml:1000", "grad * conj(-result * digamma_difference(b, a, 0))"),
+        "a": ("declarations.yaml:1003", "grad * conj(-result * digamma_difference(a, b, 0))"),
+        "b": ("declarations.yaml:1004", "grad * conj(-result * digamma_difference(b, a, 0))"),
         "result": (
-            "declarations.yaml:1001",
+            "declarations.yaml:1005",
             "a_t * (-result * digamma_difference(a_p, b_p, 0)) + b_t * (-result * digamma_difference(b_p, a_p, 0))",
         ),
     },
     "betaln": {
-        "a": ("declarations.yaml:1003", "grad * conj(-digamma_difference(a, b, 0))"),
-        "b": ("declarations.yaml:1004", "grad * conj(-digamma_difference(b, a, 0))"),
+        "a": ("declarations.yaml:1007", "grad * conj(-digamma_difference(a, b, 0))"),
+        "b": ("declarations.yaml:1008", "grad * conj(-digamma_difference(b, a, 0))"),
         "result": (
-            "declarations.yaml:1005",
+            "declarations.yaml:1009",
             "a_t * (-digamma_difference(a_p, b_p, 0)) + b_t * (-digamma_difference(b_p, a_p, 0))",
         ),
     },
     "binom": {
-        "n": ("declarations.yaml:1007", "grad * conj(result * digamma_difference(n - k + 1, k, 0))"),
-        "k": ("declarations.yaml:1008", "grad * conj(result * digamma_difference(k + 1, n - 2 * k, 0))"),
+        "n": ("declarations.yaml:1011", "grad * conj(result * digamma_difference(n - k + 1, k, 0))"),
+        "k": ("declarations.yaml:1012", "grad * conj(result * digamma_difference(k + 1, n - 2 * k, 0))"),
         "result": (
-            "declarations.yaml:1009",
+            "declarations.yaml:1013",
             "n_t * (result * digamma_difference(n_p - k_p + 1, k_p, 0)) + k_t * (result * digamma_difference(k_p + 1, n_p - 2 * k_p, 0))",
         ),
     },
     "poch": {
-        "z": ("declarations.yaml:1011", "grad * conj(result * digamma_difference(z, m, 0))"),
-        "m": ("declarations.yaml:1012", "grad * conj(result * polygamma_of(z + m, 0))"),
+        "z": ("declarations.yaml:1015", "grad * conj(result * digamma_difference(z, m, 0))"),
+        "m": ("declarations.yaml:1016", "grad * conj(result * polygamma_of(z + m, 0))"),
         "result": (
-            "declarations.yaml:1013",
+            "declarations.yaml:1017",
             "z_t * (result * digamma_difference(z_p, m_p, 0)) + m_t * (result * polygamma_of(z_p + m_p, 0))",
         ),
     },
     "gammainc": {
-        "a": ("declarations.yaml:1015", "grad * conj(gammainc_derivative(a, x, 1))"),
-        "x": ("declarations.yaml:1016", "grad * conj(gamma_density(a, x))"),
+        "a": ("declarations.yaml:1019", "grad * conj(gammainc_derivative(a, x, 1))"),
+        "x": ("declarations.yaml:1020", "grad * conj(gamma_density(a, x))"),
         "result": (
-            "declarations.yaml:1017",
+            "declarations.yaml:1021",
             "a_t * (gammainc_derivative(a_p, x_p, 1)) + x_t * (gamma_density(a_p, x_p))",
         ),
     },
     "gammaincc": {
-        "a": ("declarations.yaml:1019", "grad * conj(-gammainc_derivative(a, x, 1))"),
-        "x": ("declarations.yaml:1020", "grad * conj(-gamma_density(a, x))"),
+        "a": ("declarations.yaml:1023", "grad * conj(-gammainc_derivative(a, x, 1))"),
+        "x": ("declarations.yaml:1024", "grad * conj(-gamma_density(a, x))"),
         "result": (
-            "declarations.yaml:1021",
+            "declarations.yaml:1025",
             "a_t * (-gammainc_derivative(a_p, x_p, 1)) + x_t * (-gamma_density(a_p, x_p))",
         ),
     },
     "gammaincinv": {
-        "a": ("declarations.yaml:1023", "grad * conj(-gammainc_derivative(a, result, 1) / gamma_density(a, result))"),
-        "y": ("declarations.yaml:1024", "grad * conj(1 / gamma_density(a, result))"),
+        "a": (
+            "declarations.yaml:1027",
+            "grad * conj(within_ends(y, -gammainc_derivative(a, result, 1) / gamma_density(a, result)))",
+        ),
+        "y": ("declarations.yaml:1028", "grad * conj(1 / gamma_density(a, result))"),
         "result": (
-            "declarations.yaml:1025",
-            "a_t * (-gammainc_derivative(a_p, result, 1) / gamma_density(a_p, result)) + y_t * (1 / gamma_density(a_p, result))",
+            "declarations.yaml:1029",
+            "a_t * (within_ends(y_p, -gammainc_derivative(a_p, result, 1) / gamma_density(a_p, result))) + y_t * (1 / gamma_density(a_p, result))",
         ),
     },
     "gammainccinv": {
-        "a": ("declarations.yaml:1027", "grad * conj(-gammainc_derivative(a, result, 1) / gamma_density(a, result))"),
-        "y": ("declarations.yaml:1028", "grad * conj(-1 / gamma_density(a, result))"),
+        "a": (
+            "declarations.yaml:1031",
+            "grad * conj(within_ends(y, -gammainc_derivative(a, result, 1) / gamma_density(a, result)))",
+        ),
+        "y": ("declarations.yaml:1032", "grad * conj(-1 / gamma_density(a, result))"),
         "result": (
-            "declarations.yaml:1029",
-            "a_t * (-gammainc_derivative(a_p, result, 1) / gamma_density(a_p, result)) + y_t * (-1 / gamma_density(a_p, result))",
+            "declarations.yaml:1033",
+            "a_t * (within_ends(y_p, -gammainc_derivative(a_p, result, 1) / gamma_density(a_p, result))) + y_t * (-1 / gamma_density(a_p, result))",
         ),
     },
     "betainc": {
-        "a": ("declarations.yaml:1031", "grad * conj(betainc_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1032", "grad * conj(betainc_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1033", "grad * conj(beta_density(a, b, x))"),
+        "a": ("declarations.yaml:1035", "grad * conj(betainc_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:1036", "grad * conj(betainc_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:1037", "grad * conj(beta_density(a, b, x))"),
         "result": (
-            "declarations.yaml:1034",
+            "declarations.yaml:1038",
             "a_t * (betainc_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (betainc_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (beta_density(a_p, b_p, x_p))",
         ),
     },
     "betaincc": {
-        "a": ("declarations.yaml:1036", "grad * conj(-betainc_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1037", "grad * conj(-betainc_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1038", "grad * conj(-beta_density(a, b, x))"),
+        "a": ("declarations.yaml:1040", "grad * conj(-betainc_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:1041", "grad * conj(-betainc_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:1042", "grad * conj(-beta_density(a, b, x))"),
         "result": (
-            "declarations.yaml:1039",
+            "declarations.yaml:1043",
             "a_t * (-betainc_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (-betainc_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (-beta_density(a_p, b_p, x_p))",
         ),
     },
     "betaincinv": {
         "a": (
-            "declarations.yaml:1041",
-            "grad * conj(-betainc_derivative(a, b, result, 1, 0) / beta_density(a, b, result))",
+            "declarations.yaml:1045",
+            "grad * conj(within_ends(y, -betainc_derivative(a, b, result, 1, 0) / beta_density(a, b, result)))",
         ),
         "b": (
-            "declarations.yaml:1042",
-            "grad * conj(-betainc_derivative(a, b, result, 0, 1) / beta_density(a, b, result))",
+            "declarations.yaml:1046",
+            "grad * conj(within_ends(y, -betainc_derivative(a, b, result, 0, 1) / beta_density(a, b, result)))",
         ),
-        "y": ("declarations.yaml:1043", "grad * conj(1 / beta_density(a, b, result))"),
+        "y": ("declarations.yaml:1047", "grad * conj(1 / beta_density(a, b, result))"),
         "result": (
-            "declarations.yaml:1044",
-            "a_t * (-betainc_derivative(a_p, b_p, result, 1, 0) / beta_density(a_p, b_p, result)) + b_t * (-betainc_derivative(a_p, b_p, result, 0, 1) / beta_density(a_p, b_p, result)) + y_t * (1 / beta_density(a_p, b_p, result))",
+            "declarations.yaml:1048",
+            "a_t * (within_ends(y_p, -betainc_derivative(a_p, b_p, result, 1, 0) / beta_density(a_p, b_p, result))) + b_t * (within_ends(y_p, -betainc_derivative(a_p, b_p, result, 0, 1) / beta_density(a_p, b_p, result))) + y_t * (1 / beta_density(a_p, b_p, result))",
         ),
     },
     "betainccinv": {
         "a": (
-            "declarations.yaml:1046",
-            "grad * conj(-betainc_derivative(a, b, result, 1, 0) / beta_density(a, b, result))",
+            "declarations.yaml:1050",
+            "grad * conj(within_ends(y, -betainc_derivative(a, b, result, 1, 0) / beta_density(a, b, result)))",
         ),
         "b": (
-            "declarations.yaml:1047",
-            "grad * conj(-betainc_derivative(a, b, result, 0, 1) / beta_density(a, b, result))",
+            "declarations.yaml:1051",
+            "grad * conj(within_ends(y, -betainc_derivative(a, b, result, 0, 1) / beta_density(a, b, result)))",
         ),
-        "y": ("declarations.yaml:1048", "grad * conj(-1 / beta_density(a, b, result))"),
+        "y": ("declarations.yaml:1052", "grad * conj(-1 / beta_density(a, b, result))"),
         "result": (
-            "declarations.yaml:1049",
-            "a_t * (-betainc_derivative(a_p, b_p, result, 1, 0) / beta_density(a_p, b_p, result)) + b_t * (-betainc_derivative(a_p, b_p, result, 0, 1) / beta_density(a_p, b_p, result)) + y_t * (-1 / beta_density(a_p, b_p, result))",
+            "declarations.yaml:1053",
+            "a_t * (within_ends(y_p, -betainc_derivative(a_p, b_p, result, 1, 0) / beta_density(a_p, b_p, result))) + b_t * (within_ends(y_p, -betainc_derivative(a_p, b_p, result, 0, 1) / beta_density(a_p, b_p, result))) + y_t * (-1 / beta_density(a_p, b_p, result))",
         ),
     },
     "stdtr": {
-        "df": ("declarations.yaml:1051", "grad * conj(stdtr_derivative(df, t, 1))"),
-        "t": ("declarations.yaml:1052", "grad * conj(t_density_derivative(df, t, 0))"),
+        "df": ("declarations.yaml:1055", "grad * conj(stdtr_derivative(df, t, 1))"),
+        "t": ("declarations.yaml:1056", "grad * conj(t_density_derivative(df, t, 0))"),
         "result": (
-            "declarations.yaml:1053",
+            "declarations.yaml:1057",
             "df_t * (stdtr_derivative(df_p, t_p, 1)) + t_t * (t_density_derivative(df_p, t_p, 0))",
         ),
     },
     "stdtrit": {
         "df": (
-            "declarations.yaml:1055",
+            "declarations.yaml:1059",
             "grad * conj(-stdtr_derivative(df, result, 1) / t_density_derivative(df, result, 0))",
         ),
-        "p": ("declarations.yaml:1056", "grad * conj(1 / t_density_derivative(df, result, 0))"),
+        "p": ("declarations.yaml:1060", "grad * conj(1 / t_density_derivative(df, result, 0))"),
         "result": (
-            "declarations.yaml:1057",
+            "declarations.yaml:1061",
             "df_t * (-stdtr_derivative(df_p, result, 1) / t_density_derivative(df_p, result, 0)) + p_t * (1 / t_density_derivative(df_p, result, 0))",
         ),
     },
     "stdtridf": {
         "p": (
-            "declarations.yaml:1059",
-            "grad * conj((1 / stdtr_derivative(result, t, 1)) * solved(stdtr(result, t), p))",
+            "declarations.yaml:1063",
+            "grad * conj(solved(1 / stdtr_derivative(result, t, 1), result, stdtr(result, t), p))",
         ),
         "t": (
-            "declarations.yaml:1060",
-            "grad * conj((-t_density_derivative(result, t, 0) / stdtr_derivative(result, t, 1)) * solved(stdtr(result, t), p))",
+            "declarations.yaml:1064",
+            "grad * conj(solved(-t_density_derivative(result, t, 0) / stdtr_derivative(result, t, 1), result, stdtr(result, t), p))",
         ),
         "result": (
-            "declarations.yaml:1061",
-            "p_t * ((1 / stdtr_derivative(result, t_p, 1)) * solved(stdtr(result, t_p), p_p)) + t_t * ((-t_density_derivative(result, t_p, 0) / stdtr_derivative(result, t_p, 1)) * solved(stdtr(result, t_p), p_p))",
+            "declarations.yaml:1065",
+            "p_t * (solved(1 / stdtr_derivative(result, t_p, 1), result, stdtr(result, t_p), p_p)) + t_t * (solved(-t_density_derivative(result, t_p, 0) / stdtr_derivative(result, t_p, 1), result, stdtr(result, t_p), p_p))",
         ),
     },
     "chdtr": {
-        "v": ("declarations.yaml:1063", "grad * conj(0.5 * gammainc_derivative(v / 2, x / 2, 1))"),
-        "x": ("declarations.yaml:1064", "grad * conj(0.5 * gamma_density(v / 2, x / 2))"),
+        "v": ("declarations.yaml:1067", "grad * conj(0.5 * gammainc_derivative(v / 2, x / 2, 1))"),
+        "x": ("declarations.yaml:1068", "grad * conj(0.5 * gamma_density(v / 2, x / 2))"),
         "result": (
-            "declarations.yaml:1065",
+            "declarations.yaml:1069",
             "v_t * (0.5 * gammainc_derivative(v_p / 2, x_p / 2, 1)) + x_t * (0.5 * gamma_density(v_p / 2, x_p / 2))",
         ),
     },
     "chdtrc": {
-        "v": ("declarations.yaml:1067", "grad * conj(-0.5 * gammainc_derivative(v / 2, x / 2, 1))"),
-        "x": ("declarations.yaml:1068", "grad * conj(-0.5 * gamma_density(v / 2, x / 2))"),
+        "v": ("declarations.yaml:1071", "grad * conj(-0.5 * gammainc_derivative(v / 2, x / 2, 1))"),
+        "x": ("declarations.yaml:1072", "grad * conj(-0.5 * gamma_density(v / 2, x / 2))"),
         "result": (
-            "declarations.yaml:1069",
+            "declarations.yaml:1073",
             "v_t * (-0.5 * gammainc_derivative(v_p / 2, x_p / 2, 1)) + x_t * (-0.5 * gamma_density(v_p / 2, x_p / 2))",
         ),
     },
     "chdtri": {
         "v": (
-            "declarations.yaml:1071",
-            "grad * conj(-gammainc_derivative(v / 2, result / 2, 1) / gamma_density(v / 2, result / 2))",
+            "declarations.yaml:1075",
+            "grad * conj(within_ends(p, -gammainc_derivative(v / 2, result / 2, 1) / gamma_density(v / 2, result / 2)))",
         ),
-        "p": ("declarations.yaml:1072", "grad * conj(-2 / gamma_density(v / 2, result / 2))"),
+        "p": ("declarations.yaml:1076", "grad * conj(-2 / gamma_density(v / 2, result / 2))"),
         "result": (
-            "declarations.yaml:1073",
-            "v_t * (-gammainc_derivative(v_p / 2, result / 2, 1) / gamma_density(v_p / 2, result / 2)) + p_t * (-2 / gamma_density(v_p / 2, result / 2))",
+            "declarations.yaml:1077",
+            "v_t * (within_ends(p_p, -gammainc_derivative(v_p / 2, result / 2, 1) / gamma_density(v_p / 2, result / 2))) + p_t * (-2 / gamma_density(v_p / 2, result / 2))",
         ),
     },
     "chdtriv": {
         "p": (
-            "declarations.yaml:1075",
-            "grad * conj((2 / gammainc_derivative(result / 2, x / 2, 1)) * solved(chdtr(result, x), p))",
+            "declarations.yaml:1079",
+            "grad * conj(solved(2 / gammainc_derivative(result / 2, x / 2, 1), result, chdtr(result, x), p))",
         ),
         "x": (
-            "declarations.yaml:1076",
-            "grad * conj((-gamma_density(result / 2, x / 2) / gammainc_derivative(result / 2, x / 2, 1)) * solved(chdtr(result, x), p))",
+            "declarations.yaml:1080",
+            "grad * conj(solved(-gamma_density(result / 2, x / 2) / gammainc_derivative(result / 2, x / 2, 1), result, chdtr(result, x), p))",
         ),
         "result": (
-            "declarations.yaml:1077",
-            "p_t * ((2 / gammainc_derivative(result / 2, x_p / 2, 1)) * solved(chdtr(result, x_p), p_p)) + x_t * ((-gamma_density(result / 2, x_p / 2) / gammainc_derivative(result / 2, x_p / 2, 1)) * solved(chdtr(result, x_p), p_p))",
+            "declarations.yaml:1081",
+            "p_t * (solved(2 / gammainc_derivative(result / 2, x_p / 2, 1), result, chdtr(result, x_p), p_p)) + x_t * (solved(-gamma_density(result / 2, x_p / 2) / gammainc_derivative(result / 2, x_p / 2, 1), result, chdtr(result, x_p), p_p))",
         ),
     },
     "gdtr": {
-        "a": ("declarations.yaml:1079", "grad * conj(x * gamma_density(b, a * x))"),
-        "b": ("declarations.yaml:1080", "grad * conj(gammainc_derivative(b, a * x, 1))"),
-        "x": ("declarations.yaml:1081", "grad * conj(a * gamma_density(b, a * x))"),
+        "a": ("declarations.yaml:1083", "grad * conj(x * gamma_density(b, a * x))"),
+        "b": ("declarations.yaml:1084", "grad * conj(gammainc_derivative(b, a * x, 1))"),
+        "x": ("declarations.yaml:1085", "grad * conj(a * gamma_density(b, a * x))"),
         "result": (
-            "declarations.yaml:1082",
+            "declarations.yaml:1086",
             "a_t * (x_p * gamma_density(b_p, a_p * x_p)) + b_t * (gammainc_derivative(b_p, a_p * x_p, 1)) + x_t * (a_p * gamma_density(b_p, a_p * x_p))",
         ),
     },
     "gdtrc": {
-        "a": ("declarations.yaml:1084", "grad * conj(-x * gamma_density(b, a * x))"),
-        "b": ("declarations.yaml:1085", "grad * conj(-gammainc_derivative(b, a * x, 1))"),
-        "x": ("declarations.yaml:1086", "grad * conj(-a * gamma_density(b, a * x))"),
+        "a": ("declarations.yaml:1088", "grad * conj(-x * gamma_density(b, a * x))"),
+        "b": ("declarations.yaml:1089", "grad * conj(-gammainc_derivative(b, a * x, 1))"),
+        "x": ("declarations.yaml:1090", "grad * conj(-a * gamma_density(b, a * x))"),
         "result": (
-            "declarations.yaml:1087",
+            "declarations.yaml:1091",
             "a_t * (-x_p * gamma_density(b_p, a_p * x_p)) + b_t * (-gammainc_derivative(b_p, a_p * x_p, 1)) + x_t * (-a_p * gamma_density(b_p, a_p * x_p))",
         ),
     },
     "gdtria": {
-        "p": (
-            "declarations.yaml:1089",
-            "grad * conj((1 / (x * gamma_density(b, result * x))) * solved(gdtr(result, b, x), p))",
-        ),
+        "p": ("declarations.yaml:1093", "grad * conj(1 / (x * gamma_density(b, result * x)))"),
         "b": (
-            "declarations.yaml:1090",
-            "grad * conj((-gammainc_derivative(b, result * x, 1) / (x * gamma_density(b, result * x))) * solved(gdtr(result, b, x), p))",
+            "declarations.yaml:1094",
+            "grad * conj(-gammainc_derivative(b, result * x, 1) / (x * gamma_density(b, result * x)))",
         ),
-        "x": ("declarations.yaml:1091", "grad * conj((-result / x) * solved(gdtr(result, b, x), p))"),
+        "x": ("declarations.yaml:1095", "grad * conj(-result / x)"),
         "result": (
-            "declarations.yaml:1092",
-            "p_t * ((1 / (x_p * gamma_density(b_p, result * x_p))) * solved(gdtr(result, b_p, x_p), p_p)) + b_t * ((-gammainc_derivative(b_p, result * x_p, 1) / (x_p * gamma_density(b_p, result * x_p))) * solved(gdtr(result, b_p, x_p), p_p)) + x_t * ((-result / x_p) * solved(gdtr(result, b_p, x_p), p_p))",
+            "declarations.yaml:1096",
+            "p_t * (1 / (x_p * gamma_density(b_p, result * x_p))) + b_t * (-gammainc_derivative(b_p, result * x_p, 1) / (x_p * gamma_density(b_p, result * x_p))) + x_t * (-result / x_p)",
         ),
     },
     "gdtrib": {
         "a": (
-            "declarations.yaml:1094",
-            "grad * conj((-x * gamma_density(result, a * x) / gammainc_derivative(result, a * x, 1)) * solved(gdtr(a, result, x), p))",
+            "declarations.yaml:1098",
+            "grad * conj(solved(-x * gamma_density(result, a * x) / gammainc_derivative(result, a * x, 1), result, gdtr(a, result, x), p))",
         ),
         "p": (
-            "declarations.yaml:1095",
-            "grad * conj((1 / gammainc_derivative(result, a * x, 1)) * solved(gdtr(a, result, x), p))",
+            "declarations.yaml:1099",
+            "grad * conj(solved(1 / gammainc_derivative(result, a * x, 1), result, gdtr(a, result, x), p))",
         ),
         "x": (
-            "declarations.yaml:1096",
-            "grad * conj((-a * gamma_density(result, a * x) / gammainc_derivative(result, a * x, 1)) * solved(gdtr(a, result, x), p))",
+            "declarations.yaml:1100",
+            "grad * conj(solved(-a * gamma_density(result, a * x) / gammainc_derivative(result, a * x, 1), result, gdtr(a, result, x), p))",
         ),
         "result": (
-            "declarations.yaml:1097",
-            "a_t * ((-x_p * gamma_density(result, a_p * x_p) / gammainc_derivative(result, a_p * x_p, 1)) * solved(gdtr(a_p, result, x_p), p_p)) + p_t * ((1 / gammainc_derivative(result, a_p * x_p, 1)) * solved(gdtr(a_p, result, x_p), p_p)) + x_t * ((-a_p * gamma_density(result, a_p * x_p) / gammainc_derivative(result, a_p * x_p, 1)) * solved(gdtr(a_p, result, x_p), p_p))",
+            "declarations.yaml:1101",
+            "a_t * (solved(-x_p * gamma_density(result, a_p * x_p) / gammainc_derivative(result, a_p * x_p, 1), result, gdtr(a_p, result, x_p), p_p)) + p_t * (solved(1 / gammainc_derivative(result, a_p * x_p, 1), result, gdtr(a_p, result, x_p), p_p)) + x_t * (solved(-a_p * gamma_density(result, a_p * x_p) / gammainc_derivative(result, a_p * x_p, 1), result, gdtr(a_p, result, x_p), p_p))",
         ),
     },
     "gdtrix": {
-        "a": ("declarations.yaml:1099", "grad * conj(-result / a)"),
+        "a": ("declarations.yaml:1103", "grad * conj(-result / a)"),
         "b": (
-            "declarations.yaml:1100",
-            "grad * conj(-gammainc_derivative(b, a * result, 1) / (a * gamma_density(b, a * result)))",
+            "declarations.yaml:1104",
+            "grad * conj(within_ends(p, -gammainc_derivative(b, a * result, 1) / (a * gamma_density(b, a * result))))",
         ),
-        "p": ("declarations.yaml:1101", "grad * conj(1 / (a * gamma_density(b, a * result)))"),
+        "p": ("declarations.yaml:1105", "grad * conj(1 / (a * gamma_density(b, a * result)))"),
         "result": (
-            "declarations.yaml:1102",
-            "a_t * (-result / a_p) + b_t * (-gammainc_derivative(b_p, a_p * result, 1) / (a_p * gamma_density(b_p, a_p * result))) + p_t * (1 / (a_p * gamma_density(b_p, a_p * result)))",
+            "declarations.yaml:1106",
+            "a_t * (-result / a_p) + b_t * (within_ends(p_p, -gammainc_derivative(b_p, a_p * result, 1) / (a_p * gamma_density(b_p, a_p * result)))) + p_t * (1 / (a_p * gamma_density(b_p, a_p * result)))",
         ),
     },
     "pdtr": {
-        "k": ("declarations.yaml:1104", "non_differentiable"),
-        "m": ("declarations.yaml:1105", "grad * conj(-gamma_density(floor(k) + 1, m))"),
-        "result": ("declarations.yaml:1106", "m_t * (-gamma_density(floor(k_p) + 1, m_p))"),
+        "k": ("declarations.yaml:1108", "non_differentiable"),
+        "m": ("declarations.yaml:1109", "grad * conj(-gamma_density(floor(k) + 1, m))"),
+        "result": ("declarations.yaml:1110", "m_t * (-gamma_density(floor(k_p) + 1, m_p))"),
     },
     "pdtrc": {
-        "k": ("declarations.yaml:1108", "non_differentiable"),
-        "m": ("declarations.yaml:1109", "grad * conj(gamma_density(floor(k) + 1, m))"),
-        "result": ("declarations.yaml:1110", "m_t * (gamma_density(floor(k_p) + 1, m_p))"),
+        "k": ("declarations.yaml:1112", "non_differentiable"),
+        "m": ("declarations.yaml:1113", "grad * conj(gamma_density(floor(k) + 1, m))"),
+        "result": ("declarations.yaml:1114", "m_t * (gamma_density(floor(k_p) + 1, m_p))"),
     },
     "pdtri": {
-        "k": ("declarations.yaml:1112", "non_differentiable"),
-        "y": ("declarations.yaml:1113", "grad * conj(-1 / gamma_density(floor(k) + 1, result))"),
-        "result": ("declarations.yaml:1114", "y_t * (-1 / gamma_density(floor(k_p) + 1, result))"),
+        "k": ("declarations.yaml:1116", "non_differentiable"),
+        "y": ("declarations.yaml:1117", "grad * conj(-1 / gamma_density(floor(k) + 1, result))"),
+        "result": ("declarations.yaml:1118", "y_t * (-1 / gamma_density(floor(k_p) + 1, result))"),
     },
     "pdtrik": {
         "p": (
-            "declarations.yaml:1116",
-            "grad * conj((-1 / gammainc_derivative(result + 1, m, 1)) * solved(gammaincc(result + 1, m), p))",
+            "declarations.yaml:1120",
+            "grad * conj(solved(-1 / gammainc_derivative(result + 1, m, 1), result, gammaincc(result + 1, m), p))",
         ),
         "m": (
-            "declarations.yaml:1117",
-            "grad * conj((-gamma_density(result + 1, m) / gammainc_derivative(result + 1, m, 1)) * solved(gammaincc(result + 1, m), p))",
+            "declarations.yaml:1121",
+            "grad * conj(solved(-gamma_density(result + 1, m) / gammainc_derivative(result + 1, m, 1), result, gammaincc(result + 1, m), p))",
         ),
         "result": (
-            "declarations.yaml:1118",
-            "p_t * ((-1 / gammainc_derivative(result + 1, m_p, 1)) * solved(gammaincc(result + 1, m_p), p_p)) + m_t * ((-gamma_density(result + 1, m_p) / gammainc_derivative(result + 1, m_p, 1)) * solved(gammaincc(result + 1, m_p), p_p))",
+            "declarations.yaml:1122",
+            "p_t * (solved(-1 / gammainc_derivative(result + 1, m_p, 1), result, gammaincc(result + 1, m_p), p_p)) + m_t * (solved(-gamma_density(result + 1, m_p) / gammainc_derivative(result + 1, m_p, 1), result, gammaincc(result + 1, m_p), p_p))",
         ),
     },
     "btdtria": {
         "p": (
-            "declarations.yaml:1120",
-            "grad * conj((1 / betainc_derivative(result, b, x, 1, 0)) * solved(betainc(result, b, x), p))",
+            "declarations.yaml:1124",
+            "grad * conj(solved(1 / betainc_derivative(result, b, x, 1, 0), result, betainc(result, b, x), p))",
         ),
         "b": (
-            "declarations.yaml:1121",
-            "grad * conj((-betainc_derivative(result, b, x, 0, 1) / betainc_derivative(result, b, x, 1, 0)) * solved(betainc(result, b, x), p))",
+            "declarations.yaml:1125",
+            "grad * conj(solved(-betainc_derivative(result, b, x, 0, 1) / betainc_derivative(result, b, x, 1, 0), result, betainc(result, b, x), p))",
         ),
         "x": (
-            "declarations.yaml:1122",
-            "grad * conj((-beta_density(result, b, x) / betainc_derivative(result, b, x, 1, 0)) * solved(betainc(result, b, x), p))",
+            "declarations.yaml:1126",
+            "grad * conj(solved(-beta_density(result, b, x) / betainc_derivative(result, b, x, 1, 0), result, betainc(result, b, x), p))",
         ),
         "result": (
-            "declarations.yaml:1123",
-            "p_t * ((1 / betainc_derivative(result, b_p, x_p, 1, 0)) * solved(betainc(result, b_p, x_p), p_p)) + b_t * ((-betainc_derivative(result, b_p, x_p, 0, 1) / betainc_derivative(result, b_p, x_p, 1, 0)) * solved(betainc(result, b_p, x_p), p_p)) + x_t * ((-beta_density(result, b_p, x_p) / betainc_derivative(result, b_p, x_p, 1, 0)) * solved(betainc(result, b_p, x_p), p_p))",
+            "declarations.yaml:1127",
+            "p_t * (solved(1 / betainc_derivative(result, b_p, x_p, 1, 0), result, betainc(result, b_p, x_p), p_p)) + b_t * (solved(-betainc_derivative(result, b_p, x_p, 0, 1) / betainc_derivative(result, b_p, x_p, 1, 0), result, betainc(result, b_p, x_p), p_p)) + x_t * (solved(-beta_density(result, b_p, x_p) / betainc_derivative(result, b_p, x_p, 1, 0), result, betainc(result, b_p, x_p), p_p))",
         ),
     },
     "btdtrib": {
         "a": (
-            "declarations.yaml:1125",
-            "grad * conj((-betainc_derivative(a, result, x, 1, 0) / betainc_derivative(a, result, x, 0, 1)) * solved(betainc(a, result, x), p))",
+            "declarations.yaml:1129",
+            "grad * conj(solved(-betainc_derivative(a, result, x, 1, 0) / betainc_derivative(a, result, x, 0, 1), result, betainc(a, result, x), p))",
         ),
         "p": (
-            "declarations.yaml:1126",
-            "grad * conj((1 / betainc_derivative(a, result, x, 0, 1)) * solved(betainc(a, result, x), p))",
+            "declarations.yaml:1130",
+            "grad * conj(solved(1 / betainc_derivative(a, result, x, 0, 1), result, betainc(a, result, x), p))",
         ),
         "x": (
-            "declarations.yaml:1127",
-            "grad * conj((-beta_density(a, result, x) / betainc_derivative(a, result, x, 0, 1)) * solved(betainc(a, result, x), p))",
+            "declarations.yaml:1131",
+            "grad * conj(solved(-beta_density(a, result, x) / betainc_derivative(a, result, x, 0, 1), result, betainc(a, result, x), p))",
         ),
         "result": (
-            "declarations.yaml:1128",
-            "a_t * ((-betainc_derivative(a_p, result, x_p, 1, 0) / betainc_derivative(a_p, result, x_p, 0, 1)) * solved(betainc(a_p, result, x_p), p_p)) + p_t * ((1 / betainc_derivative(a_p, result, x_p, 0, 1)) * solved(betainc(a_p, result, x_p), p_p)) + x_t * ((-beta_density(a_p, result, x_p) / betainc_derivative(a_p, result, x_p, 0, 1)) * solved(betainc(a_p, result, x_p), p_p))",
+            "declarations.yaml:1132",
+            "a_t * (solved(-betainc_derivative(a_p, result, x_p, 1, 0) / betainc_derivative(a_p, result, x_p, 0, 1), result, betainc(a_p, result, x_p), p_p)) + p_t * (solved(1 / betainc_derivative(a_p, result, x_p, 0, 1), result, betainc(a_p, result, x_p), p_p)) + x_t * (solved(-beta_density(a_p, result, x_p) / betainc_derivative(a_p, result, x_p, 0, 1), result, betainc(a_p, result, x_p), p_p))",
         ),
     },
     "bdtr": {
-        "k": ("declarations.yaml:1130", "non_differentiable"),
-        "n": ("declarations.yaml:1131", "non_differentiable"),
-        "p": ("declarations.yaml:1132", "grad * conj(-beta_density(floor(n) - floor(k), floor(k) + 1, 1 - p))"),
-        "result": ("declarations.yaml:1133", "p_t * (-beta_density(floor(n_p) - floor(k_p), floor(k_p) + 1, 1 - p_p))"),
+        "k": ("declarations.yaml:1134", "non_differentiable"),
+        "n": ("declarations.yaml:1135", "non_differentiable"),
+        "p": ("declarations.yaml:1136", "grad * conj(-beta_density(floor(n) - floor(k), floor(k) + 1, 1 - p))"),
+        "result": ("declarations.yaml:1137", "p_t * (-beta_density(floor(n_p) - floor(k_p), floor(k_p) + 1, 1 - p_p))"),
     },
     "bdtrc": {
-        "k": ("declarations.yaml:1135", "non_differentiable"),
-        "n": ("declarations.yaml:1136", "non_differentiable"),
-        "p": ("declarations.yaml:1137", "grad * conj(beta_density(floor(n) - floor(k), floor(k) + 1, 1 - p))"),
-        "result": ("declarations.yaml:1138", "p_t * (beta_density(floor(n_p) - floor(k_p), floor(k_p) + 1, 1 - p_p))"),
+        "k": ("declarations.yaml:1139", "non_differentiable"),
+        "n": ("declarations.yaml:1140", "non_differentiable"),
+        "p": ("declarations.yaml:1141", "grad * conj(beta_density(floor(n) - floor(k), floor(k) + 1, 1 - p))"),
+        "result": ("declarations.yaml:1142", "p_t * (beta_density(floor(n_p) - floor(k_p), floor(k_p) + 1, 1 - p_p))"),
     },
     "bdtri": {
-        "k": ("declarations.yaml:1140", "non_differentiable"),
-        "n": ("declarations.yaml:1141", "non_differentiable"),
+        "k": ("declarations.yaml:1144", "non_differentiable"),
+        "n": ("declarations.yaml:1145", "non_differentiable"),
         "y": (
-            "declarations.yaml:1142",
+            "declarations.yaml:1146",
             "grad * conj(-1 / beta_density(floor(n) - floor(k), floor(k) + 1, 1 - result))",
         ),
         "result": (
-            "declarations.yaml:1143",
+            "declarations.yaml:1147",
             "y_t * (-1 / beta_density(floor(n_p) - floor(k_p), floor(k_p) + 1, 1 - result))",
         ),
     },
     "bdtrik": {
         "y": (
-            "declarations.yaml:1145",
-            "grad * conj((1 / binomial_count_slope(result, n, p)) * solved(betainc(n - result, result + 1, 1 - p), y))",
+            "declarations.yaml:1149",
+            "grad * conj(solved(1 / binomial_count_slope(result, n, p), result, betainc(n - result, result + 1, 1 - p), y))",
         ),
         "n": (
-            "declarations.yaml:1146",
-            "grad * conj((-betainc_derivative(n - result, result + 1, 1 - p, 1, 0) / binomial_count_slope(result, n, p)) * solved(betainc(n - result, result + 1, 1 - p), y))",
+            "declarations.yaml:1150",
+            "grad * conj(solved(-betainc_derivative(n - result, result + 1, 1 - p, 1, 0) / binomial_count_slope(result, n, p), result, betainc(n - result, result + 1, 1 - p), y))",
         ),
         "p": (
-            "declarations.yaml:1147",
-            "grad * conj((beta_density(n - result, result + 1, 1 - p) / binomial_count_slope(result, n, p)) * solved(betainc(n - result, result + 1, 1 - p), y))",
+            "declarations.yaml:1151",
+            "grad * conj(solved(beta_density(n - result, result + 1, 1 - p) / binomial_count_slope(result, n, p), result, betainc(n - result, result + 1, 1 - p), y))",
         ),
         "result": (
-            "declarations.yaml:1148",
-            "y_t * ((1 / binomial_count_slope(result, n_p, p_p)) * solved(betainc(n_p - result, result + 1, 1 - p_p), y_p)) + n_t * ((-betainc_derivative(n_p - result, result + 1, 1 - p_p, 1, 0) / binomial_count_slope(result, n_p, p_p)) * solved(betainc(n_p - result, result + 1, 1 - p_p), y_p)) + p_t * ((beta_density(n_p - result, result + 1, 1 - p_p) / binomial_count_slope(result, n_p, p_p)) * solved(betainc(n_p - result, result + 1, 1 - p_p), y_p))",
+            "declarations.yaml:1152",
+            "y_t * (solved(1 / binomial_count_slope(result, n_p, p_p), result, betainc(n_p - result, result + 1, 1 - p_p), y_p)) + n_t * (solved(-betainc_derivative(n_p - result, result + 1, 1 - p_p, 1, 0) / binomial_count_slope(result, n_p, p_p), result, betainc(n_p - result, result + 1, 1 - p_p), y_p)) + p_t * (solved(beta_density(n_p - result, result + 1, 1 - p_p) / binomial_count_slope(result, n_p, p_p), result, betainc(n_p - result, result + 1, 1 - p_p), y_p))",
         ),
     },
     "bdtrin": {
         "k": (
-            "declarations.yaml:1150",
-            "grad * conj((-binomial_count_slope(k, result, p) / betainc_derivative(result - k, k + 1, 1 - p, 1, 0)) * solved(betainc(result - k, k + 1, 1 - p), y))",
+            "declarations.yaml:1154",
+            "grad * conj(solved(-binomial_count_slope(k, result, p) / betainc_derivative(result - k, k + 1, 1 - p, 1, 0), result, betainc(result - k, k + 1, 1 - p), y))",
         ),
         "y": (
-            "declarations.yaml:1151",
-            "grad * conj((1 / betainc_derivative(result - k, k + 1, 1 - p, 1, 0)) * solved(betainc(result - k, k + 1, 1 - p), y))",
+            "declarations.yaml:1155",
+            "grad * conj(solved(1 / betainc_derivative(result - k, k + 1, 1 - p, 1, 0), result, betainc(result - k, k + 1, 1 - p), y))",
         ),
         "p": (
-            "declarations.yaml:1152",
-            "grad * conj((beta_density(result - k, k + 1, 1 - p) / betainc_derivative(result - k, k + 1, 1 - p, 1, 0)) * solved(betainc(result - k, k + 1, 1 - p), y))",
+            "declarations.yaml:1156",
+            "grad * conj(solved(beta_density(result - k, k + 1, 1 - p) / betainc_derivative(result - k, k + 1, 1 - p, 1, 0), result, betainc(result - k, k + 1, 1 - p), y))",
         ),
         "result": (
-            "declarations.yaml:1153",
-            "k_t * ((-binomial_count_slope(k_p, result, p_p) / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)) * solved(betainc(result - k_p, k_p + 1, 1 - p_p), y_p)) + y_t * ((1 / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)) * solved(betainc(result - k_p, k_p + 1, 1 - p_p), y_p)) + p_t * ((beta_density(result - k_p, k_p + 1, 1 - p_p) / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0)) * solved(betainc(result - k_p, k_p + 1, 1 - p_p), y_p))",
+            "declarations.yaml:1157",
+            "k_t * (solved(-binomial_count_slope(k_p, result, p_p) / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0), result, betainc(result - k_p, k_p + 1, 1 - p_p), y_p)) + y_t * (solved(1 / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0), result, betainc(result - k_p, k_p + 1, 1 - p_p), y_p)) + p_t * (solved(beta_density(result - k_p, k_p + 1, 1 - p_p) / betainc_derivative(result - k_p, k_p + 1, 1 - p_p, 1, 0), result, betainc(result - k_p, k_p + 1, 1 - p_p), y_p))",
         ),
     },
     "nbdtr": {
-        "k": ("declarations.yaml:1155", "non_differentiable"),
-        "n": ("declarations.yaml:1156", "non_differentiable"),
-        "p": ("declarations.yaml:1157", "grad * conj(beta_density(floor(n), floor(k) + 1, p))"),
-        "result": ("declarations.yaml:1158", "p_t * (beta_density(floor(n_p), floor(k_p) + 1, p_p))"),
+        "k": ("declarations.yaml:1159", "non_differentiable"),
+        "n": ("declarations.yaml:1160", "non_differentiable"),
+        "p": ("declarations.yaml:1161", "grad * conj(beta_density(floor(n), floor(k) + 1, p))"),
+        "result": ("declarations.yaml:1162", "p_t * (beta_density(floor(n_p), floor(k_p) + 1, p_p))"),
     },
     "nbdtrc": {
-        "k": ("declarations.yaml:1160", "non_differentiable"),
-        "n": ("declarations.yaml:1161", "non_differentiable"),
-        "p": ("declarations.yaml:1162", "grad * conj(-beta_density(floor(n), floor(k) + 1, p))"),
-        "result": ("declarations.yaml:1163", "p_t * (-beta_density(floor(n_p), floor(k_p) + 1, p_p))"),
+        "k": ("declarations.yaml:1164", "non_differentiable"),
+        "n": ("declarations.yaml:1165", "non_differentiable"),
+        "p": ("declarations.yaml:1166", "grad * conj(-beta_density(floor(n), floor(k) + 1, p))"),
+        "result": ("declarations.yaml:1167", "p_t * (-beta_density(floor(n_p), floor(k_p) + 1, p_p))"),
     },
     "nbdtri": {
-        "k": ("declarations.yaml:1165", "non_differentiable"),
-        "n": ("declarations.yaml:1166", "non_differentiable"),
-        "y": ("declarations.yaml:1167", "grad * conj(1 / beta_density(floor(n), floor(k) + 1, result))"),
-        "result": ("declarations.yaml:1168", "y_t * (1 / beta_density(floor(n_p), floor(k_p) + 1, result))"),
+        "k": ("declarations.yaml:1169", "non_differentiable"),
+        "n": ("declarations.yaml:1170", "non_differentiable"),
+        "y": ("declarations.yaml:1171", "grad * conj(1 / beta_density(floor(n), floor(k) + 1, result))"),
+        "result": ("declarations.yaml:1172", "y_t * (1 / beta_density(floor(n_p), floor(k_p) + 1, result))"),
     },
     "nbdtrik": {
         "y": (
-            "declarations.yaml:1170",
-            "grad * conj((1 / betainc_derivative(n, result + 1, p, 0, 1)) * solved(betainc(n, result + 1, p), y))",
+            "declarations.yaml:1174",
+            "grad * conj(solved(1 / betainc_derivative(n, result + 1, p, 0, 1), result, betainc(n, result + 1, p), y))",
         ),
         "n": (
-            "declarations.yaml:1171",
-            "grad * conj((-betainc_derivative(n, result + 1, p, 1, 0) / betainc_derivative(n, result + 1, p, 0, 1)) * solved(betainc(n, result + 1, p), y))",
+            "declarations.yaml:1175",
+            "grad * conj(solved(-betainc_derivative(n, result + 1, p, 1, 0) / betainc_derivative(n, result + 1, p, 0, 1), result, betainc(n, result + 1, p), y))",
         ),
         "p": (
-            "declarations.yaml:1172",
-            "grad * conj((-beta_density(n, result + 1, p) / betainc_derivative(n, result + 1, p, 0, 1)) * solved(betainc(n, result + 1, p), y))",
+            "declarations.yaml:1176",
+            "grad * conj(solved(-beta_density(n, result + 1, p) / betainc_derivative(n, result + 1, p, 0, 1), result, betainc(n, result + 1, p), y))",
         ),
         "result": (
-            "declarations.yaml:1173",
-            "y_t * ((1 / betainc_derivative(n_p, result + 1, p_p, 0, 1)) * solved(betainc(n_p, result + 1, p_p), y_p)) + n_t * ((-betainc_derivative(n_p, result + 1, p_p, 1, 0) / betainc_derivative(n_p, result + 1, p_p, 0, 1)) * solved(betainc(n_p, result + 1, p_p), y_p)) + p_t * ((-beta_density(n_p, result + 1, p_p) / betainc_derivative(n_p, result + 1, p_p, 0, 1)) * solved(betainc(n_p, result + 1, p_p), y_p))",
+            "declarations.yaml:1177",
+            "y_t * (solved(1 / betainc_derivative(n_p, result + 1, p_p, 0, 1), result, betainc(n_p, result + 1, p_p), y_p)) + n_t * (solved(-betainc_derivative(n_p, result + 1, p_p, 1, 0) / betainc_derivative(n_p, result + 1, p_p, 0, 1), result, betainc(n_p, result + 1, p_p), y_p)) + p_t * (solved(-beta_density(n_p, result + 1, p_p) / betainc_derivative(n_p, result + 1, p_p, 0, 1), result, betainc(n_p, result + 1, p_p), y_p))",
         ),
     },
     "nbdtrin": {
         "k": (
-            "declarations.yaml:1175",
-            "grad * conj((-betainc_derivative(result, k + 1, p, 0, 1) / betainc_derivative(result, k + 1, p, 1, 0)) * solved(betainc(result, k + 1, p), y))",
+            "declarations.yaml:1179",
+            "grad * conj(solved(-betainc_derivative(result, k + 1, p, 0, 1) / betainc_derivative(result, k + 1, p, 1, 0), result, betainc(result, k + 1, p), y))",
         ),
         "y": (
-            "declarations.yaml:1176",
-            "grad * conj((1 / betainc_derivative(result, k + 1, p, 1, 0)) * solved(betainc(result, k + 1, p), y))",
+            "declarations.yaml:1180",
+            "grad * conj(solved(1 / betainc_derivative(result, k + 1, p, 1, 0), result, betainc(result, k + 1, p), y))",
         ),
         "p": (
-            "declarations.yaml:1177",
-            "grad * conj((-beta_density(result, k + 1, p) / betainc_derivative(result, k + 1, p, 1, 0)) * solved(betainc(result, k + 1, p), y))",
+            "declarations.yaml:1181",
+            "grad * conj(solved(-beta_density(result, k + 1, p) / betainc_derivative(result, k + 1, p, 1, 0), result, betainc(result, k + 1, p), y))",
         ),
         "result": (
-            "declarations.yaml:1178",
-            "k_t * ((-betainc_derivative(result, k_p + 1, p_p, 0, 1) / betainc_derivative(result, k_p + 1, p_p, 1, 0)) * solved(betainc(result, k_p + 1, p_p), y_p)) + y_t * ((1 / betainc_derivative(result, k_p + 1, p_p, 1, 0)) * solved(betainc(result, k_p + 1, p_p), y_p)) + p_t * ((-beta_density(result, k_p + 1, p_p) / betainc_derivative(result, k_p + 1, p_p, 1, 0)) * solved(betainc(result, k_p + 1, p_p), y_p))",
+            "declarations.yaml:1182",
+            "k_t * (solved(-betainc_derivative(result, k_p + 1, p_p, 0, 1) / betainc_derivative(result, k_p + 1, p_p, 1, 0), result, betainc(result, k_p + 1, p_p), y_p)) + y_t * (solved(1 / betainc_derivative(result, k_p + 1, p_p, 1, 0), result, betainc(result, k_p + 1, p_p), y_p)) + p_t * (solved(-beta_density(result, k_p + 1, p_p) / betainc_derivative(result, k_p + 1, p_p, 1, 0), result, betainc(result, k_p + 1, p_p), y_p))",
         ),
     },
     "fdtr": {
-        "dfn": ("declarations.yaml:1180", "grad * conj(f_slope(dfn, dfd, x))"),
-        "dfd": ("declarations.yaml:1181", "grad * conj(f_lower_slope(dfn, dfd, x))"),
-        "x": ("declarations.yaml:1182", "grad * conj(f_density(dfn, dfd, x))"),
+        "dfn": ("declarations.yaml:1184", "grad * conj(f_slope(dfn, dfd, x))"),
+        "dfd": ("declarations.yaml:1185", "grad * conj(f_lower_slope(dfn, dfd, x))"),
+        "x": ("declarations.yaml:1186", "grad * conj(f_density(dfn, dfd, x))"),
         "result": (
-            "declarations.yaml:1183",
+            "declarations.yaml:1187",
             "dfn_t * (f_slope(dfn_p, dfd_p, x_p)) + dfd_t * (f_lower_slope(dfn_p, dfd_p, x_p)) + x_t * (f_density(dfn_p, dfd_p, x_p))",
         ),
     },
     "fdtrc": {
-        "dfn": ("declarations.yaml:1185", "grad * conj(-f_slope(dfn, dfd, x))"),
-        "dfd": ("declarations.yaml:1186", "grad * conj(-f_lower_slope(dfn, dfd, x))"),
-        "x": ("declarations.yaml:1187", "grad * conj(-f_density(dfn, dfd, x))"),
+        "dfn": ("declarations.yaml:1189", "grad * conj(-f_slope(dfn, dfd, x))"),
+        "dfd": ("declarations.yaml:1190", "grad * conj(-f_lower_slope(dfn, dfd, x))"),
+        "x": ("declarations.yaml:1191", "grad * conj(-f_density(dfn, dfd, x))"),
         "result": (
-            "declarations.yaml:1188",
+            "declarations.yaml:1192",
             "dfn_t * (-f_slope(dfn_p, dfd_p, x_p)) + dfd_t * (-f_lower_slope(dfn_p, dfd_p, x_p)) + x_t * (-f_density(dfn_p, dfd_p, x_p))",
         ),
     },
     "fdtri": {
-        "dfn": ("declarations.yaml:1190", "grad * conj(-f_slope(dfn, dfd, result) / f_density(dfn, dfd, result))"),
-        "dfd": (
-            "declarations.yaml:1191",
-            "grad * conj(-f_lower_slope(dfn, dfd, result) / f_density(dfn, dfd, result))",
+        "dfn": (
+            "declarations.yaml:1194",
+            "grad * conj(within_ends(p, -f_slope(dfn, dfd, result) / f_density(dfn, dfd, result)))",
         ),
-        "p": ("declarations.yaml:1192", "grad * conj(1 / f_density(dfn, dfd, result))"),
+        "dfd": (
+            "declarations.yaml:1195",
+            "grad * conj(within_ends(p, -f_lower_slope(dfn, dfd, result) / f_density(dfn, dfd, result)))",
+        ),
+        "p": ("declarations.yaml:1196", "grad * conj(1 / f_density(dfn, dfd, result))"),
         "result": (
-            "declarations.yaml:1193",
-            "dfn_t * (-f_slope(dfn_p, dfd_p, result) / f_density(dfn_p, dfd_p, result)) + dfd_t * (-f_lower_slope(dfn_p, dfd_p, result) / f_density(dfn_p, dfd_p, result)) + p_t * (1 / f_density(dfn_p, dfd_p, result))",
+            "declarations.yaml:1197",
+            "dfn_t * (within_ends(p_p, -f_slope(dfn_p, dfd_p, result) / f_density(dfn_p, dfd_p, result))) + dfd_t * (within_ends(p_p, -f_lower_slope(dfn_p, dfd_p, result) / f_density(dfn_p, dfd_p, result))) + p_t * (1 / f_density(dfn_p, dfd_p, result))",
         ),
     },
     "fdtridfd": {
         "dfn": (
-            "declarations.yaml:1195",
-            "grad * conj((-f_slope(dfn, result, x) / f_lower_slope(dfn, result, x)) * solved(fdtr(dfn, result, x), p))",
+            "declarations.yaml:1199",
+            "grad * conj(solved(-f_slope(dfn, result, x) / f_lower_slope(dfn, result, x), result, fdtr(dfn, result, x), p))",
         ),
         "p": (
-            "declarations.yaml:1196",
-            "grad * conj((1 / f_lower_slope(dfn, result, x)) * solved(fdtr(dfn, result, x), p))",
+            "declarations.yaml:1200",
+            "grad * conj(solved(1 / f_lower_slope(dfn, result, x), result, fdtr(dfn, result, x), p))",
         ),
         "x": (
-            "declarations.yaml:1197",
-            "grad * conj((-f_density(dfn, result, x) / f_lower_slope(dfn, result, x)) * solved(fdtr(dfn, result, x), p))",
+            "declarations.yaml:1201",
+            "grad * conj(solved(-f_density(dfn, result, x) / f_lower_slope(dfn, result, x), result, fdtr(dfn, result, x), p))",
         ),
         "result": (
-            "declarations.yaml:1198",
-            "dfn_t * ((-f_slope(dfn_p, result, x_p) / f_lower_slope(dfn_p, result, x_p)) * solved(fdtr(dfn_p, result, x_p), p_p)) + p_t * ((1 / f_lower_slope(dfn_p, result, x_p)) * solved(fdtr(dfn_p, result, x_p), p_p)) + x_t * ((-f_density(dfn_p, result, x_p) / f_lower_slope(dfn_p, result, x_p)) * solved(fdtr(dfn_p, result, x_p), p_p))",
+            "declarations.yaml:1202",
+            "dfn_t * (solved(-f_slope(dfn_p, result, x_p) / f_lower_slope(dfn_p, result, x_p), result, fdtr(dfn_p, result, x_p), p_p)) + p_t * (solved(1 / f_lower_slope(dfn_p, result, x_p), result, fdtr(dfn_p, result, x_p), p_p)) + x_t * (solved(-f_density(dfn_p, result, x_p) / f_lower_slope(dfn_p, result, x_p), result, fdtr(dfn_p, result, x_p), p_p))",
         ),
     },
     "ndtri_exp": {
-        "y": ("declarations.yaml:1200", "grad * conj(1 / inverse_mills(result))"),
-        "result": ("declarations.yaml:1201", "y_t * (1 / inverse_mills(result))"),
+        "y": ("declarations.yaml:1204", "grad * conj(1 / inverse_mills(result))"),
+        "result": ("declarations.yaml:1205", "y_t * (1 / inverse_mills(result))"),
     },
     "nrdtrimn": {
-        "p": ("declarations.yaml:1203", "grad * conj(-std * sqrt_2pi * exp(0.5 * square((x - result) / std)))"),
-        "std": ("declarations.yaml:1204", "grad * conj((result - x) / std)"),
-        "x": ("declarations.yaml:1205", "grad * conj(ones_like(result))"),
+        "p": ("declarations.yaml:1207", "grad * conj(-std * sqrt_2pi * exp(0.5 * square((x - result) / std)))"),
+        "std": ("declarations.yaml:1208", "grad * conj((result - x) / std)"),
+        "x": ("declarations.yaml:1209", "grad * conj(ones_like(result))"),
         "result": (
-            "declarations.yaml:1206",
+            "declarations.yaml:1210",
             "p_t * (-std_p * sqrt_2pi * exp(0.5 * square((x_p - result) / std_p))) + std_t * ((result - x_p) / std_p) + x_t * (ones_like(result))",
         ),
     },
     "nrdtrisd": {
-        "mn": ("declarations.yaml:1208", "grad * conj(result / (mn - x))"),
+        "mn": ("declarations.yaml:1212", "grad * conj(result / (mn - x))"),
         "p": (
-            "declarations.yaml:1209",
+            "declarations.yaml:1213",
             "grad * conj(-result * sqrt_2pi * exp(0.5 * square((x - mn) / result)) / ((x - mn) / result))",
         ),
-        "x": ("declarations.yaml:1210", "grad * conj(result / (x - mn))"),
+        "x": ("declarations.yaml:1214", "grad * conj(result / (x - mn))"),
         "result": (
-            "declarations.yaml:1211",
+            "declarations.yaml:1215",
             "mn_t * (result / (mn_p - x_p)) + p_t * (-result * sqrt_2pi * exp(0.5 * square((x_p - mn_p) / result)) / ((x_p - mn_p) / result)) + x_t * (result / (x_p - mn_p))",
         ),
     },
     "owens_t": {
         "h": (
-            "declarations.yaml:1213",
+            "declarations.yaml:1217",
             "grad * conj(-(0.5 * one_over_sqrt_2pi) * exp(-0.5 * square(h)) * erf(a * h * one_over_sqrt_2))",
         ),
         "a": (
-            "declarations.yaml:1214",
+            "declarations.yaml:1218",
             "grad * conj(exp(-0.5 * square(h) * (1 + square(a))) / (tau * (1 + square(a))))",
         ),
         "result": (
-            "declarations.yaml:1215",
+            "declarations.yaml:1219",
             "h_t * (-(0.5 * one_over_sqrt_2pi) * exp(-0.5 * square(h_p)) * erf(a_p * h_p * one_over_sqrt_2)) + a_t * (exp(-0.5 * square(h_p) * (1 + square(a_p))) / (tau * (1 + square(a_p))))",
         ),
     },
     "exp_moment": {
-        "x": ("declarations.yaml:1217", "grad * conj(exp_moment(x, n + 1))"),
-        "result": ("declarations.yaml:1218", "x_t * (exp_moment(x_p, n + 1))"),
+        "x": ("declarations.yaml:1221", "grad * conj(exp_moment(x, n + 1))"),
+        "result": ("declarations.yaml:1222", "x_t * (exp_moment(x_p, n + 1))"),
     },
     "log1p_moment": {
-        "x": ("declarations.yaml:1220", "grad * conj(-(n + 1) * log1p_moment(x, n + 1))"),
-        "result": ("declarations.yaml:1221", "x_t * (-(n + 1) * log1p_moment(x_p, n + 1))"),
+        "x": ("declarations.yaml:1224", "grad * conj(-(n + 1) * log1p_moment(x, n + 1))"),
+        "result": ("declarations.yaml:1225", "x_t * (-(n + 1) * log1p_moment(x_p, n + 1))"),
     },
     "exprel": {
-        "x": ("declarations.yaml:1223", "grad * conj(exp_moment(x, 1))"),
-        "result": ("declarations.yaml:1224", "x_t * (exp_moment(x_p, 1))"),
+        "x": ("declarations.yaml:1227", "grad * conj(exp_moment(x, 1))"),
+        "result": ("declarations.yaml:1228", "x_t * (exp_moment(x_p, 1))"),
     },
     "boxcox": {
-        "x": ("declarations.yaml:1226", "grad * conj(pow(x, lmbda - 1))"),
-        "lmbda": ("declarations.yaml:1227", "grad * conj(box_cox_slope(x, lmbda))"),
-        "result": ("declarations.yaml:1228", "x_t * (pow(x_p, lmbda_p - 1)) + lmbda_t * (box_cox_slope(x_p, lmbda_p))"),
+        "x": ("declarations.yaml:1230", "grad * conj(pow(x, lmbda - 1))"),
+        "lmbda": ("declarations.yaml:1231", "grad * conj(box_cox_slope(x, lmbda))"),
+        "result": ("declarations.yaml:1232", "x_t * (pow(x_p, lmbda_p - 1)) + lmbda_t * (box_cox_slope(x_p, lmbda_p))"),
     },
     "boxcox1p": {
-        "x": ("declarations.yaml:1230", "grad * conj(exp((lmbda - 1) * log1p(x)))"),
-        "lmbda": ("declarations.yaml:1231", "grad * conj(box_cox_1p_slope(x, lmbda))"),
+        "x": ("declarations.yaml:1234", "grad * conj(exp((lmbda - 1) * log1p(x)))"),
+        "lmbda": ("declarations.yaml:1235", "grad * conj(box_cox_1p_slope(x, lmbda))"),
         "result": (
-            "declarations.yaml:1232",
+            "declarations.yaml:1236",
             "x_t * (exp((lmbda_p - 1) * log1p(x_p))) + lmbda_t * (box_cox_1p_slope(x_p, lmbda_p))",
         ),
     },
     "inv_boxcox": {
-        "y": ("declarations.yaml:1234", "grad * conj(result / (1 + lmbda * y))"),
-        "lmbda": ("declarations.yaml:1235", "grad * conj(-result * square(y) * log1p_moment(lmbda * y, 1))"),
+        "y": ("declarations.yaml:1238", "grad * conj(result / (1 + lmbda * y))"),
+        "lmbda": ("declarations.yaml:1239", "grad * conj(-result * square(y) * log1p_moment(lmbda * y, 1))"),
         "result": (
-            "declarations.yaml:1236",
+            "declarations.yaml:1240",
             "y_t * (result / (1 + lmbda_p * y_p)) + lmbda_t * (-result * square(y_p) * log1p_moment(lmbda_p * y_p, 1))",
         ),
     },
     "inv_boxcox1p": {
-        "y": ("declarations.yaml:1238", "grad * conj((1 + result) / (1 + lmbda * y))"),
-        "lmbda": ("declarations.yaml:1239", "grad * conj(-(1 + result) * square(y) * log1p_moment(lmbda * y, 1))"),
+        "y": ("declarations.yaml:1242", "grad * conj((1 + result) / (1 + lmbda * y))"),
+        "lmbda": ("declarations.yaml:1243", "grad * conj(-(1 + result) * square(y) * log1p_moment(lmbda * y, 1))"),
         "result": (
-            "declarations.yaml:1240",
+            "declarations.yaml:1244",
             "y_t * ((1 + result) / (1 + lmbda_p * y_p)) + lmbda_t * (-(1 + result) * square(y_p) * log1p_moment(lmbda_p * y_p, 1))",
         ),
     },
     "powm1": {
-        "x": ("declarations.yaml:1242", "grad * conj(pow_slope(x, y))"),
-        "y": ("declarations.yaml:1243", "grad * conj(pow_exponent_slope(x, y, pow(x, y)))"),
+        "x": ("declarations.yaml:1246", "grad * conj(pow_slope(x, y))"),
+        "y": ("declarations.yaml:1247", "grad * conj(pow_exponent_slope(x, y, pow(x, y)))"),
         "result": (
-            "declarations.yaml:1244",
+            "declarations.yaml:1248",
             "x_t * (pow_slope(x_p, y_p)) + y_t * (pow_exponent_slope(x_p, y_p, pow(x_p, y_p)))",
         ),
     },
     "cosm1": {
-        "x": ("declarations.yaml:1246", "grad * conj(-sin(x))"),
-        "result": ("declarations.yaml:1247", "x_t * (-sin(x_p))"),
+        "x": ("declarations.yaml:1250", "grad * conj(-sin(x))"),
+        "result": ("declarations.yaml:1251", "x_t * (-sin(x_p))"),
     },
     "exp10": {
-        "x": ("declarations.yaml:1249", "grad * conj(log_10 * result)"),
-        "result": ("declarations.yaml:1250", "x_t * (log_10 * result)"),
+        "x": ("declarations.yaml:1253", "grad * conj(log_10 * result)"),
+        "result": ("declarations.yaml:1254", "x_t * (log_10 * result)"),
     },
     "sindg": {
-        "x": ("declarations.yaml:1252", "grad * conj(pi / 180 * cosdg(x))"),
-        "result": ("declarations.yaml:1253", "x_t * (pi / 180 * cosdg(x_p))"),
+        "x": ("declarations.yaml:1256", "grad * conj(pi / 180 * cosdg(x))"),
+        "result": ("declarations.yaml:1257", "x_t * (pi / 180 * cosdg(x_p))"),
     },
     "cosdg": {
-        "x": ("declarations.yaml:1255", "grad * conj(-pi / 180 * sindg(x))"),
-        "result": ("declarations.yaml:1256", "x_t * (-pi / 180 * sindg(x_p))"),
+        "x": ("declarations.yaml:1259", "grad * conj(-pi / 180 * sindg(x))"),
+        "result": ("declarations.yaml:1260", "x_t * (-pi / 180 * sindg(x_p))"),
     },
     "tandg": {
-        "x": ("declarations.yaml:1258", "grad * conj(pi / 180 * (1 + square(result)))"),
-        "result": ("declarations.yaml:1259", "x_t * (pi / 180 * (1 + square(result)))"),
+        "x": ("declarations.yaml:1262", "grad * conj(pi / 180 * (1 + square(result)))"),
+        "result": ("declarations.yaml:1263", "x_t * (pi / 180 * (1 + square(result)))"),
     },
     "cotdg": {
-        "x": ("declarations.yaml:1261", "grad * conj(-pi / 180 * (1 + square(result)))"),
-        "result": ("declarations.yaml:1262", "x_t * (-pi / 180 * (1 + square(result)))"),
+        "x": ("declarations.yaml:1265", "grad * conj(-pi / 180 * (1 + square(result)))"),
+        "result": ("declarations.yaml:1266", "x_t * (-pi / 180 * (1 + square(result)))"),
     },
     "radian": {
-        "d": ("declarations.yaml:1264", "grad * conj(pi / 180 * ones_like(result))"),
-        "m": ("declarations.yaml:1265", "grad * conj(pi / 10800 * ones_like(result))"),
-        "s": ("declarations.yaml:1266", "grad * conj(pi / 648000 * ones_like(result))"),
+        "d": ("declarations.yaml:1268", "grad * conj(pi / 180 * ones_like(result))"),
+        "m": ("declarations.yaml:1269", "grad * conj(pi / 10800 * ones_like(result))"),
+        "s": ("declarations.yaml:1270", "grad * conj(pi / 648000 * ones_like(result))"),
         "result": (
-            "declarations.yaml:1267",
+            "declarations.yaml:1271",
             "d_t * (pi / 180 * ones_like(result)) + m_t * (pi / 10800 * ones_like(result)) + s_t * (pi / 648000 * ones_like(result))",
         ),
     },
     "huber": {
-        "delta": ("declarations.yaml:1269", "grad * conj(where(abs(r) <= delta, 0.0, abs(r) - delta))"),
-        "r": ("declarations.yaml:1270", "grad * conj(where(abs(r) <= delta, r, delta * sign(r)))"),
+        "delta": ("declarations.yaml:1273", "grad * conj(where(abs(r) <= delta, 0.0, abs(r) - delta))"),
+        "r": ("declarations.yaml:1274", "grad * conj(where(abs(r) <= delta, r, delta * sign(r)))"),
         "result": (
-            "declarations.yaml:1271",
+            "declarations.yaml:1275",
             "delta_t * (where(abs(r_p) <= delta_p, 0.0, abs(r_p) - delta_p)) + r_t * (where(abs(r_p) <= delta_p, r_p, delta_p * sign(r_p)))",
         ),
     },
     "pseudo_huber": {
-        "delta": ("declarations.yaml:1273", "grad * conj(pseudo_huber_slope(delta, r))"),
-        "r": ("declarations.yaml:1274", "grad * conj(delta * r / nonzero_or_inf(hypot(delta, r)))"),
+        "delta": ("declarations.yaml:1277", "grad * conj(pseudo_huber_slope(delta, r))"),
+        "r": ("declarations.yaml:1278", "grad * conj(delta * r / nonzero_or_inf(hypot(delta, r)))"),
         "result": (
-            "declarations.yaml:1275",
+            "declarations.yaml:1279",
             "delta_t * (pseudo_huber_slope(delta_p, r_p)) + r_t * (delta_p * r_p / nonzero_or_inf(hypot(delta_p, r_p)))",
         ),
     },
     "rel_entr": {
-        "x": ("declarations.yaml:1277", "grad * conj(log_quotient(x, y) + 1)"),
-        "y": ("declarations.yaml:1278", "grad * conj(-x / y)"),
-        "result": ("declarations.yaml:1279", "x_t * (log_quotient(x_p, y_p) + 1) + y_t * (-x_p / y_p)"),
+        "x": ("declarations.yaml:1281", "grad * conj(log_quotient(x, y) + 1)"),
+        "y": ("declarations.yaml:1282", "grad * conj(-x / y)"),
+        "result": ("declarations.yaml:1283", "x_t * (log_quotient(x_p, y_p) + 1) + y_t * (-x_p / y_p)"),
     },
     "kl_divergence": {
-        "x": ("declarations.yaml:1281", "grad * conj(log_quotient(x, y))"),
-        "y": ("declarations.yaml:1282", "grad * conj((y - x) / y)"),
-        "result": ("declarations.yaml:1283", "x_t * (log_quotient(x_p, y_p)) + y_t * ((y_p - x_p) / y_p)"),
+        "x": ("declarations.yaml:1285", "grad * conj(log_quotient(x, y))"),
+        "y": ("declarations.yaml:1286", "grad * conj((y - x) / y)"),
+        "result": ("declarations.yaml:1287", "x_t * (log_quotient(x_p, y_p)) + y_t * ((y_p - x_p) / y_p)"),
     },
     "tklmbda": {
-        "x": ("declarations.yaml:1285", "grad * conj(tukey_density(x, lmbda, result))"),
-        "lmbda": ("declarations.yaml:1286", "grad * conj(tukey_slope(x, lmbda, result))"),
+        "x": ("declarations.yaml:1289", "grad * conj(tukey_density(x, lmbda, result))"),
+        "lmbda": ("declarations.yaml:1290", "grad * conj(tukey_slope(x, lmbda, result))"),
         "result": (
-            "declarations.yaml:1287",
+            "declarations.yaml:1291",
             "x_t * (tukey_density(x_p, lmbda_p, result)) + lmbda_t * (tukey_slope(x_p, lmbda_p, result))",
         ),
     },
     "wrightomega": {
-        "z": ("declarations.yaml:1289", "grad * conj(result / (1 + result))"),
-        "result": ("declarations.yaml:1290", "z_t * (result / (1 + result))"),
+        "z": ("declarations.yaml:1293", "grad * conj(result / (1 + result))"),
+        "result": ("declarations.yaml:1294", "z_t * (result / (1 + result))"),
     },
     "spence": {
-        "z": ("declarations.yaml:1292", "grad * conj(-log1p_moment(z - 1, 0))"),
-        "result": ("declarations.yaml:1293", "z_t * (-log1p_moment(z_p - 1, 0))"),
+        "z": ("declarations.yaml:1296", "grad * conj(-log1p_moment(z - 1, 0))"),
+        "result": ("declarations.yaml:1297", "z_t * (-log1p_moment(z_p - 1, 0))"),
     },
     "jv_derivative": {
-        "v": ("declarations.yaml:1295", "grad * conj(jv_derivative(v, x, n + 1))"),
-        "x": ("declarations.yaml:1296", "grad * conj(0.5 * (jv_derivative(v - 1, x, n) - jv_derivative(v + 1, x, n)))"),
+        "v": ("declarations.yaml:1299", "grad * conj(jv_derivative(v, x, n + 1))"),
+        "x": ("declarations.yaml:1300", "grad * conj(0.5 * (jv_derivative(v - 1, x, n) - jv_derivative(v + 1, x, n)))"),
         "result": (
-            "declarations.yaml:1297",
+            "declarations.yaml:1301",
             "v_t * (jv_derivative(v_p, x_p, n + 1)) + x_t * (0.5 * (jv_derivative(v_p - 1, x_p, n) - jv_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "yv_derivative": {
-        "v": ("declarations.yaml:1299", "grad * conj(yv_derivative(v, x, n + 1))"),
-        "x": ("declarations.yaml:1300", "grad * conj(0.5 * (yv_derivative(v - 1, x, n) - yv_derivative(v + 1, x, n)))"),
+        "v": ("declarations.yaml:1303", "grad * conj(yv_derivative(v, x, n + 1))"),
+        "x": ("declarations.yaml:1304", "grad * conj(0.5 * (yv_derivative(v - 1, x, n) - yv_derivative(v + 1, x, n)))"),
         "result": (
-            "declarations.yaml:1301",
+            "declarations.yaml:1305",
             "v_t * (yv_derivative(v_p, x_p, n + 1)) + x_t * (0.5 * (yv_derivative(v_p - 1, x_p, n) - yv_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "iv_derivative": {
-        "v": ("declarations.yaml:1303", "grad * conj(iv_derivative(v, x, n + 1))"),
-        "x": ("declarations.yaml:1304", "grad * conj(0.5 * (iv_derivative(v - 1, x, n) + iv_derivative(v + 1, x, n)))"),
+        "v": ("declarations.yaml:1307", "grad * conj(iv_derivative(v, x, n + 1))"),
+        "x": ("declarations.yaml:1308", "grad * conj(0.5 * (iv_derivative(v - 1, x, n) + iv_derivative(v + 1, x, n)))"),
         "result": (
-            "declarations.yaml:1305",
+            "declarations.yaml:1309",
             "v_t * (iv_derivative(v_p, x_p, n + 1)) + x_t * (0.5 * (iv_derivative(v_p - 1, x_p, n) + iv_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "kv_derivative": {
-        "v": ("declarations.yaml:1307", "grad * conj(kv_derivative(v, x, n + 1))"),
+        "v": ("declarations.yaml:1311", "grad * conj(kv_derivative(v, x, n + 1))"),
         "x": (
-            "declarations.yaml:1308",
+            "declarations.yaml:1312",
             "grad * conj(-0.5 * (kv_derivative(v - 1, x, n) + kv_derivative(v + 1, x, n)))",
         ),
         "result": (
-            "declarations.yaml:1309",
+            "declarations.yaml:1313",
             "v_t * (kv_derivative(v_p, x_p, n + 1)) + x_t * (-0.5 * (kv_derivative(v_p - 1, x_p, n) + kv_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "ive_derivative": {
-        "v": ("declarations.yaml:1311", "grad * conj(ive_derivative(v, x, n + 1, m))"),
-        "x": ("declarations.yaml:1312", "grad * conj(ive_derivative(v, x, n, m + 1))"),
+        "v": ("declarations.yaml:1315", "grad * conj(ive_derivative(v, x, n + 1, m))"),
+        "x": ("declarations.yaml:1316", "grad * conj(ive_derivative(v, x, n, m + 1))"),
         "result": (
-            "declarations.yaml:1313",
+            "declarations.yaml:1317",
             "v_t * (ive_derivative(v_p, x_p, n + 1, m)) + x_t * (ive_derivative(v_p, x_p, n, m + 1))",
         ),
     },
     "kve_derivative": {
-        "v": ("declarations.yaml:1315", "grad * conj(kve_derivative(v, x, n + 1, m))"),
-        "x": ("declarations.yaml:1316", "grad * conj(kve_derivative(v, x, n, m + 1))"),
+        "v": ("declarations.yaml:1319", "grad * conj(kve_derivative(v, x, n + 1, m))"),
+        "x": ("declarations.yaml:1320", "grad * conj(kve_derivative(v, x, n, m + 1))"),
         "result": (
-            "declarations.yaml:1317",
+            "declarations.yaml:1321",
             "v_t * (kve_derivative(v_p, x_p, n + 1, m)) + x_t * (kve_derivative(v_p, x_p, n, m + 1))",
         ),
     },
     "hankel1_derivative": {
-        "v": ("declarations.yaml:1319", "grad * conj(hankel1_derivative(v, x, n + 1))"),
+        "v": ("declarations.yaml:1323", "grad * conj(hankel1_derivative(v, x, n + 1))"),
         "x": (
-            "declarations.yaml:1320",
+            "declarations.yaml:1324",
             "grad * conj(0.5 * (hankel1_derivative(v - 1, x, n) - hankel1_derivative(v + 1, x, n)))",
         ),
         "result": (
-            "declarations.yaml:1321",
+            "declarations.yaml:1325",
             "v_t * (hankel1_derivative(v_p, x_p, n + 1)) + x_t * (0.5 * (hankel1_derivative(v_p - 1, x_p, n) - hankel1_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "hankel2_derivative": {
-        "v": ("declarations.yaml:1323", "grad * conj(hankel2_derivative(v, x, n + 1))"),
+        "v": ("declarations.yaml:1327", "grad * conj(hankel2_derivative(v, x, n + 1))"),
         "x": (
-            "declarations.yaml:1324",
+            "declarations.yaml:1328",
             "grad * conj(0.5 * (hankel2_derivative(v - 1, x, n) - hankel2_derivative(v + 1, x, n)))",
         ),
         "result": (
-            "declarations.yaml:1325",
+            "declarations.yaml:1329",
             "v_t * (hankel2_derivative(v_p, x_p, n + 1)) + x_t * (0.5 * (hankel2_derivative(v_p - 1, x_p, n) - hankel2_derivative(v_p + 1, x_p, n)))",
         ),
     },
     "jv": {
-        "v": ("declarations.yaml:1327", "grad * conj(jv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1328", "grad * conj(0.5 * (jv(v - 1, z) - jv(v + 1, z)))"),
+        "v": ("declarations.yaml:1331", "grad * conj(jv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1332", "grad * conj(0.5 * (jv(v - 1, z) - jv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1329",
+            "declarations.yaml:1333",
             "v_t * (jv_derivative(v_p, z_p, 1)) + z_t * (0.5 * (jv(v_p - 1, z_p) - jv(v_p + 1, z_p)))",
         ),
     },
     "yv": {
-        "v": ("declarations.yaml:1331", "grad * conj(yv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1332", "grad * conj(0.5 * (yv(v - 1, z) - yv(v + 1, z)))"),
+        "v": ("declarations.yaml:1335", "grad * conj(yv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1336", "grad * conj(0.5 * (yv(v - 1, z) - yv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1333",
+            "declarations.yaml:1337",
             "v_t * (yv_derivative(v_p, z_p, 1)) + z_t * (0.5 * (yv(v_p - 1, z_p) - yv(v_p + 1, z_p)))",
         ),
     },
     "iv": {
-        "v": ("declarations.yaml:1335", "grad * conj(iv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1336", "grad * conj(0.5 * (iv(v - 1, z) + iv(v + 1, z)))"),
+        "v": ("declarations.yaml:1339", "grad * conj(iv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1340", "grad * conj(0.5 * (iv(v - 1, z) + iv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1337",
+            "declarations.yaml:1341",
             "v_t * (iv_derivative(v_p, z_p, 1)) + z_t * (0.5 * (iv(v_p - 1, z_p) + iv(v_p + 1, z_p)))",
         ),
     },
     "kv": {
-        "v": ("declarations.yaml:1339", "grad * conj(kv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1340", "grad * conj(-0.5 * (kv(v - 1, z) + kv(v + 1, z)))"),
+        "v": ("declarations.yaml:1343", "grad * conj(kv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1344", "grad * conj(-0.5 * (kv(v - 1, z) + kv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1341",
+            "declarations.yaml:1345",
             "v_t * (kv_derivative(v_p, z_p, 1)) + z_t * (-0.5 * (kv(v_p - 1, z_p) + kv(v_p + 1, z_p)))",
         ),
     },
     "hankel1e": {
-        "v": ("declarations.yaml:1343", "grad * conj(turned(z, -1) * hankel1_derivative(v, z, 1))"),
+        "v": ("declarations.yaml:1347", "grad * conj(turned(z, -1) * hankel1_derivative(v, z, 1))"),
         "z": (
-            "declarations.yaml:1344",
+            "declarations.yaml:1348",
             "grad * conj(0.5 * (hankel1e(v - 1, z) - hankel1e(v + 1, z)) - imaginary(result))",
         ),
         "result": (
-            "declarations.yaml:1345",
+            "declarations.yaml:1349",
             "v_t * (turned(z_p, -1) * hankel1_derivative(v_p, z_p, 1)) + z_t * (0.5 * (hankel1e(v_p - 1, z_p) - hankel1e(v_p + 1, z_p)) - imaginary(result))",
         ),
     },
     "hankel2e": {
-        "v": ("declarations.yaml:1347", "grad * conj(turned(z, 1) * hankel2_derivative(v, z, 1))"),
+        "v": ("declarations.yaml:1351", "grad * conj(turned(z, 1) * hankel2_derivative(v, z, 1))"),
         "z": (
-            "declarations.yaml:1348",
+            "declarations.yaml:1352",
             "grad * conj(0.5 * (hankel2e(v - 1, z) - hankel2e(v + 1, z)) + imaginary(result))",
         ),
         "result": (
-            "declarations.yaml:1349",
+            "declarations.yaml:1353",
             "v_t * (turned(z_p, 1) * hankel2_derivative(v_p, z_p, 1)) + z_t * (0.5 * (hankel2e(v_p - 1, z_p) - hankel2e(v_p + 1, z_p)) + imaginary(result))",
         ),
     },
     "besselpoly": {
-        "a": ("declarations.yaml:1351", "grad * conj(besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1))"),
-        "lmb": ("declarations.yaml:1352", "not_implemented"),
-        "nu": ("declarations.yaml:1353", "not_implemented"),
+        "a": ("declarations.yaml:1355", "grad * conj(besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1))"),
+        "lmb": ("declarations.yaml:1356", "not_implemented"),
+        "nu": ("declarations.yaml:1357", "not_implemented"),
         "result": (
-            "declarations.yaml:1354",
+            "declarations.yaml:1358",
             "a_t * (besselpoly(a_p, lmb_p + 1, nu_p - 1) - besselpoly(a_p, lmb_p + 1, nu_p + 1))",
         ),
     },
     "jve": {
-        "v": ("declarations.yaml:1356", "grad * conj(jv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1357", "grad * conj(0.5 * (jv(v - 1, z) - jv(v + 1, z)))"),
+        "v": ("declarations.yaml:1360", "grad * conj(jv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1361", "grad * conj(0.5 * (jv(v - 1, z) - jv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1358",
+            "declarations.yaml:1362",
             "v_t * (jv_derivative(v_p, z_p, 1)) + z_t * (0.5 * (jv(v_p - 1, z_p) - jv(v_p + 1, z_p)))",
         ),
     },
     "yve": {
-        "v": ("declarations.yaml:1360", "grad * conj(yv_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1361", "grad * conj(0.5 * (yv(v - 1, z) - yv(v + 1, z)))"),
+        "v": ("declarations.yaml:1364", "grad * conj(yv_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1365", "grad * conj(0.5 * (yv(v - 1, z) - yv(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1362",
+            "declarations.yaml:1366",
             "v_t * (yv_derivative(v_p, z_p, 1)) + z_t * (0.5 * (yv(v_p - 1, z_p) - yv(v_p + 1, z_p)))",
         ),
     },
     "ive": {
-        "v": ("declarations.yaml:1364", "grad * conj(ive_derivative(v, z, 1, 0))"),
-        "z": ("declarations.yaml:1365", "grad * conj(ive_derivative(v, z, 0, 1))"),
+        "v": ("declarations.yaml:1368", "grad * conj(ive_derivative(v, z, 1, 0))"),
+        "z": ("declarations.yaml:1369", "grad * conj(ive_derivative(v, z, 0, 1))"),
         "result": (
-            "declarations.yaml:1366",
+            "declarations.yaml:1370",
             "v_t * (ive_derivative(v_p, z_p, 1, 0)) + z_t * (ive_derivative(v_p, z_p, 0, 1))",
         ),
     },
     "kve": {
-        "v": ("declarations.yaml:1368", "grad * conj(kve_derivative(v, z, 1, 0))"),
-        "z": ("declarations.yaml:1369", "grad * conj(kve_derivative(v, z, 0, 1))"),
+        "v": ("declarations.yaml:1372", "grad * conj(kve_derivative(v, z, 1, 0))"),
+        "z": ("declarations.yaml:1373", "grad * conj(kve_derivative(v, z, 0, 1))"),
         "result": (
-            "declarations.yaml:1370",
+            "declarations.yaml:1374",
             "v_t * (kve_derivative(v_p, z_p, 1, 0)) + z_t * (kve_derivative(v_p, z_p, 0, 1))",
         ),
     },
     "hankel1": {
-        "v": ("declarations.yaml:1372", "grad * conj(hankel1_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1373", "grad * conj(0.5 * (hankel1(v - 1, z) - hankel1(v + 1, z)))"),
+        "v": ("declarations.yaml:1376", "grad * conj(hankel1_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1377", "grad * conj(0.5 * (hankel1(v - 1, z) - hankel1(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1374",
+            "declarations.yaml:1378",
             "v_t * (hankel1_derivative(v_p, z_p, 1)) + z_t * (0.5 * (hankel1(v_p - 1, z_p) - hankel1(v_p + 1, z_p)))",
         ),
     },
     "hankel2": {
-        "v": ("declarations.yaml:1376", "grad * conj(hankel2_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1377", "grad * conj(0.5 * (hankel2(v - 1, z) - hankel2(v + 1, z)))"),
+        "v": ("declarations.yaml:1380", "grad * conj(hankel2_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1381", "grad * conj(0.5 * (hankel2(v - 1, z) - hankel2(v + 1, z)))"),
         "result": (
-            "declarations.yaml:1378",
+            "declarations.yaml:1382",
             "v_t * (hankel2_derivative(v_p, z_p, 1)) + z_t * (0.5 * (hankel2(v_p - 1, z_p) - hankel2(v_p + 1, z_p)))",
         ),
     },
     "struve": {
-        "v": ("declarations.yaml:1380", "not_implemented"),
-        "x": ("declarations.yaml:1381", "grad * conj(0.5 * (struve(v - 1, x) - struve(v + 1, x) + struve_step(v, x)))"),
+        "v": ("declarations.yaml:1384", "not_implemented"),
+        "x": ("declarations.yaml:1385", "grad * conj(0.5 * (struve(v - 1, x) - struve(v + 1, x) + struve_step(v, x)))"),
         "result": (
-            "declarations.yaml:1382",
+            "declarations.yaml:1386",
             "x_t * (0.5 * (struve(v_p - 1, x_p) - struve(v_p + 1, x_p) + struve_step(v_p, x_p)))",
         ),
     },
     "modstruve": {
-        "v": ("declarations.yaml:1384", "not_implemented"),
+        "v": ("declarations.yaml:1388", "not_implemented"),
         "x": (
-            "declarations.yaml:1385",
+            "declarations.yaml:1389",
             "grad * conj(0.5 * (modstruve(v - 1, x) + modstruve(v + 1, x) + struve_step(v, x)))",
         ),
         "result": (
-            "declarations.yaml:1386",
+            "declarations.yaml:1390",
             "x_t * (0.5 * (modstruve(v_p - 1, x_p) + modstruve(v_p + 1, x_p) + struve_step(v_p, x_p)))",
         ),
     },
     "itstruve0": {
-        "x": ("declarations.yaml:1388", "grad * conj(struve(0.0, x))"),
-        "result": ("declarations.yaml:1389", "x_t * (struve(0.0, x_p))"),
+        "x": ("declarations.yaml:1392", "grad * conj(struve(0.0, x))"),
+        "result": ("declarations.yaml:1393", "x_t * (struve(0.0, x_p))"),
     },
     "itmodstruve0": {
-        "x": ("declarations.yaml:1391", "grad * conj(modstruve(0.0, x))"),
-        "result": ("declarations.yaml:1392", "x_t * (modstruve(0.0, x_p))"),
+        "x": ("declarations.yaml:1395", "grad * conj(modstruve(0.0, x))"),
+        "result": ("declarations.yaml:1396", "x_t * (modstruve(0.0, x_p))"),
     },
     "it2struve0": {
-        "x": ("declarations.yaml:1394", "grad * conj(-struve(0.0, x) / x)"),
-        "result": ("declarations.yaml:1395", "x_t * (-struve(0.0, x_p) / x_p)"),
+        "x": ("declarations.yaml:1398", "grad * conj(-struve_quotient(x))"),
+        "result": ("declarations.yaml:1399", "x_t * (-struve_quotient(x_p))"),
     },
     "itj0y0": {
-        "x": (
-            "declarations.yaml:1397",
-            "grads[0] * conj(special_bessel_j0(x)) + grads[1] * conj(special_bessel_y0(x))",
-        ),
-        "ij0": ("declarations.yaml:1398", "x_t * (special_bessel_j0(x_p))"),
-        "iy0": ("declarations.yaml:1399", "x_t * (special_bessel_y0(x_p))"),
+        "x": ("declarations.yaml:1401", "weighed_slopes(grads, special_bessel_j0(x), special_bessel_y0(x))"),
+        "ij0": ("declarations.yaml:1402", "x_t * (special_bessel_j0(x_p))"),
+        "iy0": ("declarations.yaml:1403", "x_t * (special_bessel_y0(x_p))"),
     },
     "it2j0y0": {
         "x": (
-            "declarations.yaml:1401",
-            "grads[0] * conj((1 - special_bessel_j0(x)) / x) + grads[1] * conj(-special_bessel_y0(x) / x)",
+            "declarations.yaml:1405",
+            "weighed_slopes(grads, bessel_excess(x, special_bessel_j0(x), -1), -special_bessel_y0(x) / x)",
         ),
-        "ij0": ("declarations.yaml:1402", "x_t * ((1 - special_bessel_j0(x_p)) / x_p)"),
-        "iy0": ("declarations.yaml:1403", "x_t * (-special_bessel_y0(x_p) / x_p)"),
+        "ij0": ("declarations.yaml:1406", "x_t * (bessel_excess(x_p, special_bessel_j0(x_p), -1))"),
+        "iy0": ("declarations.yaml:1407", "x_t * (-special_bessel_y0(x_p) / x_p)"),
     },
     "iti0k0": {
-        "x": ("declarations.yaml:1405", "grads[0] * conj(i0(x)) + grads[1] * conj(special_modified_bessel_k0(x))"),
-        "ii0": ("declarations.yaml:1406", "x_t * (i0(x_p))"),
-        "ik0": ("declarations.yaml:1407", "x_t * (special_modified_bessel_k0(x_p))"),
+        "x": ("declarations.yaml:1409", "weighed_slopes(grads, i0(x), special_modified_bessel_k0(x))"),
+        "ii0": ("declarations.yaml:1410", "x_t * (i0(x_p))"),
+        "ik0": ("declarations.yaml:1411", "x_t * (special_modified_bessel_k0(x_p))"),
     },
     "it2i0k0": {
         "x": (
-            "declarations.yaml:1409",
-            "grads[0] * conj((i0(x) - 1) / x) + grads[1] * conj(-special_modified_bessel_k0(x) / x)",
+            "declarations.yaml:1413",
+            "weighed_slopes(grads, bessel_excess(x, i0(x), 1), -special_modified_bessel_k0(x) / x)",
         ),
-        "ii0": ("declarations.yaml:1410", "x_t * ((i0(x_p) - 1) / x_p)"),
-        "ik0": ("declarations.yaml:1411", "x_t * (-special_modified_bessel_k0(x_p) / x_p)"),
+        "ii0": ("declarations.yaml:1414", "x_t * (bessel_excess(x_p, i0(x_p), 1))"),
+        "ik0": ("declarations.yaml:1415", "x_t * (-special_modified_bessel_k0(x_p) / x_p)"),
     },
     "airy": {
-        "z": (
-            "declarations.yaml:1413",
-            "grads[0] * conj(aip) + grads[1] * conj(z * ai) + grads[2] * conj(bip) + grads[3] * conj(z * bi)",
-        ),
-        "ai": ("declarations.yaml:1414", "z_t * (aip)"),
-        "aip": ("declarations.yaml:1415", "z_t * (z_p * ai)"),
-        "bi": ("declarations.yaml:1416", "z_t * (bip)"),
-        "bip": ("declarations.yaml:1417", "z_t * (z_p * bi)"),
+        "z": ("declarations.yaml:1417", "weighed_slopes(grads, aip, z * ai, bip, z * bi)"),
+        "ai": ("declarations.yaml:1418", "z_t * (aip)"),
+        "aip": ("declarations.yaml:1419", "z_t * (z_p * ai)"),
+        "bi": ("declarations.yaml:1420", "z_t * (bip)"),
+        "bip": ("declarations.yaml:1421", "z_t * (z_p * bi)"),
     },
     "airye": {
         "z": (
-            "declarations.yaml:1419",
-            "grads[0] * conj(eaip + sqrt(z) * eai) + grads[1] * conj(z * eai + sqrt(z) * eaip) + grads[2] * conj(ebip - sqrt(clamp_min(z, 0.0)) * ebi) + grads[3] * conj(z * ebi - sqrt(clamp_min(z, 0.0)) * ebip)",
+            "declarations.yaml:1423",
+            "weighed_slopes(grads, eaip + sqrt(z) * eai, z * eai + sqrt(z) * eaip, ebip - sqrt(clamp_min(z, 0.0)) * ebi, z * ebi - sqrt(clamp_min(z, 0.0)) * ebip)",
         ),
-        "eai": ("declarations.yaml:1420", "z_t * (eaip + sqrt(z_p) * eai)"),
-        "eaip": ("declarations.yaml:1421", "z_t * (z_p * eai + sqrt(z_p) * eaip)"),
-        "ebi": ("declarations.yaml:1422", "z_t * (ebip - sqrt(clamp_min(z_p, 0.0)) * ebi)"),
-        "ebip": ("declarations.yaml:1423", "z_t * (z_p * ebi - sqrt(clamp_min(z_p, 0.0)) * ebip)"),
+        "eai": ("declarations.yaml:1424", "z_t * (eaip + sqrt(z_p) * eai)"),
+        "eaip": ("declarations.yaml:1425", "z_t * (z_p * eai + sqrt(z_p) * eaip)"),
+        "ebi": ("declarations.yaml:1426", "z_t * (ebip - sqrt(clamp_min(z_p, 0.0)) * ebi)"),
+        "ebip": ("declarations.yaml:1427", "z_t * (z_p * ebi - sqrt(clamp_min(z_p, 0.0)) * ebip)"),
     },
     "itairy": {
-        "x": (
-            "declarations.yaml:1425",
-            "grads[0] * conj(airy(x)[0]) + grads[1] * conj(airy(x)[2]) + grads[2] * conj(airy(-x)[0]) + grads[3] * conj(airy(-x)[2])",
-        ),
-        "apt": ("declarations.yaml:1426", "x_t * (airy(x_p)[0])"),
-        "bpt": ("declarations.yaml:1427", "x_t * (airy(x_p)[2])"),
-        "ant": ("declarations.yaml:1428", "x_t * (airy(-x_p)[0])"),
-        "bnt": ("declarations.yaml:1429", "x_t * (airy(-x_p)[2])"),
+        "x": ("declarations.yaml:1429", "weighed_slopes(grads, airy(x)[0], airy(x)[2], airy(-x)[0], airy(-x)[2])"),
+        "apt": ("declarations.yaml:1430", "x_t * (airy(x_p)[0])"),
+        "bpt": ("declarations.yaml:1431", "x_t * (airy(x_p)[2])"),
+        "ant": ("declarations.yaml:1432", "x_t * (airy(-x_p)[0])"),
+        "bnt": ("declarations.yaml:1433", "x_t * (airy(-x_p)[2])"),
     },
     "ber": {
-        "x": ("declarations.yaml:1431", "grad * conj(berp(x))"),
-        "result": ("declarations.yaml:1432", "x_t * (berp(x_p))"),
+        "x": ("declarations.yaml:1435", "grad * conj(berp(x))"),
+        "result": ("declarations.yaml:1436", "x_t * (berp(x_p))"),
     },
     "bei": {
-        "x": ("declarations.yaml:1434", "grad * conj(beip(x))"),
-        "result": ("declarations.yaml:1435", "x_t * (beip(x_p))"),
+        "x": ("declarations.yaml:1438", "grad * conj(beip(x))"),
+        "result": ("declarations.yaml:1439", "x_t * (beip(x_p))"),
     },
     "ker": {
-        "x": ("declarations.yaml:1437", "grad * conj(kerp(x))"),
-        "result": ("declarations.yaml:1438", "x_t * (kerp(x_p))"),
+        "x": ("declarations.yaml:1441", "grad * conj(kerp(x))"),
+        "result": ("declarations.yaml:1442", "x_t * (kerp(x_p))"),
     },
     "kei": {
-        "x": ("declarations.yaml:1440", "grad * conj(keip(x))"),
-        "result": ("declarations.yaml:1441", "x_t * (keip(x_p))"),
+        "x": ("declarations.yaml:1444", "grad * conj(keip(x))"),
+        "result": ("declarations.yaml:1445", "x_t * (keip(x_p))"),
     },
     "berp": {
-        "x": ("declarations.yaml:1443", "grad * conj(-bei(x) - result / nonzero_or_inf(x))"),
-        "result": ("declarations.yaml:1444", "x_t * (-bei(x_p) - result / nonzero_or_inf(x_p))"),
+        "x": ("declarations.yaml:1447", "grad * conj(-bei(x) - result / nonzero_or_inf(x))"),
+        "result": ("declarations.yaml:1448", "x_t * (-bei(x_p) - result / nonzero_or_inf(x_p))"),
     },
     "beip": {
-        "x": ("declarations.yaml:1446", "grad * conj(where(x == 0, 0.5, ber(x) - result / nonzero_or_inf(x)))"),
-        "result": ("declarations.yaml:1447", "x_t * (where(x_p == 0, 0.5, ber(x_p) - result / nonzero_or_inf(x_p)))"),
+        "x": ("declarations.yaml:1450", "grad * conj(where(x == 0, 0.5, ber(x) - result / nonzero_or_inf(x)))"),
+        "result": ("declarations.yaml:1451", "x_t * (where(x_p == 0, 0.5, ber(x_p) - result / nonzero_or_inf(x_p)))"),
     },
     "kerp": {
-        "x": ("declarations.yaml:1449", "grad * conj(-kei(x) - result / x)"),
-        "result": ("declarations.yaml:1450", "x_t * (-kei(x_p) - result / x_p)"),
+        "x": ("declarations.yaml:1453", "grad * conj(-kei(x) - result / x)"),
+        "result": ("declarations.yaml:1454", "x_t * (-kei(x_p) - result / x_p)"),
     },
     "keip": {
-        "x": ("declarations.yaml:1452", "grad * conj(ker(x) - result / x)"),
-        "result": ("declarations.yaml:1453", "x_t * (ker(x_p) - result / x_p)"),
+        "x": ("declarations.yaml:1456", "grad * conj(ker(x) - result / x)"),
+        "result": ("declarations.yaml:1457", "x_t * (ker(x_p) - result / x_p)"),
     },
     "pbdv": {
-        "v": ("declarations.yaml:1455", "not_implemented"),
-        "x": ("declarations.yaml:1456", "grads[0] * conj(dp) + grads[1] * conj((0.25 * square(x) - v - 0.5) * d)"),
-        "d": ("declarations.yaml:1457", "x_t * (dp)"),
-        "dp": ("declarations.yaml:1458", "x_t * ((0.25 * square(x_p) - v_p - 0.5) * d)"),
+        "v": ("declarations.yaml:1459", "not_implemented"),
+        "x": ("declarations.yaml:1460", "weighed_slopes(grads, dp, (0.25 * square(x) - v - 0.5) * d)"),
+        "d": ("declarations.yaml:1461", "x_t * (dp)"),
+        "dp": ("declarations.yaml:1462", "x_t * ((0.25 * square(x_p) - v_p - 0.5) * d)"),
     },
     "pbvv": {
-        "v": ("declarations.yaml:1460", "not_implemented"),
-        "x": ("declarations.yaml:1461", "grads[0] * conj(dp) + grads[1] * conj((0.25 * square(x) - v - 0.5) * d)"),
-        "d": ("declarations.yaml:1462", "x_t * (dp)"),
-        "dp": ("declarations.yaml:1463", "x_t * ((0.25 * square(x_p) - v_p - 0.5) * d)"),
+        "v": ("declarations.yaml:1464", "not_implemented"),
+        "x": ("declarations.yaml:1465", "weighed_slopes(grads, dp, (0.25 * square(x) - v - 0.5) * d)"),
+        "d": ("declarations.yaml:1466", "x_t * (dp)"),
+        "dp": ("declarations.yaml:1467", "x_t * ((0.25 * square(x_p) - v_p - 0.5) * d)"),
     },
     "pbwa": {
-        "a": ("declarations.yaml:1465", "not_implemented"),
-        "x": ("declarations.yaml:1466", "grads[0] * conj(wp) + grads[1] * conj((a - 0.25 * square(x)) * w)"),
-        "w": ("declarations.yaml:1467", "x_t * (wp)"),
-        "wp": ("declarations.yaml:1468", "x_t * ((a_p - 0.25 * square(x_p)) * w)"),
+        "a": ("declarations.yaml:1469", "not_implemented"),
+        "x": ("declarations.yaml:1470", "weighed_slopes(grads, wp, (a - 0.25 * square(x)) * w)"),
+        "w": ("declarations.yaml:1471", "x_t * (wp)"),
+        "wp": ("declarations.yaml:1472", "x_t * ((a_p - 0.25 * square(x_p)) * w)"),
     },
-    "landau_pdf": {"x": ("declarations.yaml:1470", "not_implemented")},
+    "landau_pdf": {"x": ("declarations.yaml:1474", "not_implemented")},
     "landau_cdf": {
-        "x": ("declarations.yaml:1472", "grad * conj(landau_pdf(x))"),
-        "result": ("declarations.yaml:1473", "x_t * (landau_pdf(x_p))"),
+        "x": ("declarations.yaml:1476", "grad * conj(landau_pdf(x))"),
+        "result": ("declarations.yaml:1477", "x_t * (landau_pdf(x_p))"),
     },
     "landau_sf": {
-        "x": ("declarations.yaml:1475", "grad * conj(-landau_pdf(x))"),
-        "result": ("declarations.yaml:1476", "x_t * (-landau_pdf(x_p))"),
+        "x": ("declarations.yaml:1479", "grad * conj(-landau_pdf(x))"),
+        "result": ("declarations.yaml:1480", "x_t * (-landau_pdf(x_p))"),
+    },
+    "cosine_cdf": {
+        "x": ("declarations.yaml:1482", "grad * conj(where(abs(x) < pi, square(cos(0.5 * x)) / pi, 0.0))"),
+        "result": ("declarations.yaml:1483", "x_t * (where(abs(x_p) < pi, square(cos(0.5 * x_p)) / pi, 0.0))"),
     },
     "expi": {
-        "x": ("declarations.yaml:1478", "grad * conj(exp(x) / x)"),
-        "result": ("declarations.yaml:1479", "x_t * (exp(x_p) / x_p)"),
+        "x": ("declarations.yaml:1485", "grad * conj(exp(x) / x)"),
+        "result": ("declarations.yaml:1486", "x_t * (exp(x_p) / x_p)"),
     },
     "exp1": {
-        "z": ("declarations.yaml:1481", "grad * conj(-exp(-z) / z)"),
-        "result": ("declarations.yaml:1482", "z_t * (-exp(-z_p) / z_p)"),
+        "z": ("declarations.yaml:1488", "grad * conj(-exp(-z) / z)"),
+        "result": ("declarations.yaml:1489", "z_t * (-exp(-z_p) / z_p)"),
     },
     "scaled_exp1": {
-        "x": ("declarations.yaml:1484", "grad * conj(hyperu(2, 1, x))"),
-        "result": ("declarations.yaml:1485", "x_t * (hyperu(2, 1, x_p))"),
+        "x": ("declarations.yaml:1491", "grad * conj(hyperu(2, 1, x))"),
+        "result": ("declarations.yaml:1492", "x_t * (hyperu(2, 1, x_p))"),
     },
     "expn": {
-        "n": ("declarations.yaml:1487", "non_differentiable"),
-        "x": ("declarations.yaml:1488", "grad * conj(expn_slope(n, x))"),
-        "result": ("declarations.yaml:1489", "x_t * (expn_slope(n_p, x_p))"),
+        "n": ("declarations.yaml:1494", "non_differentiable"),
+        "x": ("declarations.yaml:1495", "grad * conj(expn_slope(n, x))"),
+        "result": ("declarations.yaml:1496", "x_t * (expn_slope(n_p, x_p))"),
     },
     "sici": {
-        "x": (
-            "declarations.yaml:1491",
-            "grads[0] * conj(special_spherical_bessel_j0(x)) + grads[1] * conj(cos(x) / x)",
-        ),
-        "si": ("declarations.yaml:1492", "x_t * (special_spherical_bessel_j0(x_p))"),
-        "ci": ("declarations.yaml:1493", "x_t * (cos(x_p) / x_p)"),
+        "x": ("declarations.yaml:1498", "weighed_slopes(grads, special_spherical_bessel_j0(x), cos(x) / x)"),
+        "si": ("declarations.yaml:1499", "x_t * (special_spherical_bessel_j0(x_p))"),
+        "ci": ("declarations.yaml:1500", "x_t * (cos(x_p) / x_p)"),
     },
     "shichi": {
-        "x": (
-            "declarations.yaml:1495",
-            "grads[0] * conj(0.5 * (exprel(x) + exprel(-x))) + grads[1] * conj(cosh(x) / x)",
-        ),
-        "shi": ("declarations.yaml:1496", "x_t * (0.5 * (exprel(x_p) + exprel(-x_p)))"),
-        "chi": ("declarations.yaml:1497", "x_t * (cosh(x_p) / x_p)"),
+        "x": ("declarations.yaml:1502", "weighed_slopes(grads, 0.5 * (exprel(x) + exprel(-x)), cosh(x) / x)"),
+        "shi": ("declarations.yaml:1503", "x_t * (0.5 * (exprel(x_p) + exprel(-x_p)))"),
+        "chi": ("declarations.yaml:1504", "x_t * (cosh(x_p) / x_p)"),
     },
     "erfi": {
-        "z": ("declarations.yaml:1499", "grad * conj(two_over_sqrt_pi * exp(z * z))"),
-        "result": ("declarations.yaml:1500", "z_t * (two_over_sqrt_pi * exp(z_p * z_p))"),
+        "z": ("declarations.yaml:1506", "grad * conj(two_over_sqrt_pi * exp(z * z))"),
+        "result": ("declarations.yaml:1507", "z_t * (two_over_sqrt_pi * exp(z_p * z_p))"),
     },
     "fresnel": {
-        "z": (
-            "declarations.yaml:1502",
-            "grads[0] * conj(sin(0.5 * pi * z * z)) + grads[1] * conj(cos(0.5 * pi * z * z))",
-        ),
-        "s": ("declarations.yaml:1503", "z_t * (sin(0.5 * pi * z_p * z_p))"),
-        "c": ("declarations.yaml:1504", "z_t * (cos(0.5 * pi * z_p * z_p))"),
+        "z": ("declarations.yaml:1509", "weighed_slopes(grads, sin(0.5 * pi * z * z), cos(0.5 * pi * z * z))"),
+        "s": ("declarations.yaml:1510", "z_t * (sin(0.5 * pi * z_p * z_p))"),
+        "c": ("declarations.yaml:1511", "z_t * (cos(0.5 * pi * z_p * z_p))"),
     },
     "dawsn_derivative": {
-        "z": ("declarations.yaml:1506", "grad * conj(dawsn_derivative(z, n + 1))"),
-        "result": ("declarations.yaml:1507", "z_t * (dawsn_derivative(z_p, n + 1))"),
+        "z": ("declarations.yaml:1513", "grad * conj(dawsn_derivative(z, n + 1))"),
+        "result": ("declarations.yaml:1514", "z_t * (dawsn_derivative(z_p, n + 1))"),
     },
     "dawsn": {
-        "z": ("declarations.yaml:1509", "grad * conj(dawsn_derivative(z, 1))"),
-        "result": ("declarations.yaml:1510", "z_t * (dawsn_derivative(z_p, 1))"),
+        "z": ("declarations.yaml:1516", "grad * conj(dawsn_derivative(z, 1))"),
+        "result": ("declarations.yaml:1517", "z_t * (dawsn_derivative(z_p, 1))"),
     },
     "wofz_derivative": {
-        "z": ("declarations.yaml:1512", "grad * conj(wofz_derivative(z, n + 1))"),
-        "result": ("declarations.yaml:1513", "z_t * (wofz_derivative(z_p, n + 1))"),
+        "z": ("declarations.yaml:1519", "grad * conj(wofz_derivative(z, n + 1))"),
+        "result": ("declarations.yaml:1520", "z_t * (wofz_derivative(z_p, n + 1))"),
     },
     "wofz": {
-        "z": ("declarations.yaml:1515", "grad * conj(wofz_derivative(z, 1))"),
-        "result": ("declarations.yaml:1516", "z_t * (wofz_derivative(z_p, 1))"),
+        "z": ("declarations.yaml:1522", "grad * conj(wofz_derivative(z, 1))"),
+        "result": ("declarations.yaml:1523", "z_t * (wofz_derivative(z_p, 1))"),
     },
     "voigt_derivative": {
-        "x": ("declarations.yaml:1518", "grad * conj(voigt_derivative(x, sigma, gamma, n + 1, m))"),
-        "sigma": ("declarations.yaml:1519", "grad * conj(sigma * voigt_derivative(x, sigma, gamma, n + 2, m))"),
-        "gamma": ("declarations.yaml:1520", "grad * conj(voigt_derivative(x, sigma, gamma, n, m + 1))"),
+        "x": ("declarations.yaml:1525", "grad * conj(voigt_derivative(x, sigma, gamma, n + 1, m))"),
+        "sigma": ("declarations.yaml:1526", "grad * conj(sigma * voigt_derivative(x, sigma, gamma, n + 2, m))"),
+        "gamma": ("declarations.yaml:1527", "grad * conj(voigt_derivative(x, sigma, gamma, n, m + 1))"),
         "result": (
-            "declarations.yaml:1521",
+            "declarations.yaml:1528",
             "x_t * (voigt_derivative(x_p, sigma_p, gamma_p, n + 1, m)) + sigma_t * (sigma_p * voigt_derivative(x_p, sigma_p, gamma_p, n + 2, m)) + gamma_t * (voigt_derivative(x_p, sigma_p, gamma_p, n, m + 1))",
         ),
     },
     "voigt_profile": {
-        "x": ("declarations.yaml:1523", "grad * conj(voigt_derivative(x, sigma, gamma, 1, 0))"),
-        "sigma": ("declarations.yaml:1524", "grad * conj(sigma * voigt_derivative(x, sigma, gamma, 2, 0))"),
-        "gamma": ("declarations.yaml:1525", "grad * conj(voigt_derivative(x, sigma, gamma, 0, 1))"),
+        "x": ("declarations.yaml:1530", "grad * conj(voigt_derivative(x, sigma, gamma, 1, 0))"),
+        "sigma": ("declarations.yaml:1531", "grad * conj(sigma * voigt_derivative(x, sigma, gamma, 2, 0))"),
+        "gamma": ("declarations.yaml:1532", "grad * conj(voigt_derivative(x, sigma, gamma, 0, 1))"),
         "result": (
-            "declarations.yaml:1526",
+            "declarations.yaml:1533",
             "x_t * (voigt_derivative(x_p, sigma_p, gamma_p, 1, 0)) + sigma_t * (sigma_p * voigt_derivative(x_p, sigma_p, gamma_p, 2, 0)) + gamma_t * (voigt_derivative(x_p, sigma_p, gamma_p, 0, 1))",
         ),
     },
     "carlson": {
-        "x": ("declarations.yaml:1528", "grad * conj(-(0.5 + i) * carlson(x, y, z, p, i + 1, j, k, m, power))"),
-        "y": ("declarations.yaml:1529", "grad * conj(-(0.5 + j) * carlson(x, y, z, p, i, j + 1, k, m, power))"),
-        "z": ("declarations.yaml:1530", "grad * conj(-(0.5 + k) * carlson(x, y, z, p, i, j, k + 1, m, power))"),
-        "p": ("declarations.yaml:1531", "grad * conj(-m * carlson(x, y, z, p, i, j, k, m + 1, power))"),
+        "x": ("declarations.yaml:1535", "grad * conj(-(0.5 + i) * carlson(x, y, z, p, i + 1, j, k, m, power))"),
+        "y": ("declarations.yaml:1536", "grad * conj(-(0.5 + j) * carlson(x, y, z, p, i, j + 1, k, m, power))"),
+        "z": ("declarations.yaml:1537", "grad * conj(-(0.5 + k) * carlson(x, y, z, p, i, j, k + 1, m, power))"),
+        "p": ("declarations.yaml:1538", "grad * conj(-m * carlson(x, y, z, p, i, j, k, m + 1, power))"),
         "result": (
-            "declarations.yaml:1532",
+            "declarations.yaml:1539",
             "x_t * (-(0.5 + i) * carlson(x_p, y_p, z_p, p_p, i + 1, j, k, m, power)) + y_t * (-(0.5 + j) * carlson(x_p, y_p, z_p, p_p, i, j + 1, k, m, power)) + z_t * (-(0.5 + k) * carlson(x_p, y_p, z_p, p_p, i, j, k + 1, m, power)) + p_t * (-m * carlson(x_p, y_p, z_p, p_p, i, j, k, m + 1, power))",
         ),
     },
     "elliprc": {
-        "x": ("declarations.yaml:1534", "grad * conj(-0.25 * carlson(x, y, y, y, 1, 0, 0, 0, 0))"),
-        "y": ("declarations.yaml:1535", "grad * conj(-0.5 * carlson(x, y, y, y, 0, 1, 0, 0, 0))"),
+        "x": ("declarations.yaml:1541", "grad * conj(-0.25 * carlson(x, y, y, y, 1, 0, 0, 0, 0))"),
+        "y": ("declarations.yaml:1542", "grad * conj(-0.5 * carlson(x, y, y, y, 0, 1, 0, 0, 0))"),
         "result": (
-            "declarations.yaml:1536",
+            "declarations.yaml:1543",
             "x_t * (-0.25 * carlson(x_p, y_p, y_p, y_p, 1, 0, 0, 0, 0)) + y_t * (-0.5 * carlson(x_p, y_p, y_p, y_p, 0, 1, 0, 0, 0))",
         ),
     },
     "elliprf": {
-        "x": ("declarations.yaml:1538", "grad * conj(-elliprd(y, z, x) / 6)"),
-        "y": ("declarations.yaml:1539", "grad * conj(-elliprd(x, z, y) / 6)"),
-        "z": ("declarations.yaml:1540", "grad * conj(-elliprd(x, y, z) / 6)"),
+        "x": ("declarations.yaml:1545", "grad * conj(-elliprd(y, z, x) / 6)"),
+        "y": ("declarations.yaml:1546", "grad * conj(-elliprd(x, z, y) / 6)"),
+        "z": ("declarations.yaml:1547", "grad * conj(-elliprd(x, y, z) / 6)"),
         "result": (
-            "declarations.yaml:1541",
+            "declarations.yaml:1548",
             "x_t * (-elliprd(y_p, z_p, x_p) / 6) + y_t * (-elliprd(x_p, z_p, y_p) / 6) + z_t * (-elliprd(x_p, y_p, z_p) / 6)",
         ),
     },
     "elliprd": {
-        "x": ("declarations.yaml:1543", "grad * conj(-0.75 * carlson(x, y, z, z, 1, 0, 1, 0, 0))"),
-        "y": ("declarations.yaml:1544", "grad * conj(-0.75 * carlson(x, y, z, z, 0, 1, 1, 0, 0))"),
-        "z": ("declarations.yaml:1545", "grad * conj(-2.25 * carlson(x, y, z, z, 0, 0, 2, 0, 0))"),
+        "x": ("declarations.yaml:1550", "grad * conj(-0.75 * carlson(x, y, z, z, 1, 0, 1, 0, 0))"),
+        "y": ("declarations.yaml:1551", "grad * conj(-0.75 * carlson(x, y, z, z, 0, 1, 1, 0, 0))"),
+        "z": ("declarations.yaml:1552", "grad * conj(-2.25 * carlson(x, y, z, z, 0, 0, 2, 0, 0))"),
         "result": (
-            "declarations.yaml:1546",
+            "declarations.yaml:1553",
             "x_t * (-0.75 * carlson(x_p, y_p, z_p, z_p, 1, 0, 1, 0, 0)) + y_t * (-0.75 * carlson(x_p, y_p, z_p, z_p, 0, 1, 1, 0, 0)) + z_t * (-2.25 * carlson(x_p, y_p, z_p, z_p, 0, 0, 2, 0, 0))",
         ),
     },
     "elliprg": {
-        "x": ("declarations.yaml:1548", "grad * conj(0.125 * carlson(x, y, z, z, 1, 0, 0, 0, 1))"),
-        "y": ("declarations.yaml:1549", "grad * conj(0.125 * carlson(x, y, z, z, 0, 1, 0, 0, 1))"),
-        "z": ("declarations.yaml:1550", "grad * conj(0.125 * carlson(x, y, z, z, 0, 0, 1, 0, 1))"),
+        "x": ("declarations.yaml:1555", "grad * conj(0.125 * carlson(x, y, z, z, 1, 0, 0, 0, 1))"),
+        "y": ("declarations.yaml:1556", "grad * conj(0.125 * carlson(x, y, z, z, 0, 1, 0, 0, 1))"),
+        "z": ("declarations.yaml:1557", "grad * conj(0.125 * carlson(x, y, z, z, 0, 0, 1, 0, 1))"),
         "result": (
-            "declarations.yaml:1551",
+            "declarations.yaml:1558",
             "x_t * (0.125 * carlson(x_p, y_p, z_p, z_p, 1, 0, 0, 0, 1)) + y_t * (0.125 * carlson(x_p, y_p, z_p, z_p, 0, 1, 0, 0, 1)) + z_t * (0.125 * carlson(x_p, y_p, z_p, z_p, 0, 0, 1, 0, 1))",
         ),
     },
     "elliprj": {
-        "x": ("declarations.yaml:1553", "grad * conj(-0.75 * carlson(x, y, z, p, 1, 0, 0, 1, 0))"),
-        "y": ("declarations.yaml:1554", "grad * conj(-0.75 * carlson(x, y, z, p, 0, 1, 0, 1, 0))"),
-        "z": ("declarations.yaml:1555", "grad * conj(-0.75 * carlson(x, y, z, p, 0, 0, 1, 1, 0))"),
-        "p": ("declarations.yaml:1556", "grad * conj(-1.5 * carlson(x, y, z, p, 0, 0, 0, 2, 0))"),
+        "x": ("declarations.yaml:1560", "grad * conj(-0.75 * carlson(x, y, z, p, 1, 0, 0, 1, 0))"),
+        "y": ("declarations.yaml:1561", "grad * conj(-0.75 * carlson(x, y, z, p, 0, 1, 0, 1, 0))"),
+        "z": ("declarations.yaml:1562", "grad * conj(-0.75 * carlson(x, y, z, p, 0, 0, 1, 1, 0))"),
+        "p": ("declarations.yaml:1563", "grad * conj(-1.5 * carlson(x, y, z, p, 0, 0, 0, 2, 0))"),
         "result": (
-            "declarations.yaml:1557",
+            "declarations.yaml:1564",
             "x_t * (-0.75 * carlson(x_p, y_p, z_p, p_p, 1, 0, 0, 1, 0)) + y_t * (-0.75 * carlson(x_p, y_p, z_p, p_p, 0, 1, 0, 1, 0)) + z_t * (-0.75 * carlson(x_p, y_p, z_p, p_p, 0, 0, 1, 1, 0)) + p_t * (-1.5 * carlson(x_p, y_p, z_p, p_p, 0, 0, 0, 2, 0))",
         ),
     },
     "ellipk": {
         "m": (
-            "declarations.yaml:1559",
+            "declarations.yaml:1566",
             "grad * conj((result - elliprd(zeros_like(m), 1 - m, ones_like(m)) / 3) / (2 * (1 - m)))",
         ),
         "result": (
-            "declarations.yaml:1560",
+            "declarations.yaml:1567",
             "m_t * ((result - elliprd(zeros_like(m_p), 1 - m_p, ones_like(m_p)) / 3) / (2 * (1 - m_p)))",
         ),
     },
     "ellipkm1": {
         "p": (
-            "declarations.yaml:1562",
+            "declarations.yaml:1569",
             "grad * conj(-(result - elliprd(zeros_like(p), p, ones_like(p)) / 3) / (2 * p))",
         ),
         "result": (
-            "declarations.yaml:1563",
+            "declarations.yaml:1570",
             "p_t * (-(result - elliprd(zeros_like(p_p), p_p, ones_like(p_p)) / 3) / (2 * p_p))",
         ),
     },
     "ellipe": {
-        "m": ("declarations.yaml:1565", "grad * conj(-elliprd(zeros_like(m), 1 - m, ones_like(m)) / 6)"),
-        "result": ("declarations.yaml:1566", "m_t * (-elliprd(zeros_like(m_p), 1 - m_p, ones_like(m_p)) / 6)"),
+        "m": ("declarations.yaml:1572", "grad * conj(-elliprd(zeros_like(m), 1 - m, ones_like(m)) / 6)"),
+        "result": ("declarations.yaml:1573", "m_t * (-elliprd(zeros_like(m_p), 1 - m_p, ones_like(m_p)) / 6)"),
     },
     "ellipkinc": {
-        "phi": ("declarations.yaml:1568", "grad * conj(1 / sqrt(1 - m * square(sin(phi))))"),
-        "m": ("declarations.yaml:1569", "grad * conj(elliptic_f_slope(phi, m))"),
+        "phi": ("declarations.yaml:1575", "grad * conj(1 / sqrt(1 - m * square(sin(phi))))"),
+        "m": ("declarations.yaml:1576", "grad * conj(elliptic_f_slope(phi, m))"),
         "result": (
-            "declarations.yaml:1570",
+            "declarations.yaml:1577",
             "phi_t * (1 / sqrt(1 - m_p * square(sin(phi_p)))) + m_t * (elliptic_f_slope(phi_p, m_p))",
         ),
     },
     "ellipeinc": {
-        "phi": ("declarations.yaml:1572", "grad * conj(sqrt(1 - m * square(sin(phi))))"),
-        "m": ("declarations.yaml:1573", "grad * conj(elliptic_e_slope(phi, m))"),
+        "phi": ("declarations.yaml:1579", "grad * conj(sqrt(1 - m * square(sin(phi))))"),
+        "m": ("declarations.yaml:1580", "grad * conj(elliptic_e_slope(phi, m))"),
         "result": (
-            "declarations.yaml:1574",
+            "declarations.yaml:1581",
             "phi_t * (sqrt(1 - m_p * square(sin(phi_p)))) + m_t * (elliptic_e_slope(phi_p, m_p))",
         ),
     },
     "ellipj": {
-        "u": (
-            "declarations.yaml:1576",
-            "grads[0] * conj(cn * dn) + grads[1] * conj(-sn * dn) + grads[2] * conj(-m * sn * cn) + grads[3] * conj(dn)",
-        ),
+        "u": ("declarations.yaml:1583", "weighed_slopes(grads, cn * dn, -sn * dn, -m * sn * cn, dn)"),
         "m": (
-            "declarations.yaml:1577",
-            "grads[0] * conj(-cn * dn * elliptic_f_slope(ph, m)) + grads[1] * conj(sn * dn * elliptic_f_slope(ph, m)) + grads[2] * conj(-0.5 * square(sn) / dn + m * sn * cn * elliptic_f_slope(ph, m)) + grads[3] * conj(-dn * elliptic_f_slope(ph, m))",
+            "declarations.yaml:1584",
+            "weighed_slopes(grads, -cn * dn * elliptic_f_slope(ph, m), sn * dn * elliptic_f_slope(ph, m), -0.5 * square(sn) / dn + m * sn * cn * elliptic_f_slope(ph, m), -dn * elliptic_f_slope(ph, m))",
         ),
-        "sn": ("declarations.yaml:1578", "u_t * (cn * dn) + m_t * (-cn * dn * elliptic_f_slope(ph, m_p))"),
-        "cn": ("declarations.yaml:1579", "u_t * (-sn * dn) + m_t * (sn * dn * elliptic_f_slope(ph, m_p))"),
+        "sn": ("declarations.yaml:1585", "u_t * (cn * dn) + m_t * (-cn * dn * elliptic_f_slope(ph, m_p))"),
+        "cn": ("declarations.yaml:1586", "u_t * (-sn * dn) + m_t * (sn * dn * elliptic_f_slope(ph, m_p))"),
         "dn": (
-            "declarations.yaml:1580",
+            "declarations.yaml:1587",
             "u_t * (-m_p * sn * cn) + m_t * (-0.5 * square(sn) / dn + m_p * sn * cn * elliptic_f_slope(ph, m_p))",
         ),
-        "ph": ("declarations.yaml:1581", "u_t * (dn) + m_t * (-dn * elliptic_f_slope(ph, m_p))"),
+        "ph": ("declarations.yaml:1588", "u_t * (dn) + m_t * (-dn * elliptic_f_slope(ph, m_p))"),
     },
     "agm": {
         "a": (
-            "declarations.yaml:1583",
+            "declarations.yaml:1590",
             "grad * conj(2 / (3 * pi) * square(result) * abs(a) * elliprd(zeros_like(a * b), square(b), square(a)))",
         ),
         "b": (
-            "declarations.yaml:1584",
+            "declarations.yaml:1591",
             "grad * conj(2 / (3 * pi) * square(result) * abs(b) * elliprd(zeros_like(a * b), square(a), square(b)))",
         ),
         "result": (
-            "declarations.yaml:1585",
+            "declarations.yaml:1592",
             "a_t * (2 / (3 * pi) * square(result) * abs(a_p) * elliprd(zeros_like(a_p * b_p), square(b_p), square(a_p))) + b_t * (2 / (3 * pi) * square(result) * abs(b_p) * elliprd(zeros_like(a_p * b_p), square(a_p), square(b_p)))",
         ),
     },
     "pro_ang1": {
-        "m": ("declarations.yaml:1587", "non_differentiable"),
-        "n": ("declarations.yaml:1588", "non_differentiable"),
-        "c": ("declarations.yaml:1589", "not_implemented"),
-        "x": (
-            "declarations.yaml:1590",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
-        ),
-        "s": ("declarations.yaml:1591", "x_t * (sp)"),
-        "sp": (
-            "declarations.yaml:1592",
-            "x_t * ((2 * x_p * sp - (pro_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
-        ),
-    },
-    "pro_rad1": {
         "m": ("declarations.yaml:1594", "non_differentiable"),
         "n": ("declarations.yaml:1595", "non_differentiable"),
         "c": ("declarations.yaml:1596", "not_implemented"),
         "x": (
             "declarations.yaml:1597",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "weighed_slopes(grads, sp, (2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
         "s": ("declarations.yaml:1598", "x_t * (sp)"),
         "sp": (
@@ -14583,13 +14983,13 @@ FORMULAS = {
             "x_t * ((2 * x_p * sp - (pro_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
-    "pro_rad2": {
+    "pro_rad1": {
         "m": ("declarations.yaml:1601", "non_differentiable"),
         "n": ("declarations.yaml:1602", "non_differentiable"),
         "c": ("declarations.yaml:1603", "not_implemented"),
         "x": (
             "declarations.yaml:1604",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "weighed_slopes(grads, sp, (2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
         "s": ("declarations.yaml:1605", "x_t * (sp)"),
         "sp": (
@@ -14597,41 +14997,41 @@ FORMULAS = {
             "x_t * ((2 * x_p * sp - (pro_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
-    "obl_ang1": {
+    "pro_rad2": {
         "m": ("declarations.yaml:1608", "non_differentiable"),
         "n": ("declarations.yaml:1609", "non_differentiable"),
         "c": ("declarations.yaml:1610", "not_implemented"),
         "x": (
             "declarations.yaml:1611",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (obl_cv(m, n, c) + square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "weighed_slopes(grads, sp, (2 * x * sp - (pro_cv(m, n, c) - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
         "s": ("declarations.yaml:1612", "x_t * (sp)"),
         "sp": (
             "declarations.yaml:1613",
-            "x_t * ((2 * x_p * sp - (obl_cv(m_p, n_p, c_p) + square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
+            "x_t * ((2 * x_p * sp - (pro_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
-    "obl_rad1": {
+    "obl_ang1": {
         "m": ("declarations.yaml:1615", "non_differentiable"),
         "n": ("declarations.yaml:1616", "non_differentiable"),
         "c": ("declarations.yaml:1617", "not_implemented"),
         "x": (
             "declarations.yaml:1618",
-            "grads[0] * conj(sp) + grads[1] * conj(((obl_cv(m, n, c) - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
+            "weighed_slopes(grads, sp, (2 * x * sp - (obl_cv(m, n, c) + square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
         "s": ("declarations.yaml:1619", "x_t * (sp)"),
         "sp": (
             "declarations.yaml:1620",
-            "x_t * (((obl_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 + square(x_p))) * s - 2 * x_p * sp) / (1 + square(x_p)))",
+            "x_t * ((2 * x_p * sp - (obl_cv(m_p, n_p, c_p) + square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
-    "obl_rad2": {
+    "obl_rad1": {
         "m": ("declarations.yaml:1622", "non_differentiable"),
         "n": ("declarations.yaml:1623", "non_differentiable"),
         "c": ("declarations.yaml:1624", "not_implemented"),
         "x": (
             "declarations.yaml:1625",
-            "grads[0] * conj(sp) + grads[1] * conj(((obl_cv(m, n, c) - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
+            "weighed_slopes(grads, sp, ((obl_cv(m, n, c) - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
         ),
         "s": ("declarations.yaml:1626", "x_t * (sp)"),
         "sp": (
@@ -14639,811 +15039,813 @@ FORMULAS = {
             "x_t * (((obl_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 + square(x_p))) * s - 2 * x_p * sp) / (1 + square(x_p)))",
         ),
     },
-    "pro_ang1_cv": {
+    "obl_rad2": {
         "m": ("declarations.yaml:1629", "non_differentiable"),
         "n": ("declarations.yaml:1630", "non_differentiable"),
         "c": ("declarations.yaml:1631", "not_implemented"),
-        "cv": ("declarations.yaml:1632", "not_implemented"),
         "x": (
-            "declarations.yaml:1633",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "declarations.yaml:1632",
+            "weighed_slopes(grads, sp, ((obl_cv(m, n, c) - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
         ),
-        "s": ("declarations.yaml:1634", "x_t * (sp)"),
+        "s": ("declarations.yaml:1633", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1635",
+            "declarations.yaml:1634",
+            "x_t * (((obl_cv(m_p, n_p, c_p) - square(c_p * x_p) - square(m_p) / (1 + square(x_p))) * s - 2 * x_p * sp) / (1 + square(x_p)))",
+        ),
+    },
+    "pro_ang1_cv": {
+        "m": ("declarations.yaml:1636", "non_differentiable"),
+        "n": ("declarations.yaml:1637", "non_differentiable"),
+        "c": ("declarations.yaml:1638", "not_implemented"),
+        "cv": ("declarations.yaml:1639", "not_implemented"),
+        "x": (
+            "declarations.yaml:1640",
+            "weighed_slopes(grads, sp, (2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+        ),
+        "s": ("declarations.yaml:1641", "x_t * (sp)"),
+        "sp": (
+            "declarations.yaml:1642",
             "x_t * ((2 * x_p * sp - (cv_p - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
     "pro_rad1_cv": {
-        "m": ("declarations.yaml:1637", "non_differentiable"),
-        "n": ("declarations.yaml:1638", "non_differentiable"),
-        "c": ("declarations.yaml:1639", "not_implemented"),
-        "cv": ("declarations.yaml:1640", "not_implemented"),
+        "m": ("declarations.yaml:1644", "non_differentiable"),
+        "n": ("declarations.yaml:1645", "non_differentiable"),
+        "c": ("declarations.yaml:1646", "not_implemented"),
+        "cv": ("declarations.yaml:1647", "not_implemented"),
         "x": (
-            "declarations.yaml:1641",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "declarations.yaml:1648",
+            "weighed_slopes(grads, sp, (2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
-        "s": ("declarations.yaml:1642", "x_t * (sp)"),
+        "s": ("declarations.yaml:1649", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1643",
+            "declarations.yaml:1650",
             "x_t * ((2 * x_p * sp - (cv_p - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
     "pro_rad2_cv": {
-        "m": ("declarations.yaml:1645", "non_differentiable"),
-        "n": ("declarations.yaml:1646", "non_differentiable"),
-        "c": ("declarations.yaml:1647", "not_implemented"),
-        "cv": ("declarations.yaml:1648", "not_implemented"),
+        "m": ("declarations.yaml:1652", "non_differentiable"),
+        "n": ("declarations.yaml:1653", "non_differentiable"),
+        "c": ("declarations.yaml:1654", "not_implemented"),
+        "cv": ("declarations.yaml:1655", "not_implemented"),
         "x": (
-            "declarations.yaml:1649",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "declarations.yaml:1656",
+            "weighed_slopes(grads, sp, (2 * x * sp - (cv - square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
-        "s": ("declarations.yaml:1650", "x_t * (sp)"),
+        "s": ("declarations.yaml:1657", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1651",
+            "declarations.yaml:1658",
             "x_t * ((2 * x_p * sp - (cv_p - square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
     "obl_ang1_cv": {
-        "m": ("declarations.yaml:1653", "non_differentiable"),
-        "n": ("declarations.yaml:1654", "non_differentiable"),
-        "c": ("declarations.yaml:1655", "not_implemented"),
-        "cv": ("declarations.yaml:1656", "not_implemented"),
+        "m": ("declarations.yaml:1660", "non_differentiable"),
+        "n": ("declarations.yaml:1661", "non_differentiable"),
+        "c": ("declarations.yaml:1662", "not_implemented"),
+        "cv": ("declarations.yaml:1663", "not_implemented"),
         "x": (
-            "declarations.yaml:1657",
-            "grads[0] * conj(sp) + grads[1] * conj((2 * x * sp - (cv + square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
+            "declarations.yaml:1664",
+            "weighed_slopes(grads, sp, (2 * x * sp - (cv + square(c * x) - square(m) / (1 - square(x))) * s) / (1 - square(x)))",
         ),
-        "s": ("declarations.yaml:1658", "x_t * (sp)"),
+        "s": ("declarations.yaml:1665", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1659",
+            "declarations.yaml:1666",
             "x_t * ((2 * x_p * sp - (cv_p + square(c_p * x_p) - square(m_p) / (1 - square(x_p))) * s) / (1 - square(x_p)))",
         ),
     },
     "obl_rad1_cv": {
-        "m": ("declarations.yaml:1661", "non_differentiable"),
-        "n": ("declarations.yaml:1662", "non_differentiable"),
-        "c": ("declarations.yaml:1663", "not_implemented"),
-        "cv": ("declarations.yaml:1664", "not_implemented"),
+        "m": ("declarations.yaml:1668", "non_differentiable"),
+        "n": ("declarations.yaml:1669", "non_differentiable"),
+        "c": ("declarations.yaml:1670", "not_implemented"),
+        "cv": ("declarations.yaml:1671", "not_implemented"),
         "x": (
-            "declarations.yaml:1665",
-            "grads[0] * conj(sp) + grads[1] * conj(((cv - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
+            "declarations.yaml:1672",
+            "weighed_slopes(grads, sp, ((cv - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
         ),
-        "s": ("declarations.yaml:1666", "x_t * (sp)"),
+        "s": ("declarations.yaml:1673", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1667",
+            "declarations.yaml:1674",
             "x_t * (((cv_p - square(c_p * x_p) - square(m_p) / (1 + square(x_p))) * s - 2 * x_p * sp) / (1 + square(x_p)))",
         ),
     },
     "obl_rad2_cv": {
-        "m": ("declarations.yaml:1669", "non_differentiable"),
-        "n": ("declarations.yaml:1670", "non_differentiable"),
-        "c": ("declarations.yaml:1671", "not_implemented"),
-        "cv": ("declarations.yaml:1672", "not_implemented"),
+        "m": ("declarations.yaml:1676", "non_differentiable"),
+        "n": ("declarations.yaml:1677", "non_differentiable"),
+        "c": ("declarations.yaml:1678", "not_implemented"),
+        "cv": ("declarations.yaml:1679", "not_implemented"),
         "x": (
-            "declarations.yaml:1673",
-            "grads[0] * conj(sp) + grads[1] * conj(((cv - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
+            "declarations.yaml:1680",
+            "weighed_slopes(grads, sp, ((cv - square(c * x) - square(m) / (1 + square(x))) * s - 2 * x * sp) / (1 + square(x)))",
         ),
-        "s": ("declarations.yaml:1674", "x_t * (sp)"),
+        "s": ("declarations.yaml:1681", "x_t * (sp)"),
         "sp": (
-            "declarations.yaml:1675",
+            "declarations.yaml:1682",
             "x_t * (((cv_p - square(c_p * x_p) - square(m_p) / (1 + square(x_p))) * s - 2 * x_p * sp) / (1 + square(x_p)))",
         ),
     },
     "pro_cv": {
-        "m": ("declarations.yaml:1677", "non_differentiable"),
-        "n": ("declarations.yaml:1678", "non_differentiable"),
-        "c": ("declarations.yaml:1679", "not_implemented"),
+        "m": ("declarations.yaml:1684", "non_differentiable"),
+        "n": ("declarations.yaml:1685", "non_differentiable"),
+        "c": ("declarations.yaml:1686", "not_implemented"),
     },
     "obl_cv": {
-        "m": ("declarations.yaml:1681", "non_differentiable"),
-        "n": ("declarations.yaml:1682", "non_differentiable"),
-        "c": ("declarations.yaml:1683", "not_implemented"),
+        "m": ("declarations.yaml:1688", "non_differentiable"),
+        "n": ("declarations.yaml:1689", "non_differentiable"),
+        "c": ("declarations.yaml:1690", "not_implemented"),
     },
     "mathieu_a": {
-        "m": ("declarations.yaml:1685", "non_differentiable"),
-        "q": ("declarations.yaml:1686", "not_implemented"),
+        "m": ("declarations.yaml:1692", "non_differentiable"),
+        "q": ("declarations.yaml:1693", "not_implemented"),
     },
     "mathieu_b": {
-        "m": ("declarations.yaml:1688", "non_differentiable"),
-        "q": ("declarations.yaml:1689", "not_implemented"),
+        "m": ("declarations.yaml:1695", "non_differentiable"),
+        "q": ("declarations.yaml:1696", "not_implemented"),
     },
     "mathieu_cem": {
-        "m": ("declarations.yaml:1691", "non_differentiable"),
-        "q": ("declarations.yaml:1692", "not_implemented"),
+        "m": ("declarations.yaml:1698", "non_differentiable"),
+        "q": ("declarations.yaml:1699", "not_implemented"),
         "x": (
-            "declarations.yaml:1693",
-            "grads[0] * conj(pi / 180 * yp) + grads[1] * conj(-pi / 180 * (mathieu_a(m, q) - 2 * q * cos(pi / 90 * x)) * y)",
+            "declarations.yaml:1700",
+            "weighed_slopes(grads, pi / 180 * yp, -pi / 180 * (mathieu_a(m, q) - 2 * q * cos(pi / 90 * x)) * y)",
         ),
-        "y": ("declarations.yaml:1694", "x_t * (pi / 180 * yp)"),
+        "y": ("declarations.yaml:1701", "x_t * (pi / 180 * yp)"),
         "yp": (
-            "declarations.yaml:1695",
+            "declarations.yaml:1702",
             "x_t * (-pi / 180 * (mathieu_a(m_p, q_p) - 2 * q_p * cos(pi / 90 * x_p)) * y)",
         ),
     },
     "mathieu_sem": {
-        "m": ("declarations.yaml:1697", "non_differentiable"),
-        "q": ("declarations.yaml:1698", "not_implemented"),
+        "m": ("declarations.yaml:1704", "non_differentiable"),
+        "q": ("declarations.yaml:1705", "not_implemented"),
         "x": (
-            "declarations.yaml:1699",
-            "grads[0] * conj(pi / 180 * yp) + grads[1] * conj(-pi / 180 * (mathieu_b(m, q) - 2 * q * cos(pi / 90 * x)) * y)",
+            "declarations.yaml:1706",
+            "weighed_slopes(grads, pi / 180 * yp, -pi / 180 * (mathieu_b(m, q) - 2 * q * cos(pi / 90 * x)) * y)",
         ),
-        "y": ("declarations.yaml:1700", "x_t * (pi / 180 * yp)"),
+        "y": ("declarations.yaml:1707", "x_t * (pi / 180 * yp)"),
         "yp": (
-            "declarations.yaml:1701",
+            "declarations.yaml:1708",
             "x_t * (-pi / 180 * (mathieu_b(m_p, q_p) - 2 * q_p * cos(pi / 90 * x_p)) * y)",
         ),
     },
     "mathieu_modcem1": {
-        "m": ("declarations.yaml:1703", "non_differentiable"),
-        "q": ("declarations.yaml:1704", "not_implemented"),
-        "x": (
-            "declarations.yaml:1705",
-            "grads[0] * conj(yp) + grads[1] * conj((mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)",
-        ),
-        "y": ("declarations.yaml:1706", "x_t * (yp)"),
-        "yp": ("declarations.yaml:1707", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
+        "m": ("declarations.yaml:1710", "non_differentiable"),
+        "q": ("declarations.yaml:1711", "not_implemented"),
+        "x": ("declarations.yaml:1712", "weighed_slopes(grads, yp, (mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)"),
+        "y": ("declarations.yaml:1713", "x_t * (yp)"),
+        "yp": ("declarations.yaml:1714", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modcem2": {
-        "m": ("declarations.yaml:1709", "non_differentiable"),
-        "q": ("declarations.yaml:1710", "not_implemented"),
-        "x": (
-            "declarations.yaml:1711",
-            "grads[0] * conj(yp) + grads[1] * conj((mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)",
-        ),
-        "y": ("declarations.yaml:1712", "x_t * (yp)"),
-        "yp": ("declarations.yaml:1713", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
+        "m": ("declarations.yaml:1716", "non_differentiable"),
+        "q": ("declarations.yaml:1717", "not_implemented"),
+        "x": ("declarations.yaml:1718", "weighed_slopes(grads, yp, (mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)"),
+        "y": ("declarations.yaml:1719", "x_t * (yp)"),
+        "yp": ("declarations.yaml:1720", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modsem1": {
-        "m": ("declarations.yaml:1715", "non_differentiable"),
-        "q": ("declarations.yaml:1716", "not_implemented"),
-        "x": (
-            "declarations.yaml:1717",
-            "grads[0] * conj(yp) + grads[1] * conj((mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)",
-        ),
-        "y": ("declarations.yaml:1718", "x_t * (yp)"),
-        "yp": ("declarations.yaml:1719", "x_t * ((mathieu_b(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
+        "m": ("declarations.yaml:1722", "non_differentiable"),
+        "q": ("declarations.yaml:1723", "not_implemented"),
+        "x": ("declarations.yaml:1724", "weighed_slopes(grads, yp, (mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)"),
+        "y": ("declarations.yaml:1725", "x_t * (yp)"),
+        "yp": ("declarations.yaml:1726", "x_t * ((mathieu_b(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modsem2": {
-        "m": ("declarations.yaml:1721", "non_differentiable"),
-        "q": ("declarations.yaml:1722", "not_implemented"),
-        "x": (
-            "declarations.yaml:1723",
-            "grads[0] * conj(yp) + grads[1] * conj((mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)",
-        ),
-        "y": ("declarations.yaml:1724", "x_t * (yp)"),
-        "yp": ("declarations.yaml:1725", "x_t * ((mathieu_b(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
+        "m": ("declarations.yaml:1728", "non_differentiable"),
+        "q": ("declarations.yaml:1729", "not_implemented"),
+        "x": ("declarations.yaml:1730", "weighed_slopes(grads, yp, (mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)"),
+        "y": ("declarations.yaml:1731", "x_t * (yp)"),
+        "yp": ("declarations.yaml:1732", "x_t * ((mathieu_b(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "hyperu_derivative": {
-        "a": ("declarations.yaml:1727", "grad * conj(hyperu_derivative(a, b, x, m + 1, n))"),
-        "b": ("declarations.yaml:1728", "grad * conj(hyperu_derivative(a, b, x, m, n + 1))"),
+        "a": ("declarations.yaml:1734", "grad * conj(hyperu_derivative(a, b, x, m + 1, n))"),
+        "b": ("declarations.yaml:1735", "grad * conj(hyperu_derivative(a, b, x, m, n + 1))"),
         "x": (
-            "declarations.yaml:1729",
+            "declarations.yaml:1736",
             "grad * conj(-(a * hyperu_derivative(a + 1, b + 1, x, m, n) + m * hyperu_lower_order(a + 1, b + 1, x, m, n)))",
         ),
         "result": (
-            "declarations.yaml:1730",
+            "declarations.yaml:1737",
             "a_t * (hyperu_derivative(a_p, b_p, x_p, m + 1, n)) + b_t * (hyperu_derivative(a_p, b_p, x_p, m, n + 1)) + x_t * (-(a_p * hyperu_derivative(a_p + 1, b_p + 1, x_p, m, n) + m * hyperu_lower_order(a_p + 1, b_p + 1, x_p, m, n)))",
         ),
     },
     "hyperu": {
-        "a": ("declarations.yaml:1732", "grad * conj(hyperu_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1733", "grad * conj(hyperu_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1734", "grad * conj(-a * hyperu(a + 1, b + 1, x))"),
+        "a": ("declarations.yaml:1739", "grad * conj(hyperu_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:1740", "grad * conj(hyperu_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:1741", "grad * conj(-a * hyperu(a + 1, b + 1, x))"),
         "result": (
-            "declarations.yaml:1735",
+            "declarations.yaml:1742",
             "a_t * (hyperu_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (hyperu_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (-a_p * hyperu(a_p + 1, b_p + 1, x_p))",
         ),
     },
     "hyp0f1_derivative": {
-        "v": ("declarations.yaml:1737", "grad * conj(hyp0f1_derivative(v, z, n + 1))"),
-        "z": ("declarations.yaml:1738", "grad * conj(hyp0f1_argument_slope(v, z, n))"),
+        "v": ("declarations.yaml:1744", "grad * conj(hyp0f1_derivative(v, z, n + 1))"),
+        "z": ("declarations.yaml:1745", "grad * conj(hyp0f1_argument_slope(v, z, n))"),
         "result": (
-            "declarations.yaml:1739",
+            "declarations.yaml:1746",
             "v_t * (hyp0f1_derivative(v_p, z_p, n + 1)) + z_t * (hyp0f1_argument_slope(v_p, z_p, n))",
         ),
     },
     "hyp0f1": {
-        "v": ("declarations.yaml:1741", "grad * conj(hyp0f1_derivative(v, z, 1))"),
-        "z": ("declarations.yaml:1742", "grad * conj(hyp0f1(v + 1, z) / v)"),
+        "v": ("declarations.yaml:1748", "grad * conj(hyp0f1_derivative(v, z, 1))"),
+        "z": ("declarations.yaml:1749", "grad * conj(hyp0f1(v + 1, z) / v)"),
         "result": (
-            "declarations.yaml:1743",
+            "declarations.yaml:1750",
             "v_t * (hyp0f1_derivative(v_p, z_p, 1)) + z_t * (hyp0f1(v_p + 1, z_p) / v_p)",
         ),
     },
     "hyp1f1_derivative": {
-        "a": ("declarations.yaml:1745", "grad * conj(hyp1f1_derivative(a, b, x, m + 1, n))"),
-        "b": ("declarations.yaml:1746", "grad * conj(hyp1f1_derivative(a, b, x, m, n + 1))"),
-        "x": ("declarations.yaml:1747", "grad * conj(hyp1f1_argument_slope(a, b, x, m, n))"),
+        "a": ("declarations.yaml:1752", "grad * conj(hyp1f1_derivative(a, b, x, m + 1, n))"),
+        "b": ("declarations.yaml:1753", "grad * conj(hyp1f1_derivative(a, b, x, m, n + 1))"),
+        "x": ("declarations.yaml:1754", "grad * conj(hyp1f1_argument_slope(a, b, x, m, n))"),
         "result": (
-            "declarations.yaml:1748",
+            "declarations.yaml:1755",
             "a_t * (hyp1f1_derivative(a_p, b_p, x_p, m + 1, n)) + b_t * (hyp1f1_derivative(a_p, b_p, x_p, m, n + 1)) + x_t * (hyp1f1_argument_slope(a_p, b_p, x_p, m, n))",
         ),
     },
     "hyp1f1": {
-        "a": ("declarations.yaml:1750", "grad * conj(hyp1f1_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1751", "grad * conj(hyp1f1_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1752", "grad * conj(a / b * hyp1f1(a + 1, b + 1, x))"),
+        "a": ("declarations.yaml:1757", "grad * conj(hyp1f1_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:1758", "grad * conj(hyp1f1_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:1759", "grad * conj(a / b * hyp1f1(a + 1, b + 1, x))"),
         "result": (
-            "declarations.yaml:1753",
+            "declarations.yaml:1760",
             "a_t * (hyp1f1_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (hyp1f1_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (a_p / b_p * hyp1f1(a_p + 1, b_p + 1, x_p))",
         ),
     },
     "hyp2f1_derivative": {
-        "a": ("declarations.yaml:1755", "grad * conj(hyp2f1_derivative(a, b, c, x, m + 1, n, k))"),
-        "b": ("declarations.yaml:1756", "grad * conj(hyp2f1_derivative(a, b, c, x, m, n + 1, k))"),
-        "c": ("declarations.yaml:1757", "grad * conj(hyp2f1_derivative(a, b, c, x, m, n, k + 1))"),
-        "x": ("declarations.yaml:1758", "grad * conj(hyp2f1_argument_slope(a, b, c, x, m, n, k))"),
+        "a": ("declarations.yaml:1762", "grad * conj(hyp2f1_derivative(a, b, c, x, m + 1, n, k))"),
+        "b": ("declarations.yaml:1763", "grad * conj(hyp2f1_derivative(a, b, c, x, m, n + 1, k))"),
+        "c": ("declarations.yaml:1764", "grad * conj(hyp2f1_derivative(a, b, c, x, m, n, k + 1))"),
+        "x": ("declarations.yaml:1765", "grad * conj(hyp2f1_argument_slope(a, b, c, x, m, n, k))"),
         "result": (
-            "declarations.yaml:1759",
+            "declarations.yaml:1766",
             "a_t * (hyp2f1_derivative(a_p, b_p, c_p, x_p, m + 1, n, k)) + b_t * (hyp2f1_derivative(a_p, b_p, c_p, x_p, m, n + 1, k)) + c_t * (hyp2f1_derivative(a_p, b_p, c_p, x_p, m, n, k + 1)) + x_t * (hyp2f1_argument_slope(a_p, b_p, c_p, x_p, m, n, k))",
         ),
     },
     "hyp2f1": {
-        "a": ("declarations.yaml:1761", "grad * conj(hyp2f1_derivative(a, b, c, z, 1, 0, 0))"),
-        "b": ("declarations.yaml:1762", "grad * conj(hyp2f1_derivative(a, b, c, z, 0, 1, 0))"),
-        "c": ("declarations.yaml:1763", "grad * conj(hyp2f1_derivative(a, b, c, z, 0, 0, 1))"),
+        "a": ("declarations.yaml:1768", "grad * conj(hyp2f1_derivative(a, b, c, z, 1, 0, 0))"),
+        "b": ("declarations.yaml:1769", "grad * conj(hyp2f1_derivative(a, b, c, z, 0, 1, 0))"),
+        "c": ("declarations.yaml:1770", "grad * conj(hyp2f1_derivative(a, b, c, z, 0, 0, 1))"),
         "z": (
-            "declarations.yaml:1764",
+            "declarations.yaml:1771",
             "grad * conj(a * b / c * where(a * b == 0, 0.0, hyp2f1(a + 1, b + 1, c + 1, z)))",
         ),
         "result": (
-            "declarations.yaml:1765",
+            "declarations.yaml:1772",
             "a_t * (hyp2f1_derivative(a_p, b_p, c_p, z_p, 1, 0, 0)) + b_t * (hyp2f1_derivative(a_p, b_p, c_p, z_p, 0, 1, 0)) + c_t * (hyp2f1_derivative(a_p, b_p, c_p, z_p, 0, 0, 1)) + z_t * (a_p * b_p / c_p * where(a_p * b_p == 0, 0.0, hyp2f1(a_p + 1, b_p + 1, c_p + 1, z_p)))",
         ),
     },
     "zeta_derivative": {
-        "s": ("declarations.yaml:1767", "grad * conj(zeta_derivative(s, q, n + 1))"),
-        "q": ("declarations.yaml:1768", "grad * conj(zeta_argument_slope(s, q, n))"),
+        "s": ("declarations.yaml:1774", "grad * conj(zeta_derivative(s, q, n + 1))"),
+        "q": ("declarations.yaml:1775", "grad * conj(zeta_argument_slope(s, q, n))"),
         "result": (
-            "declarations.yaml:1769",
+            "declarations.yaml:1776",
             "s_t * (zeta_derivative(s_p, q_p, n + 1)) + q_t * (zeta_argument_slope(s_p, q_p, n))",
         ),
     },
     "zetac": {
-        "x": ("declarations.yaml:1771", "grad * conj(zeta_derivative(x, ones_like(x), 1))"),
-        "result": ("declarations.yaml:1772", "x_t * (zeta_derivative(x_p, ones_like(x_p), 1))"),
+        "x": ("declarations.yaml:1778", "grad * conj(zeta_derivative(x, ones_like(x), 1))"),
+        "result": ("declarations.yaml:1779", "x_t * (zeta_derivative(x_p, ones_like(x_p), 1))"),
     },
     "genlaguerre_derivative": {
-        "n": ("declarations.yaml:1774", "not_implemented"),
-        "alpha": ("declarations.yaml:1775", "grad * conj(genlaguerre_derivative(n, alpha, x, i + 1))"),
+        "n": ("declarations.yaml:1781", "not_implemented"),
+        "alpha": ("declarations.yaml:1782", "grad * conj(genlaguerre_derivative(n, alpha, x, i + 1))"),
         "x": (
-            "declarations.yaml:1776",
+            "declarations.yaml:1783",
             "grad * conj(where(n == 0, 0.0, -genlaguerre_derivative(where(n == 0, 0, n - 1), alpha + 1, x, i)))",
         ),
         "result": (
-            "declarations.yaml:1777",
+            "declarations.yaml:1784",
             "alpha_t * (genlaguerre_derivative(n_p, alpha_p, x_p, i + 1)) + x_t * (where(n_p == 0, 0.0, -genlaguerre_derivative(where(n_p == 0, 0, n_p - 1), alpha_p + 1, x_p, i)))",
         ),
     },
     "gegenbauer_derivative": {
-        "n": ("declarations.yaml:1779", "not_implemented"),
-        "alpha": ("declarations.yaml:1780", "grad * conj(gegenbauer_derivative(n, alpha, x, i + 1))"),
-        "x": ("declarations.yaml:1781", "grad * conj(gegenbauer_argument_slope(n, alpha, x, i))"),
+        "n": ("declarations.yaml:1786", "not_implemented"),
+        "alpha": ("declarations.yaml:1787", "grad * conj(gegenbauer_derivative(n, alpha, x, i + 1))"),
+        "x": ("declarations.yaml:1788", "grad * conj(gegenbauer_argument_slope(n, alpha, x, i))"),
         "result": (
-            "declarations.yaml:1782",
+            "declarations.yaml:1789",
             "alpha_t * (gegenbauer_derivative(n_p, alpha_p, x_p, i + 1)) + x_t * (gegenbauer_argument_slope(n_p, alpha_p, x_p, i))",
         ),
     },
     "jacobi_derivative": {
-        "n": ("declarations.yaml:1784", "not_implemented"),
-        "alpha": ("declarations.yaml:1785", "grad * conj(jacobi_derivative(n, alpha, beta, x, i + 1, j))"),
-        "beta": ("declarations.yaml:1786", "grad * conj(jacobi_derivative(n, alpha, beta, x, i, j + 1))"),
-        "x": ("declarations.yaml:1787", "grad * conj(jacobi_argument_slope(n, alpha, beta, x, i, j))"),
+        "n": ("declarations.yaml:1791", "not_implemented"),
+        "alpha": ("declarations.yaml:1792", "grad * conj(jacobi_derivative(n, alpha, beta, x, i + 1, j))"),
+        "beta": ("declarations.yaml:1793", "grad * conj(jacobi_derivative(n, alpha, beta, x, i, j + 1))"),
+        "x": ("declarations.yaml:1794", "grad * conj(jacobi_argument_slope(n, alpha, beta, x, i, j))"),
         "result": (
-            "declarations.yaml:1788",
+            "declarations.yaml:1795",
             "alpha_t * (jacobi_derivative(n_p, alpha_p, beta_p, x_p, i + 1, j)) + beta_t * (jacobi_derivative(n_p, alpha_p, beta_p, x_p, i, j + 1)) + x_t * (jacobi_argument_slope(n_p, alpha_p, beta_p, x_p, i, j))",
         ),
     },
     "eval_genlaguerre": {
-        "n": ("declarations.yaml:1790", "not_implemented"),
-        "alpha": ("declarations.yaml:1791", "grad * conj(genlaguerre_derivative(n, alpha, x, 1))"),
+        "n": ("declarations.yaml:1797", "not_implemented"),
+        "alpha": ("declarations.yaml:1798", "grad * conj(genlaguerre_derivative(n, alpha, x, 1))"),
         "x": (
-            "declarations.yaml:1792",
+            "declarations.yaml:1799",
             "grad * conj(where(n == 0, 0.0, -eval_genlaguerre(where(n == 0, 0, n - 1), alpha + 1, x)))",
         ),
         "result": (
-            "declarations.yaml:1793",
+            "declarations.yaml:1800",
             "alpha_t * (genlaguerre_derivative(n_p, alpha_p, x_p, 1)) + x_t * (where(n_p == 0, 0.0, -eval_genlaguerre(where(n_p == 0, 0, n_p - 1), alpha_p + 1, x_p)))",
         ),
     },
     "eval_gegenbauer": {
-        "n": ("declarations.yaml:1795", "not_implemented"),
-        "alpha": ("declarations.yaml:1796", "grad * conj(gegenbauer_derivative(n, alpha, x, 1))"),
+        "n": ("declarations.yaml:1802", "not_implemented"),
+        "alpha": ("declarations.yaml:1803", "grad * conj(gegenbauer_derivative(n, alpha, x, 1))"),
         "x": (
-            "declarations.yaml:1797",
+            "declarations.yaml:1804",
             "grad * conj(where(n == 0, 0.0, 2 * alpha * eval_gegenbauer(where(n == 0, 0, n - 1), alpha + 1, x)))",
         ),
         "result": (
-            "declarations.yaml:1798",
+            "declarations.yaml:1805",
             "alpha_t * (gegenbauer_derivative(n_p, alpha_p, x_p, 1)) + x_t * (where(n_p == 0, 0.0, 2 * alpha_p * eval_gegenbauer(where(n_p == 0, 0, n_p - 1), alpha_p + 1, x_p)))",
         ),
     },
     "eval_jacobi": {
-        "n": ("declarations.yaml:1800", "not_implemented"),
-        "alpha": ("declarations.yaml:1801", "grad * conj(jacobi_derivative(n, alpha, beta, x, 1, 0))"),
-        "beta": ("declarations.yaml:1802", "grad * conj(jacobi_derivative(n, alpha, beta, x, 0, 1))"),
+        "n": ("declarations.yaml:1807", "not_implemented"),
+        "alpha": ("declarations.yaml:1808", "grad * conj(jacobi_derivative(n, alpha, beta, x, 1, 0))"),
+        "beta": ("declarations.yaml:1809", "grad * conj(jacobi_derivative(n, alpha, beta, x, 0, 1))"),
         "x": (
-            "declarations.yaml:1803",
+            "declarations.yaml:1810",
             "grad * conj(where(n == 0, 0.0, 0.5 * (n + alpha + beta + 1) * eval_jacobi(where(n == 0, 0, n - 1), alpha + 1, beta + 1, x)))",
         ),
         "result": (
-            "declarations.yaml:1804",
+            "declarations.yaml:1811",
             "alpha_t * (jacobi_derivative(n_p, alpha_p, beta_p, x_p, 1, 0)) + beta_t * (jacobi_derivative(n_p, alpha_p, beta_p, x_p, 0, 1)) + x_t * (where(n_p == 0, 0.0, 0.5 * (n_p + alpha_p + beta_p + 1) * eval_jacobi(where(n_p == 0, 0, n_p - 1), alpha_p + 1, beta_p + 1, x_p)))",
         ),
     },
     "eval_chebyc": {
-        "n": ("declarations.yaml:1806", "not_implemented"),
-        "x": ("declarations.yaml:1807", "grad * conj(where(n == 0, 0.0, n * eval_chebys(where(n == 0, 0, n - 1), x)))"),
+        "n": ("declarations.yaml:1813", "not_implemented"),
+        "x": ("declarations.yaml:1814", "grad * conj(where(n == 0, 0.0, n * eval_chebys(where(n == 0, 0, n - 1), x)))"),
         "result": (
-            "declarations.yaml:1808",
+            "declarations.yaml:1815",
             "x_t * (where(n_p == 0, 0.0, n_p * eval_chebys(where(n_p == 0, 0, n_p - 1), x_p)))",
         ),
     },
     "eval_chebys": {
-        "n": ("declarations.yaml:1810", "not_implemented"),
+        "n": ("declarations.yaml:1817", "not_implemented"),
         "x": (
-            "declarations.yaml:1811",
+            "declarations.yaml:1818",
             "grad * conj(where(n == 0, 0.0, eval_gegenbauer(where(n == 0, 0, n - 1), 2.0 * ones_like(x), 0.5 * x)))",
         ),
         "result": (
-            "declarations.yaml:1812",
+            "declarations.yaml:1819",
             "x_t * (where(n_p == 0, 0.0, eval_gegenbauer(where(n_p == 0, 0, n_p - 1), 2.0 * ones_like(x_p), 0.5 * x_p)))",
         ),
     },
     "eval_sh_legendre": {
-        "n": ("declarations.yaml:1814", "not_implemented"),
+        "n": ("declarations.yaml:1821", "not_implemented"),
         "x": (
-            "declarations.yaml:1815",
+            "declarations.yaml:1822",
             "grad * conj(where(n == 0, 0.0, 2 * eval_gegenbauer(where(n == 0, 0, n - 1), 1.5 * ones_like(x), 2 * x - 1)))",
         ),
         "result": (
-            "declarations.yaml:1816",
+            "declarations.yaml:1823",
             "x_t * (where(n_p == 0, 0.0, 2 * eval_gegenbauer(where(n_p == 0, 0, n_p - 1), 1.5 * ones_like(x_p), 2 * x_p - 1)))",
         ),
     },
     "lpmv": {
-        "m": ("declarations.yaml:1818", "not_implemented"),
-        "v": ("declarations.yaml:1819", "not_implemented"),
+        "m": ("declarations.yaml:1825", "not_implemented"),
+        "v": ("declarations.yaml:1826", "not_implemented"),
         "x": (
-            "declarations.yaml:1820",
+            "declarations.yaml:1827",
             "grad * conj((v * x * result - (v + m) * lpmv(m, v - 1, x)) / (square(x) - 1))",
         ),
         "result": (
-            "declarations.yaml:1821",
+            "declarations.yaml:1828",
             "x_t * ((v_p * x_p * result - (v_p + m_p) * lpmv(m_p, v_p - 1, x_p)) / (square(x_p) - 1))",
         ),
     },
     "chndtr_density": {
         "x": (
-            "declarations.yaml:1823",
+            "declarations.yaml:1830",
             "grad * conj(0.5 * (chndtr_density(x, df - 2, nc, n) - chndtr_density(x, df, nc, n)))",
         ),
-        "df": ("declarations.yaml:1824", "grad * conj(chndtr_density(x, df, nc, n + 1))"),
+        "df": ("declarations.yaml:1831", "grad * conj(chndtr_density(x, df, nc, n + 1))"),
         "nc": (
-            "declarations.yaml:1825",
+            "declarations.yaml:1832",
             "grad * conj(0.5 * (chndtr_density(x, df + 2, nc, n) - chndtr_density(x, df, nc, n)))",
         ),
         "result": (
-            "declarations.yaml:1826",
+            "declarations.yaml:1833",
             "x_t * (0.5 * (chndtr_density(x_p, df_p - 2, nc_p, n) - chndtr_density(x_p, df_p, nc_p, n))) + df_t * (chndtr_density(x_p, df_p, nc_p, n + 1)) + nc_t * (0.5 * (chndtr_density(x_p, df_p + 2, nc_p, n) - chndtr_density(x_p, df_p, nc_p, n)))",
         ),
     },
     "chndtr_derivative": {
-        "x": ("declarations.yaml:1828", "grad * conj(chndtr_density(x, df, nc, n))"),
-        "df": ("declarations.yaml:1829", "grad * conj(chndtr_derivative(x, df, nc, n + 1))"),
-        "nc": ("declarations.yaml:1830", "grad * conj(-chndtr_density(x, df + 2, nc, n))"),
+        "x": ("declarations.yaml:1835", "grad * conj(chndtr_density(x, df, nc, n))"),
+        "df": ("declarations.yaml:1836", "grad * conj(chndtr_derivative(x, df, nc, n + 1))"),
+        "nc": ("declarations.yaml:1837", "grad * conj(-chndtr_density(x, df + 2, nc, n))"),
         "result": (
-            "declarations.yaml:1831",
+            "declarations.yaml:1838",
             "x_t * (chndtr_density(x_p, df_p, nc_p, n)) + df_t * (chndtr_derivative(x_p, df_p, nc_p, n + 1)) + nc_t * (-chndtr_density(x_p, df_p + 2, nc_p, n))",
         ),
     },
     "chndtr": {
-        "x": ("declarations.yaml:1833", "grad * conj(chndtr_density(x, df, nc, 0))"),
-        "df": ("declarations.yaml:1834", "grad * conj(chndtr_derivative(x, df, nc, 1))"),
-        "nc": ("declarations.yaml:1835", "grad * conj(-chndtr_density(x, df + 2, nc, 0))"),
+        "x": ("declarations.yaml:1840", "grad * conj(chndtr_density(x, df, nc, 0))"),
+        "df": ("declarations.yaml:1841", "grad * conj(chndtr_derivative(x, df, nc, 1))"),
+        "nc": ("declarations.yaml:1842", "grad * conj(-chndtr_density(x, df + 2, nc, 0))"),
         "result": (
-            "declarations.yaml:1836",
+            "declarations.yaml:1843",
             "x_t * (chndtr_density(x_p, df_p, nc_p, 0)) + df_t * (chndtr_derivative(x_p, df_p, nc_p, 1)) + nc_t * (-chndtr_density(x_p, df_p + 2, nc_p, 0))",
         ),
     },
     "chndtrix": {
-        "p": ("declarations.yaml:1838", "grad * conj(1 / chndtr_density(result, df, nc, 0))"),
+        "p": ("declarations.yaml:1845", "grad * conj(1 / chndtr_density(result, df, nc, 0))"),
         "df": (
-            "declarations.yaml:1839",
-            "grad * conj(-chndtr_derivative(result, df, nc, 1) / chndtr_density(result, df, nc, 0))",
+            "declarations.yaml:1846",
+            "grad * conj(within_ends(p, -chndtr_derivative(result, df, nc, 1) / chndtr_density(result, df, nc, 0)))",
         ),
         "nc": (
-            "declarations.yaml:1840",
-            "grad * conj(chndtr_density(result, df + 2, nc, 0) / chndtr_density(result, df, nc, 0))",
+            "declarations.yaml:1847",
+            "grad * conj(within_ends(p, chndtr_density(result, df + 2, nc, 0) / chndtr_density(result, df, nc, 0)))",
         ),
         "result": (
-            "declarations.yaml:1841",
-            "p_t * (1 / chndtr_density(result, df_p, nc_p, 0)) + df_t * (-chndtr_derivative(result, df_p, nc_p, 1) / chndtr_density(result, df_p, nc_p, 0)) + nc_t * (chndtr_density(result, df_p + 2, nc_p, 0) / chndtr_density(result, df_p, nc_p, 0))",
+            "declarations.yaml:1848",
+            "p_t * (1 / chndtr_density(result, df_p, nc_p, 0)) + df_t * (within_ends(p_p, -chndtr_derivative(result, df_p, nc_p, 1) / chndtr_density(result, df_p, nc_p, 0))) + nc_t * (within_ends(p_p, chndtr_density(result, df_p + 2, nc_p, 0) / chndtr_density(result, df_p, nc_p, 0)))",
         ),
     },
     "chndtridf": {
         "x": (
-            "declarations.yaml:1843",
-            "grad * conj((-chndtr_density(x, result, nc, 0) / chndtr_derivative(x, result, nc, 1)) * solved(chndtr(x, result, nc), p))",
+            "declarations.yaml:1850",
+            "grad * conj(solved(-chndtr_density(x, result, nc, 0) / chndtr_derivative(x, result, nc, 1), result, chndtr(x, result, nc), p))",
         ),
         "p": (
-            "declarations.yaml:1844",
-            "grad * conj((1 / chndtr_derivative(x, result, nc, 1)) * solved(chndtr(x, result, nc), p))",
+            "declarations.yaml:1851",
+            "grad * conj(solved(1 / chndtr_derivative(x, result, nc, 1), result, chndtr(x, result, nc), p))",
         ),
         "nc": (
-            "declarations.yaml:1845",
-            "grad * conj((chndtr_density(x, result + 2, nc, 0) / chndtr_derivative(x, result, nc, 1)) * solved(chndtr(x, result, nc), p))",
+            "declarations.yaml:1852",
+            "grad * conj(solved(chndtr_density(x, result + 2, nc, 0) / chndtr_derivative(x, result, nc, 1), result, chndtr(x, result, nc), p))",
         ),
         "result": (
-            "declarations.yaml:1846",
-            "x_t * ((-chndtr_density(x_p, result, nc_p, 0) / chndtr_derivative(x_p, result, nc_p, 1)) * solved(chndtr(x_p, result, nc_p), p_p)) + p_t * ((1 / chndtr_derivative(x_p, result, nc_p, 1)) * solved(chndtr(x_p, result, nc_p), p_p)) + nc_t * ((chndtr_density(x_p, result + 2, nc_p, 0) / chndtr_derivative(x_p, result, nc_p, 1)) * solved(chndtr(x_p, result, nc_p), p_p))",
+            "declarations.yaml:1853",
+            "x_t * (solved(-chndtr_density(x_p, result, nc_p, 0) / chndtr_derivative(x_p, result, nc_p, 1), result, chndtr(x_p, result, nc_p), p_p)) + p_t * (solved(1 / chndtr_derivative(x_p, result, nc_p, 1), result, chndtr(x_p, result, nc_p), p_p)) + nc_t * (solved(chndtr_density(x_p, result + 2, nc_p, 0) / chndtr_derivative(x_p, result, nc_p, 1), result, chndtr(x_p, result, nc_p), p_p))",
         ),
     },
     "chndtrinc": {
         "x": (
-            "declarations.yaml:1848",
-            "grad * conj((chndtr_density(x, df, result, 0) / chndtr_density(x, df + 2, result, 0)) * solved(chndtr(x, df, result), p))",
+            "declarations.yaml:1855",
+            "grad * conj(solved(chndtr_density(x, df, result, 0) / chndtr_density(x, df + 2, result, 0), result, chndtr(x, df, result), p))",
         ),
         "df": (
-            "declarations.yaml:1849",
-            "grad * conj((chndtr_derivative(x, df, result, 1) / chndtr_density(x, df + 2, result, 0)) * solved(chndtr(x, df, result), p))",
+            "declarations.yaml:1856",
+            "grad * conj(solved(chndtr_derivative(x, df, result, 1) / chndtr_density(x, df + 2, result, 0), result, chndtr(x, df, result), p))",
         ),
         "p": (
-            "declarations.yaml:1850",
-            "grad * conj((-1 / chndtr_density(x, df + 2, result, 0)) * solved(chndtr(x, df, result), p))",
+            "declarations.yaml:1857",
+            "grad * conj(solved(-1 / chndtr_density(x, df + 2, result, 0), result, chndtr(x, df, result), p))",
         ),
         "result": (
-            "declarations.yaml:1851",
-            "x_t * ((chndtr_density(x_p, df_p, result, 0) / chndtr_density(x_p, df_p + 2, result, 0)) * solved(chndtr(x_p, df_p, result), p_p)) + df_t * ((chndtr_derivative(x_p, df_p, result, 1) / chndtr_density(x_p, df_p + 2, result, 0)) * solved(chndtr(x_p, df_p, result), p_p)) + p_t * ((-1 / chndtr_density(x_p, df_p + 2, result, 0)) * solved(chndtr(x_p, df_p, result), p_p))",
+            "declarations.yaml:1858",
+            "x_t * (solved(chndtr_density(x_p, df_p, result, 0) / chndtr_density(x_p, df_p + 2, result, 0), result, chndtr(x_p, df_p, result), p_p)) + df_t * (solved(chndtr_derivative(x_p, df_p, result, 1) / chndtr_density(x_p, df_p + 2, result, 0), result, chndtr(x_p, df_p, result), p_p)) + p_t * (solved(-1 / chndtr_density(x_p, df_p + 2, result, 0), result, chndtr(x_p, df_p, result), p_p))",
         ),
     },
     "nctdtr_derivative": {
-        "df": ("declarations.yaml:1853", "grad * conj(nctdtr_derivative(df, nc, t, i + 1, j, k))"),
-        "nc": ("declarations.yaml:1854", "grad * conj(nctdtr_derivative(df, nc, t, i, j + 1, k))"),
-        "t": ("declarations.yaml:1855", "grad * conj(nctdtr_derivative(df, nc, t, i, j, k + 1))"),
+        "df": ("declarations.yaml:1860", "grad * conj(nctdtr_derivative(df, nc, t, i + 1, j, k))"),
+        "nc": ("declarations.yaml:1861", "grad * conj(nctdtr_derivative(df, nc, t, i, j + 1, k))"),
+        "t": ("declarations.yaml:1862", "grad * conj(nctdtr_derivative(df, nc, t, i, j, k + 1))"),
         "result": (
-            "declarations.yaml:1856",
+            "declarations.yaml:1863",
             "df_t * (nctdtr_derivative(df_p, nc_p, t_p, i + 1, j, k)) + nc_t * (nctdtr_derivative(df_p, nc_p, t_p, i, j + 1, k)) + t_t * (nctdtr_derivative(df_p, nc_p, t_p, i, j, k + 1))",
         ),
     },
     "nctdtr": {
-        "df": ("declarations.yaml:1858", "grad * conj(nctdtr_derivative(df, nc, t, 1, 0, 0))"),
-        "nc": ("declarations.yaml:1859", "grad * conj(nctdtr_derivative(df, nc, t, 0, 1, 0))"),
-        "t": ("declarations.yaml:1860", "grad * conj(nctdtr_derivative(df, nc, t, 0, 0, 1))"),
+        "df": ("declarations.yaml:1865", "grad * conj(nctdtr_derivative(df, nc, t, 1, 0, 0))"),
+        "nc": ("declarations.yaml:1866", "grad * conj(nctdtr_derivative(df, nc, t, 0, 1, 0))"),
+        "t": ("declarations.yaml:1867", "grad * conj(nctdtr_derivative(df, nc, t, 0, 0, 1))"),
         "result": (
-            "declarations.yaml:1861",
+            "declarations.yaml:1868",
             "df_t * (nctdtr_derivative(df_p, nc_p, t_p, 1, 0, 0)) + nc_t * (nctdtr_derivative(df_p, nc_p, t_p, 0, 1, 0)) + t_t * (nctdtr_derivative(df_p, nc_p, t_p, 0, 0, 1))",
         ),
     },
     "nctdtrit": {
         "df": (
-            "declarations.yaml:1863",
+            "declarations.yaml:1870",
             "grad * conj(-nctdtr_derivative(df, nc, result, 1, 0, 0) / nctdtr_derivative(df, nc, result, 0, 0, 1))",
         ),
         "nc": (
-            "declarations.yaml:1864",
+            "declarations.yaml:1871",
             "grad * conj(-nctdtr_derivative(df, nc, result, 0, 1, 0) / nctdtr_derivative(df, nc, result, 0, 0, 1))",
         ),
-        "p": ("declarations.yaml:1865", "grad * conj(1 / nctdtr_derivative(df, nc, result, 0, 0, 1))"),
+        "p": ("declarations.yaml:1872", "grad * conj(1 / nctdtr_derivative(df, nc, result, 0, 0, 1))"),
         "result": (
-            "declarations.yaml:1866",
+            "declarations.yaml:1873",
             "df_t * (-nctdtr_derivative(df_p, nc_p, result, 1, 0, 0) / nctdtr_derivative(df_p, nc_p, result, 0, 0, 1)) + nc_t * (-nctdtr_derivative(df_p, nc_p, result, 0, 1, 0) / nctdtr_derivative(df_p, nc_p, result, 0, 0, 1)) + p_t * (1 / nctdtr_derivative(df_p, nc_p, result, 0, 0, 1))",
         ),
     },
     "nctdtridf": {
         "p": (
-            "declarations.yaml:1868",
-            "grad * conj((1 / nctdtr_derivative(result, nc, t, 1, 0, 0)) * solved(nctdtr(result, nc, t), p))",
+            "declarations.yaml:1875",
+            "grad * conj(solved(1 / nctdtr_derivative(result, nc, t, 1, 0, 0), result, nctdtr(result, nc, t), p))",
         ),
         "nc": (
-            "declarations.yaml:1869",
-            "grad * conj((-nctdtr_derivative(result, nc, t, 0, 1, 0) / nctdtr_derivative(result, nc, t, 1, 0, 0)) * solved(nctdtr(result, nc, t), p))",
+            "declarations.yaml:1876",
+            "grad * conj(solved(-nctdtr_derivative(result, nc, t, 0, 1, 0) / nctdtr_derivative(result, nc, t, 1, 0, 0), result, nctdtr(result, nc, t), p))",
         ),
         "t": (
-            "declarations.yaml:1870",
-            "grad * conj((-nctdtr_derivative(result, nc, t, 0, 0, 1) / nctdtr_derivative(result, nc, t, 1, 0, 0)) * solved(nctdtr(result, nc, t), p))",
+            "declarations.yaml:1877",
+            "grad * conj(solved(-nctdtr_derivative(result, nc, t, 0, 0, 1) / nctdtr_derivative(result, nc, t, 1, 0, 0), result, nctdtr(result, nc, t), p))",
         ),
         "result": (
-            "declarations.yaml:1871",
-            "p_t * ((1 / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)) * solved(nctdtr(result, nc_p, t_p), p_p)) + nc_t * ((-nctdtr_derivative(result, nc_p, t_p, 0, 1, 0) / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)) * solved(nctdtr(result, nc_p, t_p), p_p)) + t_t * ((-nctdtr_derivative(result, nc_p, t_p, 0, 0, 1) / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0)) * solved(nctdtr(result, nc_p, t_p), p_p))",
+            "declarations.yaml:1878",
+            "p_t * (solved(1 / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0), result, nctdtr(result, nc_p, t_p), p_p)) + nc_t * (solved(-nctdtr_derivative(result, nc_p, t_p, 0, 1, 0) / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0), result, nctdtr(result, nc_p, t_p), p_p)) + t_t * (solved(-nctdtr_derivative(result, nc_p, t_p, 0, 0, 1) / nctdtr_derivative(result, nc_p, t_p, 1, 0, 0), result, nctdtr(result, nc_p, t_p), p_p))",
         ),
     },
     "nctdtrinc": {
         "df": (
-            "declarations.yaml:1873",
-            "grad * conj((-nctdtr_derivative(df, result, t, 1, 0, 0) / nctdtr_derivative(df, result, t, 0, 1, 0)) * solved(nctdtr(df, result, t), p))",
+            "declarations.yaml:1880",
+            "grad * conj(solved(-nctdtr_derivative(df, result, t, 1, 0, 0) / nctdtr_derivative(df, result, t, 0, 1, 0), result, nctdtr(df, result, t), p))",
         ),
         "p": (
-            "declarations.yaml:1874",
-            "grad * conj((1 / nctdtr_derivative(df, result, t, 0, 1, 0)) * solved(nctdtr(df, result, t), p))",
+            "declarations.yaml:1881",
+            "grad * conj(solved(1 / nctdtr_derivative(df, result, t, 0, 1, 0), result, nctdtr(df, result, t), p))",
         ),
         "t": (
-            "declarations.yaml:1875",
-            "grad * conj((-nctdtr_derivative(df, result, t, 0, 0, 1) / nctdtr_derivative(df, result, t, 0, 1, 0)) * solved(nctdtr(df, result, t), p))",
+            "declarations.yaml:1882",
+            "grad * conj(solved(-nctdtr_derivative(df, result, t, 0, 0, 1) / nctdtr_derivative(df, result, t, 0, 1, 0), result, nctdtr(df, result, t), p))",
         ),
         "result": (
-            "declarations.yaml:1876",
-            "df_t * ((-nctdtr_derivative(df_p, result, t_p, 1, 0, 0) / nctdtr_derivative(df_p, result, t_p, 0, 1, 0)) * solved(nctdtr(df_p, result, t_p), p_p)) + p_t * ((1 / nctdtr_derivative(df_p, result, t_p, 0, 1, 0)) * solved(nctdtr(df_p, result, t_p), p_p)) + t_t * ((-nctdtr_derivative(df_p, result, t_p, 0, 0, 1) / nctdtr_derivative(df_p, result, t_p, 0, 1, 0)) * solved(nctdtr(df_p, result, t_p), p_p))",
+            "declarations.yaml:1883",
+            "df_t * (solved(-nctdtr_derivative(df_p, result, t_p, 1, 0, 0) / nctdtr_derivative(df_p, result, t_p, 0, 1, 0), result, nctdtr(df_p, result, t_p), p_p)) + p_t * (solved(1 / nctdtr_derivative(df_p, result, t_p, 0, 1, 0), result, nctdtr(df_p, result, t_p), p_p)) + t_t * (solved(-nctdtr_derivative(df_p, result, t_p, 0, 0, 1) / nctdtr_derivative(df_p, result, t_p, 0, 1, 0), result, nctdtr(df_p, result, t_p), p_p))",
         ),
     },
     "ncfdtr_part": {
-        "dfn": ("declarations.yaml:1878", "grad * conj(0.5 * ncfdtr_part(dfn, dfd, nc, w, m + 1, n, density))"),
-        "dfd": ("declarations.yaml:1879", "grad * conj(0.5 * ncfdtr_part(dfn, dfd, nc, w, m, n + 1, density))"),
+        "dfn": ("declarations.yaml:1885", "grad * conj(0.5 * ncfdtr_part(dfn, dfd, nc, w, m + 1, n, density))"),
+        "dfd": ("declarations.yaml:1886", "grad * conj(0.5 * ncfdtr_part(dfn, dfd, nc, w, m, n + 1, density))"),
         "nc": (
-            "declarations.yaml:1880",
+            "declarations.yaml:1887",
             "grad * conj(0.5 * (ncfdtr_part(dfn + 2, dfd, nc, w, m, n, density) - ncfdtr_part(dfn, dfd, nc, w, m, n, density)))",
         ),
-        "w": ("declarations.yaml:1881", "grad * conj(ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density))"),
+        "w": ("declarations.yaml:1888", "grad * conj(ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density))"),
         "result": (
-            "declarations.yaml:1882",
+            "declarations.yaml:1889",
             "dfn_t * (0.5 * ncfdtr_part(dfn_p, dfd_p, nc_p, w_p, m + 1, n, density)) + dfd_t * (0.5 * ncfdtr_part(dfn_p, dfd_p, nc_p, w_p, m, n + 1, density)) + nc_t * (0.5 * (ncfdtr_part(dfn_p + 2, dfd_p, nc_p, w_p, m, n, density) - ncfdtr_part(dfn_p, dfd_p, nc_p, w_p, m, n, density))) + w_t * (ncfdtr_argument_slope(dfn_p, dfd_p, nc_p, w_p, m, n, density))",
         ),
     },
     "ncfdtr": {
-        "dfn": ("declarations.yaml:1884", "grad * conj(ncf_slope(dfn, dfd, nc, f, 0))"),
-        "dfd": ("declarations.yaml:1885", "grad * conj(ncf_slope(dfn, dfd, nc, f, 1))"),
-        "nc": ("declarations.yaml:1886", "grad * conj(ncf_slope(dfn, dfd, nc, f, 2))"),
-        "f": ("declarations.yaml:1887", "grad * conj(ncf_slope(dfn, dfd, nc, f, 3))"),
+        "dfn": ("declarations.yaml:1891", "grad * conj(ncf_slope(dfn, dfd, nc, f, 0))"),
+        "dfd": ("declarations.yaml:1892", "grad * conj(ncf_slope(dfn, dfd, nc, f, 1))"),
+        "nc": ("declarations.yaml:1893", "grad * conj(ncf_slope(dfn, dfd, nc, f, 2))"),
+        "f": ("declarations.yaml:1894", "grad * conj(ncf_slope(dfn, dfd, nc, f, 3))"),
         "result": (
-            "declarations.yaml:1888",
+            "declarations.yaml:1895",
             "dfn_t * (ncf_slope(dfn_p, dfd_p, nc_p, f_p, 0)) + dfd_t * (ncf_slope(dfn_p, dfd_p, nc_p, f_p, 1)) + nc_t * (ncf_slope(dfn_p, dfd_p, nc_p, f_p, 2)) + f_t * (ncf_slope(dfn_p, dfd_p, nc_p, f_p, 3))",
         ),
     },
     "ncfdtri": {
         "dfn": (
-            "declarations.yaml:1890",
-            "grad * conj(-ncf_slope(dfn, dfd, nc, result, 0) / ncf_slope(dfn, dfd, nc, result, 3))",
+            "declarations.yaml:1897",
+            "grad * conj(within_ends(p, -ncf_slope(dfn, dfd, nc, result, 0) / ncf_slope(dfn, dfd, nc, result, 3)))",
         ),
         "dfd": (
-            "declarations.yaml:1891",
-            "grad * conj(-ncf_slope(dfn, dfd, nc, result, 1) / ncf_slope(dfn, dfd, nc, result, 3))",
+            "declarations.yaml:1898",
+            "grad * conj(within_ends(p, -ncf_slope(dfn, dfd, nc, result, 1) / ncf_slope(dfn, dfd, nc, result, 3)))",
         ),
         "nc": (
-            "declarations.yaml:1892",
-            "grad * conj(-ncf_slope(dfn, dfd, nc, result, 2) / ncf_slope(dfn, dfd, nc, result, 3))",
+            "declarations.yaml:1899",
+            "grad * conj(within_ends(p, -ncf_slope(dfn, dfd, nc, result, 2) / ncf_slope(dfn, dfd, nc, result, 3)))",
         ),
-        "p": ("declarations.yaml:1893", "grad * conj(1 / ncf_slope(dfn, dfd, nc, result, 3))"),
+        "p": ("declarations.yaml:1900", "grad * conj(1 / ncf_slope(dfn, dfd, nc, result, 3))"),
         "result": (
-            "declarations.yaml:1894",
-            "dfn_t * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 0) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3)) + dfd_t * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 1) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3)) + nc_t * (-ncf_slope(dfn_p, dfd_p, nc_p, result, 2) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3)) + p_t * (1 / ncf_slope(dfn_p, dfd_p, nc_p, result, 3))",
+            "declarations.yaml:1901",
+            "dfn_t * (within_ends(p_p, -ncf_slope(dfn_p, dfd_p, nc_p, result, 0) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3))) + dfd_t * (within_ends(p_p, -ncf_slope(dfn_p, dfd_p, nc_p, result, 1) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3))) + nc_t * (within_ends(p_p, -ncf_slope(dfn_p, dfd_p, nc_p, result, 2) / ncf_slope(dfn_p, dfd_p, nc_p, result, 3))) + p_t * (1 / ncf_slope(dfn_p, dfd_p, nc_p, result, 3))",
         ),
     },
     "ncfdtridfd": {
         "dfn": (
-            "declarations.yaml:1896",
-            "grad * conj((-ncf_slope(dfn, result, nc, f, 0) / ncf_slope(dfn, result, nc, f, 1)) * solved(ncfdtr(dfn, result, nc, f), p))",
+            "declarations.yaml:1903",
+            "grad * conj(solved(-ncf_slope(dfn, result, nc, f, 0) / ncf_slope(dfn, result, nc, f, 1), result, ncfdtr(dfn, result, nc, f), p))",
         ),
         "p": (
-            "declarations.yaml:1897",
-            "grad * conj((1 / ncf_slope(dfn, result, nc, f, 1)) * solved(ncfdtr(dfn, result, nc, f), p))",
+            "declarations.yaml:1904",
+            "grad * conj(solved(1 / ncf_slope(dfn, result, nc, f, 1), result, ncfdtr(dfn, result, nc, f), p))",
         ),
         "nc": (
-            "declarations.yaml:1898",
-            "grad * conj((-ncf_slope(dfn, result, nc, f, 2) / ncf_slope(dfn, result, nc, f, 1)) * solved(ncfdtr(dfn, result, nc, f), p))",
+            "declarations.yaml:1905",
+            "grad * conj(solved(-ncf_slope(dfn, result, nc, f, 2) / ncf_slope(dfn, result, nc, f, 1), result, ncfdtr(dfn, result, nc, f), p))",
         ),
         "f": (
-            "declarations.yaml:1899",
-            "grad * conj((-ncf_slope(dfn, result, nc, f, 3) / ncf_slope(dfn, result, nc, f, 1)) * solved(ncfdtr(dfn, result, nc, f), p))",
+            "declarations.yaml:1906",
+            "grad * conj(solved(-ncf_slope(dfn, result, nc, f, 3) / ncf_slope(dfn, result, nc, f, 1), result, ncfdtr(dfn, result, nc, f), p))",
         ),
         "result": (
-            "declarations.yaml:1900",
-            "dfn_t * ((-ncf_slope(dfn_p, result, nc_p, f_p, 0) / ncf_slope(dfn_p, result, nc_p, f_p, 1)) * solved(ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + p_t * ((1 / ncf_slope(dfn_p, result, nc_p, f_p, 1)) * solved(ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + nc_t * ((-ncf_slope(dfn_p, result, nc_p, f_p, 2) / ncf_slope(dfn_p, result, nc_p, f_p, 1)) * solved(ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + f_t * ((-ncf_slope(dfn_p, result, nc_p, f_p, 3) / ncf_slope(dfn_p, result, nc_p, f_p, 1)) * solved(ncfdtr(dfn_p, result, nc_p, f_p), p_p))",
+            "declarations.yaml:1907",
+            "dfn_t * (solved(-ncf_slope(dfn_p, result, nc_p, f_p, 0) / ncf_slope(dfn_p, result, nc_p, f_p, 1), result, ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + p_t * (solved(1 / ncf_slope(dfn_p, result, nc_p, f_p, 1), result, ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + nc_t * (solved(-ncf_slope(dfn_p, result, nc_p, f_p, 2) / ncf_slope(dfn_p, result, nc_p, f_p, 1), result, ncfdtr(dfn_p, result, nc_p, f_p), p_p)) + f_t * (solved(-ncf_slope(dfn_p, result, nc_p, f_p, 3) / ncf_slope(dfn_p, result, nc_p, f_p, 1), result, ncfdtr(dfn_p, result, nc_p, f_p), p_p))",
         ),
     },
     "ncfdtridfn": {
         "p": (
-            "declarations.yaml:1902",
-            "grad * conj((1 / ncf_slope(result, dfd, nc, f, 0)) * solved(ncfdtr(result, dfd, nc, f), p))",
+            "declarations.yaml:1909",
+            "grad * conj(solved(1 / ncf_slope(result, dfd, nc, f, 0), result, ncfdtr(result, dfd, nc, f), p))",
         ),
         "dfd": (
-            "declarations.yaml:1903",
-            "grad * conj((-ncf_slope(result, dfd, nc, f, 1) / ncf_slope(result, dfd, nc, f, 0)) * solved(ncfdtr(result, dfd, nc, f), p))",
+            "declarations.yaml:1910",
+            "grad * conj(solved(-ncf_slope(result, dfd, nc, f, 1) / ncf_slope(result, dfd, nc, f, 0), result, ncfdtr(result, dfd, nc, f), p))",
         ),
         "nc": (
-            "declarations.yaml:1904",
-            "grad * conj((-ncf_slope(result, dfd, nc, f, 2) / ncf_slope(result, dfd, nc, f, 0)) * solved(ncfdtr(result, dfd, nc, f), p))",
+            "declarations.yaml:1911",
+            "grad * conj(solved(-ncf_slope(result, dfd, nc, f, 2) / ncf_slope(result, dfd, nc, f, 0), result, ncfdtr(result, dfd, nc, f), p))",
         ),
         "f": (
-            "declarations.yaml:1905",
-            "grad * conj((-ncf_slope(result, dfd, nc, f, 3) / ncf_slope(result, dfd, nc, f, 0)) * solved(ncfdtr(result, dfd, nc, f), p))",
+            "declarations.yaml:1912",
+            "grad * conj(solved(-ncf_slope(result, dfd, nc, f, 3) / ncf_slope(result, dfd, nc, f, 0), result, ncfdtr(result, dfd, nc, f), p))",
         ),
         "result": (
-            "declarations.yaml:1906",
-            "p_t * ((1 / ncf_slope(result, dfd_p, nc_p, f_p, 0)) * solved(ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + dfd_t * ((-ncf_slope(result, dfd_p, nc_p, f_p, 1) / ncf_slope(result, dfd_p, nc_p, f_p, 0)) * solved(ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + nc_t * ((-ncf_slope(result, dfd_p, nc_p, f_p, 2) / ncf_slope(result, dfd_p, nc_p, f_p, 0)) * solved(ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + f_t * ((-ncf_slope(result, dfd_p, nc_p, f_p, 3) / ncf_slope(result, dfd_p, nc_p, f_p, 0)) * solved(ncfdtr(result, dfd_p, nc_p, f_p), p_p))",
+            "declarations.yaml:1913",
+            "p_t * (solved(1 / ncf_slope(result, dfd_p, nc_p, f_p, 0), result, ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + dfd_t * (solved(-ncf_slope(result, dfd_p, nc_p, f_p, 1) / ncf_slope(result, dfd_p, nc_p, f_p, 0), result, ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + nc_t * (solved(-ncf_slope(result, dfd_p, nc_p, f_p, 2) / ncf_slope(result, dfd_p, nc_p, f_p, 0), result, ncfdtr(result, dfd_p, nc_p, f_p), p_p)) + f_t * (solved(-ncf_slope(result, dfd_p, nc_p, f_p, 3) / ncf_slope(result, dfd_p, nc_p, f_p, 0), result, ncfdtr(result, dfd_p, nc_p, f_p), p_p))",
         ),
     },
     "ncfdtrinc": {
         "dfn": (
-            "declarations.yaml:1908",
-            "grad * conj((-ncf_slope(dfn, dfd, result, f, 0) / ncf_slope(dfn, dfd, result, f, 2)) * solved(ncfdtr(dfn, dfd, result, f), p))",
+            "declarations.yaml:1915",
+            "grad * conj(solved(-ncf_slope(dfn, dfd, result, f, 0) / ncf_slope(dfn, dfd, result, f, 2), result, ncfdtr(dfn, dfd, result, f), p))",
         ),
         "dfd": (
-            "declarations.yaml:1909",
-            "grad * conj((-ncf_slope(dfn, dfd, result, f, 1) / ncf_slope(dfn, dfd, result, f, 2)) * solved(ncfdtr(dfn, dfd, result, f), p))",
+            "declarations.yaml:1916",
+            "grad * conj(solved(-ncf_slope(dfn, dfd, result, f, 1) / ncf_slope(dfn, dfd, result, f, 2), result, ncfdtr(dfn, dfd, result, f), p))",
         ),
         "p": (
-            "declarations.yaml:1910",
-            "grad * conj((1 / ncf_slope(dfn, dfd, result, f, 2)) * solved(ncfdtr(dfn, dfd, result, f), p))",
+            "declarations.yaml:1917",
+            "grad * conj(solved(1 / ncf_slope(dfn, dfd, result, f, 2), result, ncfdtr(dfn, dfd, result, f), p))",
         ),
         "f": (
-            "declarations.yaml:1911",
-            "grad * conj((-ncf_slope(dfn, dfd, result, f, 3) / ncf_slope(dfn, dfd, result, f, 2)) * solved(ncfdtr(dfn, dfd, result, f), p))",
+            "declarations.yaml:1918",
+            "grad * conj(solved(-ncf_slope(dfn, dfd, result, f, 3) / ncf_slope(dfn, dfd, result, f, 2), result, ncfdtr(dfn, dfd, result, f), p))",
         ),
         "result": (
-            "declarations.yaml:1912",
-            "dfn_t * ((-ncf_slope(dfn_p, dfd_p, result, f_p, 0) / ncf_slope(dfn_p, dfd_p, result, f_p, 2)) * solved(ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + dfd_t * ((-ncf_slope(dfn_p, dfd_p, result, f_p, 1) / ncf_slope(dfn_p, dfd_p, result, f_p, 2)) * solved(ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + p_t * ((1 / ncf_slope(dfn_p, dfd_p, result, f_p, 2)) * solved(ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + f_t * ((-ncf_slope(dfn_p, dfd_p, result, f_p, 3) / ncf_slope(dfn_p, dfd_p, result, f_p, 2)) * solved(ncfdtr(dfn_p, dfd_p, result, f_p), p_p))",
+            "declarations.yaml:1919",
+            "dfn_t * (solved(-ncf_slope(dfn_p, dfd_p, result, f_p, 0) / ncf_slope(dfn_p, dfd_p, result, f_p, 2), result, ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + dfd_t * (solved(-ncf_slope(dfn_p, dfd_p, result, f_p, 1) / ncf_slope(dfn_p, dfd_p, result, f_p, 2), result, ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + p_t * (solved(1 / ncf_slope(dfn_p, dfd_p, result, f_p, 2), result, ncfdtr(dfn_p, dfd_p, result, f_p), p_p)) + f_t * (solved(-ncf_slope(dfn_p, dfd_p, result, f_p, 3) / ncf_slope(dfn_p, dfd_p, result, f_p, 2), result, ncfdtr(dfn_p, dfd_p, result, f_p), p_p))",
         ),
     },
     "kolmogorov_derivative": {
-        "y": ("declarations.yaml:1914", "grad * conj(kolmogorov_derivative(y, n + 1))"),
-        "result": ("declarations.yaml:1915", "y_t * (kolmogorov_derivative(y_p, n + 1))"),
+        "y": ("declarations.yaml:1921", "grad * conj(kolmogorov_derivative(y, n + 1))"),
+        "result": ("declarations.yaml:1922", "y_t * (kolmogorov_derivative(y_p, n + 1))"),
     },
     "kolmogorov": {
-        "y": ("declarations.yaml:1917", "grad * conj(kolmogorov_derivative(y, 1))"),
-        "result": ("declarations.yaml:1918", "y_t * (kolmogorov_derivative(y_p, 1))"),
+        "y": ("declarations.yaml:1924", "grad * conj(kolmogorov_derivative(y, 1))"),
+        "result": ("declarations.yaml:1925", "y_t * (kolmogorov_derivative(y_p, 1))"),
     },
     "kolmogi": {
-        "p": ("declarations.yaml:1920", "grad * conj(1 / kolmogorov_derivative(result, 1))"),
-        "result": ("declarations.yaml:1921", "p_t * (1 / kolmogorov_derivative(result, 1))"),
+        "p": ("declarations.yaml:1927", "grad * conj(1 / kolmogorov_derivative(result, 1))"),
+        "result": ("declarations.yaml:1928", "p_t * (1 / kolmogorov_derivative(result, 1))"),
     },
     "riemann_zeta": {
-        "x": ("declarations.yaml:1923", "grad * conj(zeta_derivative(x, ones_like(x), 1))"),
-        "result": ("declarations.yaml:1924", "x_t * (zeta_derivative(x_p, ones_like(x_p), 1))"),
+        "x": ("declarations.yaml:1930", "grad * conj(zeta_derivative(x, ones_like(x), 1))"),
+        "result": ("declarations.yaml:1931", "x_t * (zeta_derivative(x_p, ones_like(x_p), 1))"),
     },
     "hurwitz_zeta": {
-        "x": ("declarations.yaml:1926", "grad * conj(zeta_derivative(x, q, 1))"),
-        "q": ("declarations.yaml:1927", "grad * conj(-x * hurwitz_zeta(x + 1, q))"),
+        "x": ("declarations.yaml:1933", "grad * conj(zeta_derivative(x, q, 1))"),
+        "q": ("declarations.yaml:1934", "grad * conj(-x * hurwitz_zeta(x + 1, q))"),
         "result": (
-            "declarations.yaml:1928",
+            "declarations.yaml:1935",
             "x_t * (zeta_derivative(x_p, q_p, 1)) + q_t * (-x_p * hurwitz_zeta(x_p + 1, q_p))",
         ),
     },
     "lambert_w": {
-        "z": ("declarations.yaml:1930", "grad * conj(1 / (z + exp(result)))"),
-        "result": ("declarations.yaml:1931", "z_t * (1 / (z_p + exp(result)))"),
+        "z": ("declarations.yaml:1937", "grad * conj(1 / (z + exp(result)))"),
+        "result": ("declarations.yaml:1938", "z_t * (1 / (z_p + exp(result)))"),
     },
     "spherical_j": {
-        "n": ("declarations.yaml:1933", "not_implemented"),
+        "n": ("declarations.yaml:1940", "not_implemented"),
         "z": (
-            "declarations.yaml:1934",
+            "declarations.yaml:1941",
             "grad * conj((n * spherical_j(clamp_min(n - 1, 0), z) - (n + 1) * spherical_j(n + 1, z)) / (2 * n + 1))",
         ),
         "result": (
-            "declarations.yaml:1935",
+            "declarations.yaml:1942",
             "z_t * ((n_p * spherical_j(clamp_min(n_p - 1, 0), z_p) - (n_p + 1) * spherical_j(n_p + 1, z_p)) / (2 * n_p + 1))",
         ),
     },
     "spherical_y": {
-        "n": ("declarations.yaml:1937", "not_implemented"),
+        "n": ("declarations.yaml:1944", "not_implemented"),
         "z": (
-            "declarations.yaml:1938",
+            "declarations.yaml:1945",
             "grad * conj(where(n == 0, -spherical_y(n + 1, z), (n * spherical_y(clamp_min(n - 1, 0), z) - (n + 1) * spherical_y(n + 1, z)) / (2 * n + 1)))",
         ),
         "result": (
-            "declarations.yaml:1939",
+            "declarations.yaml:1946",
             "z_t * (where(n_p == 0, -spherical_y(n_p + 1, z_p), (n_p * spherical_y(clamp_min(n_p - 1, 0), z_p) - (n_p + 1) * spherical_y(n_p + 1, z_p)) / (2 * n_p + 1)))",
         ),
     },
     "spherical_i": {
-        "n": ("declarations.yaml:1941", "not_implemented"),
+        "n": ("declarations.yaml:1948", "not_implemented"),
         "z": (
-            "declarations.yaml:1942",
+            "declarations.yaml:1949",
             "grad * conj((n * spherical_i(clamp_min(n - 1, 0), z) + (n + 1) * spherical_i(n + 1, z)) / (2 * n + 1))",
         ),
         "result": (
-            "declarations.yaml:1943",
+            "declarations.yaml:1950",
             "z_t * ((n_p * spherical_i(clamp_min(n_p - 1, 0), z_p) + (n_p + 1) * spherical_i(n_p + 1, z_p)) / (2 * n_p + 1))",
         ),
     },
     "spherical_k": {
-        "n": ("declarations.yaml:1945", "not_implemented"),
+        "n": ("declarations.yaml:1952", "not_implemented"),
         "z": (
-            "declarations.yaml:1946",
+            "declarations.yaml:1953",
             "grad * conj(where(n == 0, -spherical_k(n + 1, z), -(n * spherical_k(clamp_min(n - 1, 0), z) + (n + 1) * spherical_k(n + 1, z)) / (2 * n + 1)))",
         ),
         "result": (
-            "declarations.yaml:1947",
+            "declarations.yaml:1954",
             "z_t * (where(n_p == 0, -spherical_k(n_p + 1, z_p), -(n_p * spherical_k(clamp_min(n_p - 1, 0), z_p) + (n_p + 1) * spherical_k(n_p + 1, z_p)) / (2 * n_p + 1)))",
         ),
     },
     "spherical_harmonic": {
-        "n": ("declarations.yaml:1949", "not_implemented"),
-        "m": ("declarations.yaml:1950", "not_implemented"),
+        "n": ("declarations.yaml:1956", "not_implemented"),
+        "m": ("declarations.yaml:1957", "not_implemented"),
         "theta": (
-            "declarations.yaml:1951",
+            "declarations.yaml:1958",
             "grad * conj(0.5 * (sqrt(clamp_min((n - m) * (n + m + 1.0), 0.0)) * turned(phi, -1) * spherical_harmonic(n, m + 1, theta, phi) - sqrt(clamp_min((n + m) * (n - m + 1.0), 0.0)) * turned(phi, 1) * spherical_harmonic(n, m - 1, theta, phi)))",
         ),
-        "phi": ("declarations.yaml:1952", "grad * conj(imaginary(m) * result)"),
+        "phi": ("declarations.yaml:1959", "grad * conj(imaginary(m) * result)"),
         "result": (
-            "declarations.yaml:1953",
+            "declarations.yaml:1960",
             "theta_t * (0.5 * (sqrt(clamp_min((n_p - m_p) * (n_p + m_p + 1.0), 0.0)) * turned(phi_p, -1) * spherical_harmonic(n_p, m_p + 1, theta_p, phi_p) - sqrt(clamp_min((n_p + m_p) * (n_p - m_p + 1.0), 0.0)) * turned(phi_p, 1) * spherical_harmonic(n_p, m_p - 1, theta_p, phi_p))) + phi_t * (imaginary(m_p) * result)",
         ),
     },
     "spherical_legendre": {
-        "n": ("declarations.yaml:1955", "not_implemented"),
-        "m": ("declarations.yaml:1956", "not_implemented"),
+        "n": ("declarations.yaml:1962", "not_implemented"),
+        "m": ("declarations.yaml:1963", "not_implemented"),
         "theta": (
-            "declarations.yaml:1957",
+            "declarations.yaml:1964",
             "grad * conj(0.5 * (sqrt(clamp_min((n - m) * (n + m + 1.0), 0.0)) * spherical_legendre(n, m + 1, theta) - sqrt(clamp_min((n + m) * (n - m + 1.0), 0.0)) * spherical_legendre(n, m - 1, theta)))",
         ),
         "result": (
-            "declarations.yaml:1958",
+            "declarations.yaml:1965",
             "theta_t * (0.5 * (sqrt(clamp_min((n_p - m_p) * (n_p + m_p + 1.0), 0.0)) * spherical_legendre(n_p, m_p + 1, theta_p) - sqrt(clamp_min((n_p + m_p) * (n_p - m_p + 1.0), 0.0)) * spherical_legendre(n_p, m_p - 1, theta_p)))",
         ),
     },
     "smirnov_slope": {
-        "n": ("declarations.yaml:1960", "non_differentiable"),
-        "d": ("declarations.yaml:1961", "not_implemented"),
+        "n": ("declarations.yaml:1967", "non_differentiable"),
+        "d": ("declarations.yaml:1968", "not_implemented"),
     },
     "smirnov": {
-        "n": ("declarations.yaml:1963", "non_differentiable"),
-        "d": ("declarations.yaml:1964", "grad * conj(smirnov_slope(n, d))"),
-        "result": ("declarations.yaml:1965", "d_t * (smirnov_slope(n_p, d_p))"),
+        "n": ("declarations.yaml:1970", "non_differentiable"),
+        "d": ("declarations.yaml:1971", "grad * conj(smirnov_slope(n, d))"),
+        "result": ("declarations.yaml:1972", "d_t * (smirnov_slope(n_p, d_p))"),
     },
     "smirnovi": {
-        "n": ("declarations.yaml:1967", "non_differentiable"),
-        "p": ("declarations.yaml:1968", "grad * conj(1 / smirnov_slope(n, result))"),
-        "result": ("declarations.yaml:1969", "p_t * (1 / smirnov_slope(n_p, result))"),
+        "n": ("declarations.yaml:1974", "non_differentiable"),
+        "p": ("declarations.yaml:1975", "grad * conj(1 / smirnov_slope(n, result))"),
+        "result": ("declarations.yaml:1976", "p_t * (1 / smirnov_slope(n_p, result))"),
     },
     "modfresnelp": {
         "x": (
-            "declarations.yaml:1971",
-            "grads[0] * conj(-turned(x * x, 1)) + grads[1] * conj(-2 * imaginary(x) * k - turned(-0.25 * pi * ones_like(x), 1) * one_over_sqrt_pi)",
+            "declarations.yaml:1978",
+            "weighed_slopes(grads, -turned(x * x, 1), -2 * imaginary(x) * k - turned(-0.25 * pi * ones_like(x), 1) * one_over_sqrt_pi)",
         ),
-        "f": ("declarations.yaml:1972", "x_t * (-turned(x_p * x_p, 1))"),
+        "f": ("declarations.yaml:1979", "x_t * (-turned(x_p * x_p, 1))"),
         "k": (
-            "declarations.yaml:1973",
+            "declarations.yaml:1980",
             "x_t * (-2 * imaginary(x_p) * k - turned(-0.25 * pi * ones_like(x_p), 1) * one_over_sqrt_pi)",
         ),
     },
     "modfresnelm": {
         "x": (
-            "declarations.yaml:1975",
-            "grads[0] * conj(-turned(x * x, -1)) + grads[1] * conj(2 * imaginary(x) * k - turned(-0.25 * pi * ones_like(x), -1) * one_over_sqrt_pi)",
+            "declarations.yaml:1982",
+            "weighed_slopes(grads, -turned(x * x, -1), 2 * imaginary(x) * k - turned(-0.25 * pi * ones_like(x), -1) * one_over_sqrt_pi)",
         ),
-        "f": ("declarations.yaml:1976", "x_t * (-turned(x_p * x_p, -1))"),
+        "f": ("declarations.yaml:1983", "x_t * (-turned(x_p * x_p, -1))"),
         "k": (
-            "declarations.yaml:1977",
+            "declarations.yaml:1984",
             "x_t * (2 * imaginary(x_p) * k - turned(-0.25 * pi * ones_like(x_p), -1) * one_over_sqrt_pi)",
         ),
     },
     "kelvin": {
         "x": (
-            "declarations.yaml:1979",
-            "grads[0] * conj(bep) + grads[1] * conj(kep) + grads[2] * conj(where(x == 0, imaginary(0.5), imaginary(be) - bep / nonzero_or_inf(x))) + grads[3] * conj(imaginary(ke) - kep / x)",
+            "declarations.yaml:1986",
+            "weighed_slopes(grads, bep, kep, where(x == 0, imaginary(0.5), imaginary(be) - bep / nonzero_or_inf(x)), imaginary(ke) - kep / x)",
         ),
-        "be": ("declarations.yaml:1980", "x_t * (bep)"),
-        "ke": ("declarations.yaml:1981", "x_t * (kep)"),
+        "be": ("declarations.yaml:1987", "x_t * (bep)"),
+        "ke": ("declarations.yaml:1988", "x_t * (kep)"),
         "bep": (
-            "declarations.yaml:1982",
+            "declarations.yaml:1989",
             "x_t * (where(x_p == 0, imaginary(0.5), imaginary(be) - bep / nonzero_or_inf(x_p)))",
         ),
-        "kep": ("declarations.yaml:1983", "x_t * (imaginary(ke) - kep / x_p)"),
+        "kep": ("declarations.yaml:1990", "x_t * (imaginary(ke) - kep / x_p)"),
     },
     "wright_bessel_derivative": {
-        "a": ("declarations.yaml:1985", "grad * conj(wright_bessel_derivative(a, b, x, i + 1, j))"),
-        "b": ("declarations.yaml:1986", "grad * conj(wright_bessel_derivative(a, b, x, i, j + 1))"),
-        "x": ("declarations.yaml:1987", "grad * conj(wright_bessel_argument_slope(a, b, x, i, j))"),
+        "a": ("declarations.yaml:1992", "grad * conj(wright_bessel_derivative(a, b, x, i + 1, j))"),
+        "b": ("declarations.yaml:1993", "grad * conj(wright_bessel_derivative(a, b, x, i, j + 1))"),
+        "x": ("declarations.yaml:1994", "grad * conj(wright_bessel_argument_slope(a, b, x, i, j))"),
         "result": (
-            "declarations.yaml:1988",
+            "declarations.yaml:1995",
             "a_t * (wright_bessel_derivative(a_p, b_p, x_p, i + 1, j)) + b_t * (wright_bessel_derivative(a_p, b_p, x_p, i, j + 1)) + x_t * (wright_bessel_argument_slope(a_p, b_p, x_p, i, j))",
         ),
     },
     "wright_bessel": {
-        "a": ("declarations.yaml:1990", "grad * conj(wright_bessel_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1991", "grad * conj(wright_bessel_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1992", "grad * conj(wright_bessel(a, a + b, x))"),
+        "a": ("declarations.yaml:1997", "grad * conj(wright_bessel_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:1998", "grad * conj(wright_bessel_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:1999", "grad * conj(wright_bessel(a, a + b, x))"),
         "result": (
-            "declarations.yaml:1993",
+            "declarations.yaml:2000",
             "a_t * (wright_bessel_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (wright_bessel_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (wright_bessel(a_p, a_p + b_p, x_p))",
         ),
     },
     "log_wright_bessel": {
-        "a": ("declarations.yaml:1995", "grad * conj(exp(-result) * wright_bessel_derivative(a, b, x, 1, 0))"),
-        "b": ("declarations.yaml:1996", "grad * conj(exp(-result) * wright_bessel_derivative(a, b, x, 0, 1))"),
-        "x": ("declarations.yaml:1997", "grad * conj(exp(log_wright_bessel(a, a + b, x) - result))"),
+        "a": ("declarations.yaml:2002", "grad * conj(exp(-result) * wright_bessel_derivative(a, b, x, 1, 0))"),
+        "b": ("declarations.yaml:2003", "grad * conj(exp(-result) * wright_bessel_derivative(a, b, x, 0, 1))"),
+        "x": ("declarations.yaml:2004", "grad * conj(exp(log_wright_bessel(a, a + b, x) - result))"),
         "result": (
-            "declarations.yaml:1998",
+            "declarations.yaml:2005",
             "a_t * (exp(-result) * wright_bessel_derivative(a_p, b_p, x_p, 1, 0)) + b_t * (exp(-result) * wright_bessel_derivative(a_p, b_p, x_p, 0, 1)) + x_t * (exp(log_wright_bessel(a_p, a_p + b_p, x_p) - result))",
         ),
     },
@@ -15590,6 +15992,7 @@ pbwa = PUBLIC["pbwa"]
 landau_pdf = PUBLIC["landau_pdf"]
 landau_cdf = PUBLIC["landau_cdf"]
 landau_sf = PUBLIC["landau_sf"]
+cosine_cdf = PUBLIC["cosine_cdf"]
 expi = PUBLIC["expi"]
 exp1 = PUBLIC["exp1"]
 scaled_exp1 = PUBLIC["scaled_exp1"]
@@ -15736,6 +16139,7 @@ __all__ = [
     "chndtrinc",
     "chndtrix",
     "cosdg",
+    "cosine_cdf",
     "cosm1",
     "cotdg",
     "dawsn",

@@ -190,7 +190,8 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
         shapes, loc, scale = _twin(self)._parse_args(*args, **kwargs)
         x = getattr(self, name)(*plain((q, *shapes), _values))
         if at_stake((q, *shapes)):
-            x = newton(self, x, q, shapes)
+            solved = newton(self, x, q, shapes)
+            x = solved + np.where(np.isfinite(x), x - frozen(solved, name), 0.0)  # SciPy's value, to the last digit
         return np.where(np.isnan(expected), expected, x * scale + loc)
 
     def newton(self: Any, x: Any, q: Any, shapes: Any) -> Any:
