@@ -20,6 +20,7 @@ from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.rule_calls import handed_out, levels_of
+from pullback.graph.captured import Captured
 
 
 @named("func.checkpointed_loop")
@@ -103,7 +104,9 @@ def checkpointed_loop(
     if not count:
         return x0
     loop.slots, loop.disk_slots, loop.directory = min(slots, loop.count), disk_slots, directory
-    return unflatten(loop.form, list(_checkpointed(loop, *loop.leaves())))
+    found = _checkpointed(loop, *loop.leaves())
+    loop.captured.settle()
+    return unflatten(loop.form, list(found))
 
 
 class _Loop:
@@ -117,8 +120,9 @@ class _Loop:
     )
 
     def __init__(self, step: Callable[..., Any], x0: Any, count: int, args: Any) -> None:
-        self.step, self.count = step, count
+        self.count = count
         self.name = f"checkpointed_loop({getattr(step, '__name__', type(step).__name__)})"
+        self.captured = Captured(self.name, step)
         state, self.form = flatten(x0)
         given, self.args = flatten(args)
         self.width, self._leaves = len(state), [*state, *given]
@@ -126,6 +130,8 @@ class _Loop:
         self.moving = [i for i, x in enumerate(state) if _is_differentiable(x)]
         self.free = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.recorded = bool(self.free) or any(isinstance(x, Tensor) for x in state)
+        if self.recorded:
+            self.captured.keep()
 
     def leaves(self) -> Leaves:
         """State and arguments, which the caller keeps from now on."""
@@ -138,7 +144,7 @@ class _Loop:
 
     def after(self, x: Leaves, k: int, args: Leaves) -> Leaves:
         """The state after step k."""
-        found, form = flatten(self.step(unflatten(self.form, x), k, *unflatten(self.args, args)))
+        found, form = flatten(self.captured.functions[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
         if form == self.form:
             moving = [i for i, y in enumerate(found) if _is_differentiable(y)]
             if [_shape(y) for y in found] == self.shapes and moving == self.moving:
@@ -206,6 +212,7 @@ def _loop(loop: _Loop, *leaves: Any) -> Leaves:
 
 
 def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[Any, ...]:
+    loop.captured.renew()
     x0, args = loop.split(leaves)
     pulled = [cotangent[i] for i in loop.moving]
     given = [x for x in (*pulled, *leaves) if isinstance(x, Tensor)]
@@ -244,6 +251,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
 
 
 def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -> Leaves:
+    loop.captured.renew()
     x, args = loop.split(leaves)
     state, given = loop.split(tangents[1:])
     moved, others = [state[i] for i in loop.moving], [given[i] for i in loop.free]

@@ -16,6 +16,7 @@ from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.graph.captured import Captured
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
 _ALL = (*METHODS, "Radau", "BDF", "LSODA")
@@ -98,12 +99,16 @@ def odeint(
     given, structure = flatten(args)
 
     def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
-        return flatten(f(unflatten(form, y), at, *unflatten(structure, args)))[0]
+        return flatten(captured.functions[0](unflatten(form, y), at, *unflatten(structure, args)))[0]
 
     single = any(is_single(x.dtype) for x in start if hasattr(x, "dtype"))
     usual = _SINGLE if single else _DOUBLE
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
-    problem = Problem(slope, Integrator(f"odeint({getattr(f, '__name__', type(f).__name__)})", method, rtol, atol))
+    name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
+    captured = Captured(name, f)
+    if any(isinstance(x, Tensor) for x in (t, *start, *given)):
+        captured.keep()
+    problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
     solve = problem.solve if sensitivity == "adjoint" else lambda *p: solve_discretely(problem, *p)
     return unflatten(form, list(solve(start, t, given)))
 
