@@ -17,6 +17,7 @@ from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.rule_calls import handed_out, levels_of
@@ -115,12 +116,10 @@ class _Loop:
     slots: int
     disk_slots: int
     directory: Any
-    kept: tuple[States, Leaves] | None = (
-        None  # what the first sweep has left for backward: states, and the last but one
-    )
 
     def __init__(self, step: Callable[..., Any], x0: Any, count: int, args: Any) -> None:
         self.count = count
+        self.kept = Kept()  # what the first sweep has left for backward: states, and the last but one
         self.name = f"checkpointed_loop({getattr(step, '__name__', type(step).__name__)})"
         self.captured = Captured(self.name, step)
         state, self.form = flatten(x0)
@@ -206,7 +205,7 @@ def _loop(loop: _Loop, *leaves: Any) -> Leaves:
                     states.keep(to, k, x)
                 elif what == "reverse":
                     break
-        loop.kept = states, copied(x)
+        loop.kept.keep(leaves, (states, copied(x)))
         return loop.advanced(x, args, loop.count - 1, loop.count)
     return loop.advanced(x, args, 0, loop.count)
 
@@ -219,8 +218,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
     slots = loop.count if any(map(_records, given)) else loop.slots  # what is recorded stays in memory anyway
     states, last = States(), None
     if not given:
-        states, last = loop.kept or (loop.states(), None)  # none are left for a second backward
-    loop.kept = None
+        states, last = loop.kept.take(leaves) or (loop.states(), None)  # none are left for a second backward
     gathered: Leaves = [0.0] * len(loop.free)
     x, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
     progress = Progress(f"backward of {loop.name}", loop.count)
@@ -264,6 +262,7 @@ def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -
 
 _loop.__name__ = "checkpointed_loop"  # of the node
 _checkpointed = CustomFunction(_loop, _vjp, _jvp)
+_checkpointed._rule.instead = "Its step takes one state at a time; make one state of the samples where that is too slow"
 
 
 def _records(x: Tensor) -> bool:

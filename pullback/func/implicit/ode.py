@@ -11,12 +11,12 @@ from pullback.core.errors import OperatorError
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
+from pullback.func.closures import Captures
 from pullback.func.implicit.fixed_steps import METHODS, solve_discretely
 from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
-from pullback.graph.captured import Captured
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
 _ALL = (*METHODS, "Radau", "BDF", "LSODA")
@@ -99,18 +99,20 @@ def odeint(
     given, structure = flatten(args)
 
     def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
-        return flatten(captured.functions[0](unflatten(form, y), at, *unflatten(structure, args)))[0]
+        function = captured.given(args[many:])[0] if len(args) > many else captured.functions[0]
+        return flatten(function(unflatten(form, y), at, *unflatten(structure, args[:many])))[0]
 
     single = any(is_single(x.dtype) for x in start if hasattr(x, "dtype"))
     usual = _SINGLE if single else _DOUBLE
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
     name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
-    captured = Captured(name, f)
+    captured, many = Captures(name, f), len(given)
     if any(isinstance(x, Tensor) for x in (t, *start, *given)):
         captured.keep()
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
-    solve = problem.solve if sensitivity == "adjoint" else lambda *p: solve_discretely(problem, *p)
-    return unflatten(form, list(solve(start, t, given)))
+    if sensitivity == "adjoint":
+        return unflatten(form, list(problem.solve(start, t, given)))
+    return unflatten(form, list(solve_discretely(problem, start, t, [*given, *captured.tensors])))
 
 
 def _times(t: Any) -> Any:

@@ -19,6 +19,7 @@ from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
+from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.graph.captured import Captured
 
 Slope = Callable[[Leaves, Any, Leaves], Leaves]  # dy/dt = slope(y, t, args)
@@ -316,3 +317,4 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
+_trajectory._rule.instead = ONE_SYSTEM

@@ -17,6 +17,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.scipy.rules.integrate.calls import Call
 
+_ONE = "SciPy integrates one function at a time; quad_vec integrates the samples as one vector"
 Integrand: TypeAlias = Callable[[Any, Leaves], Any]  # (x, leaves) -> a vector
 Quadrature: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Any]  # (of x alone, limits) -> a vector
 
@@ -159,3 +160,4 @@ def _parted(vector: Any, shapes: list[Any]) -> Leaves:
 
 _integral.__name__ = "integral"  # of the node
 _integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]
+_integral._rule.instead = _ONE  # type: ignore[attr-defined]
