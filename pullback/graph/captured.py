@@ -166,11 +166,11 @@ class _Held:
     def changes(self) -> set[str | None]:
         """The names under which there is something else now, None for items."""
         if self.of_module:
-            return {name for name, x in self.items.items() if self.holder.get(name, _NOTHING) is not x} - self.own
+            return {name for name, x in self.items.items() if not _alike(self.holder.get(name, _NOTHING), x)} - self.own
         now = {name: x for name, x, _ in attributes_of(self.holder)}
         before = {name: x for name, (x, _) in self.attributes.items()}
         found: set[str | None] = {
-            name for name in now | before if now.get(name, _NOTHING) is not before.get(name, _NOTHING)
+            name for name in now | before if not _alike(now.get(name, _NOTHING), before.get(name, _NOTHING))
         }
         if not _is_watched(type(self.holder)):
             return {name for name in found - self.own if isinstance(before.get(name), (ndarray, Tensor))}
@@ -193,8 +193,13 @@ def _same(before: Any, now: Any) -> bool:
     if len(before) != len(now):
         return False
     if isinstance(before, dict):
-        return before.keys() == now.keys() and all(map(is_, before.values(), map(now.__getitem__, before)))
-    return all(map(is_, before, now))
+        return before.keys() == now.keys() and all(map(_alike, before.values(), map(now.__getitem__, before)))
+    return all(map(is_, before, now)) or all(map(_alike, before, now))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two objects are one, or the same number other than 0, which has two signs."""
+    return a is b or (type(a) is type(b) and type(a) in (int, float, str) and bool(a) and bool(a == b))
 
 
 _NOTHING = object()

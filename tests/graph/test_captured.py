@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-import sys
 import types
 import weakref
 
@@ -223,7 +222,7 @@ def test_what_a_function_changes_by_itself_is_shared():
     work[:] = 0.0
     x.backward()
     assert y.grad.item() == pytest.approx(4 / 3)
-    assert len(seen) == next(calls) - 1 > 0 or seen
+    assert len(seen) > 0
 
 
 def test_a_large_array_that_has_changed_is_refused():
@@ -296,5 +295,5 @@ def test_functions_that_call_each_other_are_copied_once():
     factor = 2.0
     one, other = captured.renew()
     assert (one(4), other(3), even(4)) == (1.0, 1.0, 2.0)
-    assert (one.__closure__[0].cell_contents, one.__closure__[1].cell_contents)[::-1] != (even, odd)
-    assert sys.getrefcount(one) < 10
+    assert [cell.cell_contents for cell in one.__closure__] == [1.0, other]
+    assert [cell.cell_contents for cell in other.__closure__] == [one]
