@@ -69,6 +69,10 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
         return x.func, x.args, x.keywords
     if isinstance(x, weakref.ref):
         return (x(),)
+    if isinstance(x, (staticmethod, classmethod)):
+        return (x.__func__,)
+    if isinstance(x, property):
+        return x.fget, x.fset, x.fdel
     if isinstance(x, CellType):
         try:
             return (x.cell_contents,)
@@ -142,6 +146,11 @@ def _is_watched(kind: type) -> bool:
     """Whether whatever objects of this class hold may be a parameter: those of other libraries hold caches too."""
     if issubclass(kind, (*_CONTAINERS, *IMMUTABLE)) or kind.__module__.partition(".")[0] in ("numpy", "scipy"):
         return True
+    return _is_users_class(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_users_class(kind: type) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return kind.__module__ == "__main__" or (file is not None and is_users_file(file))
 
@@ -293,6 +302,7 @@ class Captured:
         self._arrays: list[ndarray] = []
         self._contents: list[tuple[_Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
+        self._classes: list[type] = []
         self._kept = self._settled = False
         self._walk(functions)
 
@@ -301,53 +311,74 @@ class Captured:
         return self._name
 
     def _walk(self, whole: Any) -> None:
-        seen, todo = {id(whole)}, [whole]
-        while todo:
-            for part, parent in self._recorded(todo.pop()):
-                kind, here = type(part), id(part)
-                if kind in CONSTANTS and kind is not ndarray:  # of long lists
-                    continue
-                if issubclass(kind, LEAVES) and not issubclass(kind, (ndarray, Tensor)) and here not in self._records:
-                    continue
-                self._parents.setdefault(here, []).append(parent)
-                if here in seen:
-                    continue
-                seen.add(here)
-                if issubclass(kind, Tensor):
-                    self.held_tensors.append(part)
-                elif issubclass(kind, ndarray) and part.dtype != object:
-                    if not part.dtype.hasobject:
-                        self._arrays.append(part)
-                elif here not in self._records:
-                    todo.append(part)
+        self._todo, self._seen = [whole], {id(whole)}
+        self._names: set[str] = set()
+        while self._todo or self._look_into_classes():
+            self._record(self._todo.pop())
 
-    def _recorded(self, x: Any) -> Iterator[tuple[Any, int]]:
-        """(what it holds, whose it is), which is being recorded."""
-        attributes = {name: (part, setter) for name, part, setter in attributes_of(x)}
-        held = self._records[id(x)] = _Held(x, items_of(x), attributes, False)
+    def _note(self, part: Any, parent: int) -> None:
+        """Note what an object holds, to be recorded unless nobody can change it."""
+        kind, here = type(part), id(part)
+        if kind in CONSTANTS and kind is not ndarray:  # of long lists
+            return
+        if issubclass(kind, LEAVES) and not issubclass(kind, (ndarray, Tensor)) and here not in self._records:
+            if not (issubclass(kind, type) and _is_users_class(part) and self._with_globals):
+                return
+            self._records[here] = _Held(vars(part), {}, {}, True)
+            self._classes.append(part)
+            for base in part.__mro__[1:]:
+                self._note(base, here)
+        self._parents.setdefault(here, []).append(parent)
+        if here in self._seen:
+            return
+        self._seen.add(here)
+        if issubclass(kind, Tensor):
+            self.held_tensors.append(part)
+        elif issubclass(kind, ndarray) and part.dtype != object:
+            if not part.dtype.hasobject:
+                self._arrays.append(part)
+        elif here not in self._records:
+            self._todo.append(part)
+
+    def _record(self, x: Any) -> None:
+        here, attributes = id(x), {name: (part, setter) for name, part, setter in attributes_of(x)}
+        held = self._records[here] = _Held(x, items_of(x), attributes, False)
         if self._with_globals and isinstance(x, FunctionType) and is_users_file(x.__code__.co_filename):
-            yield from self._globals_of(x)
+            self._record_globals(x)
         for part in held.parts():
-            yield part, id(x)
+            self._note(part, here)
+        self._note(type(x), here)
 
-    def _globals_of(self, function: FunctionType) -> Iterator[tuple[Any, int]]:
-        """The same of a user's function, for the globals that it reads, also by `module.name`."""
+    def _record_globals(self, function: FunctionType) -> None:
+        """Record the globals that a user's function reads, also by `module.name`."""
         scope, (reads, names) = function.__globals__, _names_in(function.__code__)
+        self._names |= names
         found = [scope.get(name) for name in reads]
         found += [part for cell in function.__closure__ or () for part in items_of(cell)]
         for module in filter(_is_users_module, found):
             self._records.setdefault(id(module), _Held(module, {}, {}, True))
-            yield from self._in_module(vars(module), names, id(module))
-        yield from self._in_module(scope, reads, id(function))
+            self._record_names(vars(module), names, id(module))
+        self._record_names(scope, reads, id(function))
 
-    def _in_module(self, scope: dict[str, Any], names: Collection[str], parent: int) -> Iterator[tuple[Any, int]]:
+    def _record_names(self, scope: dict[str, Any], names: Collection[str], parent: int) -> None:
         here = id(scope)
         held = self._records.setdefault(here, _Held(scope, {}, {}, True))
         self._parents.setdefault(here, []).append(parent)
         for name in names:
             if name in scope and name not in held.items:
-                held.items[name] = part = scope[name]
-                yield part, here
+                held.items[name] = scope[name]
+                self._note(scope[name], here)
+
+    def _look_into_classes(self) -> bool:
+        """Record what functions may read of the users' classes, by name; whether there was anything to be recorded."""
+        for cls in self._classes:
+            held = self._records[id(cls)]
+            for name, part in list(held.holder.items()):
+                implicit = name.startswith("__") and isinstance(part, FunctionType)  # as by an operator
+                if (implicit or name in self._names) and name not in held.items:
+                    held.items[name] = part
+                    self._note(part, id(cls))
+        return bool(self._todo)
 
     def keep(self, spared: Sequence[Tensor] = ()) -> None:
         """Keep the contents of arrays and the versions of tensors, except those that others look after."""
@@ -412,8 +443,21 @@ class Captured:
                 if here not in leads and (through or held is None or None not in held.own):
                     leads.add(here)
                     ids += self._parents.get(here, ())
+            if not through and (cls := next((c for c in self._classes if id(c) in leads), None)):
+                raise _refusal(
+                    self._name,
+                    f"what the class {cls.__qualname__} has for all of its objects, or a global "
+                    "that a method of it reads,",
+                )
         replaced = {**self._restored, **replaced}
         return _Copies(self._name, self._records, leads, replaced).of(self._given)  # type: ignore[no-any-return]
+
+
+def _refusal(name: str, what: str) -> GradientError:
+    return GradientError(
+        f"{name}: {what} has changed since the call. The function reads it and runs again, but it cannot be copied, "
+        f"{_NO_DERIVATIVE} Pass what the function reads of it as an argument."
+    )
 
 
 class _Copies:
@@ -472,10 +516,7 @@ class _Copies:
             made, why = x, error
         if made is not x:
             return made
-        raise GradientError(
-            f"{self.name}: an object of type {type_name(x)} that the function reads has changed since the call, or "
-            f"holds what has, and cannot be copied, {_NO_DERIVATIVE} Pass what the function reads of it as an argument."
-        ) from why
+        raise _refusal(self.name, f"an object of type {type_name(x)}, or what it holds,") from why
 
     def _fill(self, held: _Held, made: Any) -> None:
         x, items = held.holder, held.items_then()
