@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
-from pullback.graph.captured import IMMUTABLE, LEAVES, attributes_of, items_of, rebuilt
+from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, rebuilt
 
 _CALLED = "func.functional_call"
 

@@ -347,3 +347,21 @@ def test_the_work_of_going_backward_is_bounded_where_the_problem_is_stiff(monkey
     # y = (k^2 cos t + k sin t) / (k^2 + 1), but for what has faded
     y = lambda k: (k**2 * np.cos(2) + k * np.sin(2)) / (k**2 + 1)  # noqa: E731
     assert second == pytest.approx(y(101.0) - 2 * y(100.0) + y(99.0), rel=1e-2)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_fixed_steps_under_vmap_are_those_of_each_sample(captured):
+    t, rates = np.array([0.0, 0.5, 1.0]), np.array([0.5, 2.0])
+
+    def last(k):
+        f, args = (lambda y, t: -k * t * y, ()) if captured else (lambda y, t, k: -k * t * y, (k,))
+        return odeint(f, 2.0, t, *args, sensitivity="discrete", rtol=1e-4)[-1]
+
+    moved = lambda k: jvp(last, (k,), (1.0,))[1]  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function in (last, grad(last), moved):
+            expected = [function(k) for k in rates]
+            np.testing.assert_allclose(pb.func.vmap(function)(rates), expected, rtol=1e-13)
+        through = grad(lambda rates: pb.func.vmap(last)(rates).sum())(rates)
+        np.testing.assert_allclose(through, [grad(last)(k) for k in rates], rtol=1e-13)

@@ -34,8 +34,8 @@ from pullback.graph.packed import Packed
 from pullback.graph.saved import checked, version_when_saved
 
 TIP = (
-    "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "
-    "counter, the time, a generator of its own)."
+    "The function must do the same when it runs again: nothing in it may depend on what has changed since (a counter, "
+    "the time, a generator of its own)."
 )
 
 
