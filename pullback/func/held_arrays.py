@@ -7,26 +7,20 @@ leads to a replaced array is copied, once.
 
 from __future__ import annotations
 
-import functools
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import FrozenInstanceError
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
+from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, rebuilt
 
 _CALLED = "func.functional_call"
-LEAVES = (
-    np.ndarray, np.generic, Tensor, str, bytes, bytearray, int, float, complex, type, ModuleType, BuiltinFunctionType,
-    type(None), range, slice,
-)  # fmt: skip
-_IMMUTABLE = (tuple, frozenset, MethodType, functools.partial, weakref.ref)
 
 
 def with_arrays(whole: Any, given: Mapping[str, Any]) -> Any:
@@ -75,7 +69,7 @@ class Substitution:
         while todo:
             x = todo.pop()
             here = id(x)
-            for part in (*parts_of(x), *self.links.get(here, {}).values()):
+            for part in (*_parts_of(x), *self.links.get(here, {}).values()):
                 if id(part) not in self.tied and issubclass(type(part), LEAVES):
                     continue
                 parents.setdefault(id(part), []).append(here)
@@ -132,14 +126,7 @@ class Substitution:
             places = {fields.index(name) if name in fields else int(name): new for name, new in puts.items()}
             items = [places[i] if i in places else self.copied(part) for i, part in enumerate(x)]
             return type(x)(*items) if fields else type(x)(items)
-        if isinstance(x, frozenset):
-            return type(x)(map(self.copied, x))
-        if isinstance(x, MethodType):
-            return MethodType(self.copied(x.__func__), self.copied(x.__self__))
-        if isinstance(x, weakref.ref):
-            return weakref.ref(self.copied(x()))
-        keywords = {name: self.copied(part) for name, part in x.keywords.items()}
-        return type(x)(self.copied(x.func), *map(self.copied, x.args), **keywords)
+        return rebuilt(x, self.copied)
 
     def _fill(self, x: Any, made: Any, done: set[str]) -> None:
         """Let a shallow copy lead to copies."""
@@ -154,13 +141,13 @@ class Substitution:
         elif isinstance(x, set):
             made.clear()
             made.update(map(self.copied, x))
-        for name, part, setter in _attributes(x):
+        for name, part, setter in attributes_of(x):
             if name not in done and id(part) in self.leads:
                 setter(made, self.copied(part))
 
 
 def _frozen(x: Any) -> bool:
-    return isinstance(x, _IMMUTABLE)
+    return isinstance(x, IMMUTABLE)
 
 
 def _shallow(x: Any) -> Any:
@@ -173,48 +160,12 @@ def _shallow(x: Any) -> Any:
     return made
 
 
-def parts_of(x: Any) -> Iterator[Any]:
+def _parts_of(x: Any) -> Iterator[Any]:
     """What an object holds."""
-    if isinstance(x, dict):
-        yield from x.values()
-    elif isinstance(x, (list, tuple, set, frozenset, deque)):
-        yield from x
-    elif isinstance(x, MethodType):
-        yield from (x.__func__, x.__self__)
-    elif isinstance(x, functools.partial):
-        yield from (x.func, *x.args, *x.keywords.values())
-    elif isinstance(x, weakref.ref):
-        yield x()
-    elif isinstance(x, FunctionType):
-        for cell in x.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # not filled yet
-                continue
-        yield from x.__defaults__ or ()
-        yield from (x.__kwdefaults__ or {}).values()
-    for _, part, _ in _attributes(x):
+    items = items_of(x)
+    yield from items.values() if isinstance(items, dict) else items
+    for _, part, _ in attributes_of(x):
         yield part
-
-
-def _attributes(x: Any) -> Iterator[tuple[str, Any, Callable[[Any, Any], None]]]:
-    """(name, value, how to set it in a copy) of what an object holds in its `__dict__` and its slots."""
-    if _frozen(x) and not isinstance(x, tuple):
-        return
-    for name, part in list((getattr(x, "__dict__", None) or {}).items()):
-        yield name, part, functools.partial(_set_in_dict, name)
-    for cls in type(x).__mro__:
-        if "__slots__" in vars(cls):
-            for name, slot in vars(cls).items():
-                if type(slot) is MemberDescriptorType and name != "__weakref__":
-                    try:
-                        yield name, slot.__get__(x), slot.__set__
-                    except AttributeError:  # not set
-                        continue
-
-
-def _set_in_dict(name: str, made: Any, part: Any) -> None:
-    made.__dict__[name] = part
 
 
 def _held(holder: Any, name: str, where: str) -> Any:

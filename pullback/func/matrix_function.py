@@ -13,6 +13,7 @@ from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.graph.captured import Captured
 
 
 @named("linalg.matrix_function", "Tensor A, callable function, str UPLO='L'")
@@ -66,7 +67,10 @@ def matrix_function(A: Any, function: Callable[..., Any], UPLO: str = "L") -> An
     tensor([[0.   , 0.125],
             [0.125, 0.   ]])
     """
-    return TENSOR.hermitian_map(A, OfNumbers(function), UPLO)[0]
+    of_numbers = OfNumbers(function)
+    result = TENSOR.hermitian_map(A, of_numbers, UPLO)[0]
+    of_numbers.captured.settle()
+    return result
 
 
 matrix_function.__module__ = "pullback"  # with its qualified name, where pickle finds it
@@ -77,12 +81,15 @@ class OfNumbers:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.captured = Captured("linalg.matrix_function", function)
+        self.captured.keep()
 
     def __repr__(self) -> Any:
         return getattr(self.function, "__name__", repr(self.function))
 
     def at(self, x: Any, order: Any) -> Any:
         """The derivative of this order, 0 for the function itself, at each element of an array."""
+        (self.function,) = self.captured.renew()
         before = modes.set_modes(modes.Modes())  # a matter of numbers: whatever is recorded outside, and at which level
         try:
             return self._derivative(x, order) if order else self._value(x)

@@ -300,3 +300,21 @@ def test_a_checkpointed_function_runs_again_in_backward_and_nests():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     with pytest.raises(TypeError, match="must be callable"):
         checkpoint(1.0)
+
+
+def test_vmap_of_the_gradient_is_that_of_each_sample():
+    rates = np.array([0.5, 0.6, 0.6])
+    loss = lambda rate: checkpointed_loop(lambda x, k, rate: x + 0.1 * rate * x, 1.0, 30, rate)  # noqa: E731
+    with pytest.warns(UserWarning, match="make one state of the samples"):
+        found = pb.func.vmap(grad(loss))(rates)
+    np.testing.assert_array_equal(found, [grad(loss)(rate) for rate in rates])
+
+
+def test_a_step_reads_the_variable_of_a_loop_as_it_was_at_the_call():
+    def total(rate):
+        y = 0.0
+        for i in range(1, 4):
+            y = y + checkpointed_loop(lambda x, k, rate: x + 0.1 * i * rate * x, 1.0, 5, rate)  # noqa: B023
+        return y
+
+    assert grad(total)(1.0) == pytest.approx(sum(0.5 * i * (1 + 0.1 * i) ** 4 for i in (1, 2, 3)))

@@ -569,7 +569,7 @@ def test_a_small_unknown_beside_a_large_one_is_not_hidden():
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "transpose_solver", "linear_solver", "factors"])
-def test_a_condition_that_changes_between_forward_and_backward_is_refused(kind):
+def test_a_condition_reads_the_variable_of_a_loop_as_it_was_at_the_call(kind):
     def total(b, bound):
         s = 0.0
         for i in range(3):
@@ -588,10 +588,16 @@ def test_a_condition_that_changes_between_forward_and_backward_is_refused(kind):
         return s
 
     expected = -2 * (1 + 1 / 2 + 1 / 3) / 4
-    assert grad(lambda b: total(b, True))(2.0) == pytest.approx(expected)
-    assert grad(grad(lambda b: total(b, True)))(2.0) == pytest.approx(-expected)
+    for bound in (True, False):
+        assert grad(lambda b, bound=bound: total(b, bound))(2.0) == pytest.approx(expected)
+        assert grad(grad(lambda b, bound=bound: total(b, bound)))(2.0) == pytest.approx(-expected)
+
+
+def test_a_condition_that_is_no_function_is_refused():
+    drawn = iter(np.linspace(1.0, 2.0, 50))
+    find = custom_root(lambda x0, b: 1 / b, lambda x, b: (b * x - 1) * next(drawn) + 1e-4 * next(drawn))
     with pytest.raises(GradientError, match="the condition gives something else in backward than in forward"):
-        grad(lambda b: total(b, False))(2.0)
+        grad(lambda b: find(None, b))(2.0)
 
 
 def test_a_poisson_problem_that_gmres_cannot_solve_is_solved_by_factors():

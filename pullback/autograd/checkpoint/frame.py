@@ -28,13 +28,14 @@ from pullback.core.pytree import tree_leaves, tree_map
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import counter_of
+from pullback.graph.captured import Captured
 from pullback.graph.node import edge_to
 from pullback.graph.packed import Packed
 from pullback.graph.saved import checked, version_when_saved
 
 TIP = (
-    "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "
-    "counter, the time, a generator of its own)."
+    "The function must do the same when it runs again: nothing in it may depend on what has changed since (a counter, "
+    "the time, a generator of its own)."
 )
 
 
@@ -83,6 +84,8 @@ class Frame:
         explain: Callable[[CheckpointError], CheckpointError],
     ) -> None:
         self.function = function
+        self.captured = Captured(self.name(), function)
+        self.captured.keep()
         self.early_stop = early_stop
         self.again = again  # entered around the recomputation
         self.explain = explain  # makes the most of an error
@@ -109,6 +112,7 @@ class Frame:
                 "there is no result to return; let the context pass exceptions on."
             )
         self.complete = True
+        self.captured.settle()
         return result
 
     def open(self, holder: Holder) -> Tensor:
@@ -126,6 +130,7 @@ class Frame:
 
     def _recompute(self, wanted: Holder) -> Tensor:
         """Fill the holders that are still there, and return what belongs into the one that is wanted."""
+        function = self.captured.renew()[0]
         args, kwargs = tree_map(lambda value: value.get(self) if isinstance(value, _Input) else value, self.arguments)
         hooks = _Fill(self, wanted)
         before = modes.set_modes(_with_hooks(self.state, hooks))
@@ -135,7 +140,7 @@ class Frame:
                 as_it_was(self.randomness) if self.randomness else nullcontext(),
                 self.again,
             ):
-                self.function(*args, **kwargs)
+                function(*args, **kwargs)
         except StopRecomputation as stop:
             if stop.args[0] is not hooks:
                 raise

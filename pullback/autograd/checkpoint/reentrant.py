@@ -14,6 +14,7 @@ from pullback.autograd.run import PARTIAL
 from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, detached_here
+from pullback.graph.captured import Captured
 
 
 class CheckpointFunction(Function):
@@ -30,11 +31,15 @@ class CheckpointFunction(Function):
                 "None. Pass use_reentrant=False, which finds parameters inside the function.",
                 stacklevel=4,
             )
-        ctx.function, ctx.randomness = function, states_around(function, args) if preserve_rng_state else []
+        ctx.captured = Captured(f"checkpoint({getattr(function, '__name__', type(function).__name__)})", function)
+        ctx.captured.keep()
+        ctx.randomness = states_around(function, args) if preserve_rng_state else []
         ctx.arguments = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
-        return function(*args)
+        found = function(*args)
+        ctx.captured.settle()
+        return found
 
     @staticmethod
     @once_differentiable
@@ -53,7 +58,7 @@ class CheckpointFunction(Function):
         before = modes.set_modes(modes.current().with_recording(True, ctx._level))
         try:
             with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():
-                outputs = ctx.function(*args)
+                outputs = ctx.captured.renew()[0](*args)
         finally:
             modes.restore(before)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -17,9 +17,11 @@ from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.rule_calls import handed_out, levels_of
+from pullback.graph.captured import Captured
 
 
 @named("func.checkpointed_loop")
@@ -103,7 +105,9 @@ def checkpointed_loop(
     if not count:
         return x0
     loop.slots, loop.disk_slots, loop.directory = min(slots, loop.count), disk_slots, directory
-    return unflatten(loop.form, list(_checkpointed(loop, *loop.leaves())))
+    found = _checkpointed(loop, *loop.leaves())
+    loop.captured.settle()
+    return unflatten(loop.form, list(found))
 
 
 class _Loop:
@@ -112,13 +116,12 @@ class _Loop:
     slots: int
     disk_slots: int
     directory: Any
-    kept: tuple[States, Leaves] | None = (
-        None  # what the first sweep has left for backward: states, and the last but one
-    )
 
     def __init__(self, step: Callable[..., Any], x0: Any, count: int, args: Any) -> None:
-        self.step, self.count = step, count
+        self.count = count
+        self.kept = Kept()  # what the first sweep has left for backward: states, and the last but one
         self.name = f"checkpointed_loop({getattr(step, '__name__', type(step).__name__)})"
+        self.captured = Captured(self.name, step)
         state, self.form = flatten(x0)
         given, self.args = flatten(args)
         self.width, self._leaves = len(state), [*state, *given]
@@ -126,6 +129,8 @@ class _Loop:
         self.moving = [i for i, x in enumerate(state) if _is_differentiable(x)]
         self.free = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.recorded = bool(self.free) or any(isinstance(x, Tensor) for x in state)
+        if self.recorded:
+            self.captured.keep()
 
     def leaves(self) -> Leaves:
         """State and arguments, which the caller keeps from now on."""
@@ -138,7 +143,7 @@ class _Loop:
 
     def after(self, x: Leaves, k: int, args: Leaves) -> Leaves:
         """The state after step k."""
-        found, form = flatten(self.step(unflatten(self.form, x), k, *unflatten(self.args, args)))
+        found, form = flatten(self.captured.functions[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
         if form == self.form:
             moving = [i for i, y in enumerate(found) if _is_differentiable(y)]
             if [_shape(y) for y in found] == self.shapes and moving == self.moving:
@@ -200,20 +205,20 @@ def _loop(loop: _Loop, *leaves: Any) -> Leaves:
                     states.keep(to, k, x)
                 elif what == "reverse":
                     break
-        loop.kept = states, copied(x)
+        loop.kept.keep(leaves, (states, copied(x)))
         return loop.advanced(x, args, loop.count - 1, loop.count)
     return loop.advanced(x, args, 0, loop.count)
 
 
 def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[Any, ...]:
+    loop.captured.renew()
     x0, args = loop.split(leaves)
     pulled = [cotangent[i] for i in loop.moving]
     given = [x for x in (*pulled, *leaves) if isinstance(x, Tensor)]
     slots = loop.count if any(map(_records, given)) else loop.slots  # what is recorded stays in memory anyway
     states, last = States(), None
     if not given:
-        states, last = loop.kept or (loop.states(), None)  # none are left for a second backward
-    loop.kept = None
+        states, last = loop.kept.take(leaves) or (loop.states(), None)  # none are left for a second backward
     gathered: Leaves = [0.0] * len(loop.free)
     x, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
     progress = Progress(f"backward of {loop.name}", loop.count)
@@ -244,6 +249,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
 
 
 def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -> Leaves:
+    loop.captured.renew()
     x, args = loop.split(leaves)
     state, given = loop.split(tangents[1:])
     moved, others = [state[i] for i in loop.moving], [given[i] for i in loop.free]
@@ -256,6 +262,7 @@ def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -
 
 _loop.__name__ = "checkpointed_loop"  # of the node
 _checkpointed = CustomFunction(_loop, _vjp, _jvp)
+_checkpointed._rule.instead = "Its step takes one state at a time; make one state of the samples where that is too slow"
 
 
 def _records(x: Tensor) -> bool:

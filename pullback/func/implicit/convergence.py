@@ -62,9 +62,9 @@ def check_unchanged(name: str, what: str, found: list[Any], before: list[Any], s
             continue
         raise GradientError(
             f"{name}: {what} gives something else in backward than in forward for the same arguments (it differs by "
-            f"{left:.3g}), so that the derivative would be that of another function. It must depend on its arguments "
-            "alone: pass what changes (the variable of a loop, an array that is written into, random numbers) as an "
-            "argument, or bind it when the function is made (lambda x, i=i: ...)."
+            f"{left:.3g}), so that the derivative would be that of another function. It must depend on its arguments, "
+            "and on what it captured at the call, alone: pass what changes while it runs (random numbers, what an "
+            "iterator or a file gives) as an argument."
         )
 
 

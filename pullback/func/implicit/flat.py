@@ -70,6 +70,12 @@ class Kept:
         if self.at(point) is None:
             self.found.append((point, what))
 
+    def take(self, point: Sequence[Any]) -> Any:
+        """The same, which is kept no longer."""
+        what = self.at(point)
+        self.found = [pair for pair in self.found if pair[1] is not what]
+        return what
+
     def at(self, point: Sequence[Any]) -> Any:
         """What was kept for these numbers, or None."""
         for before, what in self.found:

@@ -19,6 +19,7 @@ from pullback.func.implicit.flat import Layout
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_systems import ONE_SYSTEM, System
 from pullback.func.rule_calls import stripped
+from pullback.graph.captured import Captured
 
 Condition = Callable[..., Any]  # of (x, *args): a tree of as many numbers as x has, which are zero
 
@@ -27,6 +28,7 @@ class ImplicitFunction:
     """(x0, *args) -> x with condition(x, *args) = 0. The solver is never looked into."""
 
     _dense = 0  # more unknowns than usual, for which the matrix is formed all the same
+    _captured: Captured | None = None  # what the condition calls, where that is known; else it is captured itself
 
     def __init__(
         self,
@@ -47,13 +49,19 @@ class ImplicitFunction:
         return f"<{self._name}>"
 
     def _system(self, call: Call) -> System:
-        system = System(self._name, call.residual, self._linear_solver, self._tol)
+        solver = call.linear_solver if self._linear_solver else None
+        system = System(self._name, call.residual, solver, self._tol, call.captured)
         system.dense = max(system.dense, self._dense)
         return system
+
+    def _functions(self) -> tuple[Any, ...]:
+        """Those that run again for a derivative."""
+        return self._condition, self._linear_solver
 
     def __call__(self, x0: Any, *args: Any, **options: Any) -> Any:
         call = Call(self, x0, args, options)
         leaves = _implicit(call, *call.leaves())
+        call.captured.settle()
         solution = unflatten(call.form, leaves)
         return (solution, call.aux) if self._has_aux else solution
 
@@ -76,6 +84,9 @@ class Call:
         self.x0, self.options = unflatten(structure, [plain(x) for x in start])
         self._leaves, self.args = flatten(args)
         self.free = [i for i, x in enumerate(self._leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.captured = implicit._captured or Captured(implicit._name, *implicit._functions())
+        if self.free and not implicit._captured:
+            self.captured.keep()
         self.system = implicit._system(self)
 
     def leaves(self) -> Leaves:
@@ -83,9 +94,17 @@ class Call:
         leaves, self._leaves = self._leaves, []
         return leaves
 
+    def function(self, nr: int) -> Any:
+        """One of the functions that run again, which reads what it read at the call."""
+        return (self.implicit._functions() if self.implicit._captured else self.captured.functions)[nr]
+
+    def linear_solver(self, operator: Any, b: Any) -> Any:
+        """What the user's linear solver gives."""
+        return self.function(1)(operator, b)
+
     def residual(self, x: Leaves, args: Leaves) -> Leaves:
         """The condition, of leaves."""
-        return flatten(self.implicit._condition(unflatten(self.form, x), *unflatten(self.args, args)))[0]
+        return flatten(self.function(0)(unflatten(self.form, x), *unflatten(self.args, args)))[0]
 
     def solved(self, args: Leaves) -> Leaves:
         """The solution for plain arguments, checked."""
@@ -118,6 +137,7 @@ def _solution(call: Call, *args: Any) -> Leaves:
 
 
 def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...]:
+    call.captured.renew()
     system, given = call.system, list(args)
     u = system.solve(list(cotangent), x, given, transposed=True)
     by_args = restricted(system.by_args(x), given, call.free)
@@ -130,6 +150,7 @@ def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...
 
 
 def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, *args: Any) -> Leaves:
+    call.captured.renew()
     system, given = call.system, list(args)
     by_args = restricted(system.by_args(x), given, call.free)
     moved = push(by_args, [given[i] for i in call.free], [tangents[1 + i] for i in call.free])

@@ -36,18 +36,21 @@ class LinearFunction(ImplicitFunction):
         return super().__call__(None, b, *args)
 
     def _system(self, call: Call) -> System:
-        return _Solved(call, *self._solvers)
+        return _Solved(call)
+
+    def _functions(self) -> tuple[Any, ...]:
+        return self._condition, *self._solvers
 
 
 class _Solved(System):
     """The system of a linear function, which its own solvers solve."""
 
-    def __init__(self, call: Call, *solvers: Callable[..., Any] | None) -> None:
-        super().__init__(call.implicit._name, call.residual, None, call.implicit._tol)
-        self.call, self.solvers = call, solvers
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.implicit._name, call.residual, None, call.implicit._tol, call.captured)
+        self.call = call
 
     def solve_plain(self, b: Leaves, x: Leaves, args: Leaves, transposed: bool) -> Leaves:
-        solver = self.solvers[transposed]
+        solver = self.call.function(1 + transposed)
         if solver is None:
             return super().solve_plain(b, x, args, transposed)
         self.check_condition(x, args)

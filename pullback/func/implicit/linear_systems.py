@@ -19,6 +19,7 @@ from pullback.func.implicit.convergence import check_step, check_unchanged
 from pullback.func.implicit.flat import Kept, Layout, is_single, same
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_solvers import Factors, iterated, stuck
+from pullback.graph.captured import Captured
 
 _AFFORDABLE = 2000  # unknowns: the matrix takes 32 MB
 ONE_SYSTEM = "Its solver takes one problem at a time; write the samples as one problem where that is too slow"
@@ -34,9 +35,14 @@ class System:
     factored: tuple[Leaves, Factors] | None = None  # the leaves at which A was taken, and what it was factored into
 
     def __init__(
-        self, name: str, residual: Callable[[Leaves, Leaves], Leaves], solver: Callable[..., Any] | None, tol: float
+        self,
+        name: str,
+        residual: Callable[[Leaves, Leaves], Leaves],
+        solver: Callable[..., Any] | None,
+        tol: float,
+        captured: Captured,
     ) -> None:
-        self.name, self.residual, self.solver, self.tol = name, residual, solver, tol
+        self.name, self.residual, self.solver, self.tol, self.captured = name, residual, solver, tol, captured
         self.left = Kept()  # the residual that forward had at a solution, of each sample of a batch
         self.near = Kept()  # where a step of Newton's method has been found to be short
 
@@ -184,6 +190,7 @@ def _implicit_solve(how: _Solve, *leaves: Any) -> Leaves:
 
 
 def _vjp(cotangent: Leaves, u: Leaves, how: _Solve, *leaves: Any) -> tuple[Any, ...]:
+    how.system.captured.renew()
     _, x, args = how.split(leaves)
     v = how.system.solve(list(cotangent), x, args, not how.transposed)
     grads: Leaves = [None] * (len(x) + len(args))
@@ -194,6 +201,7 @@ def _vjp(cotangent: Leaves, u: Leaves, how: _Solve, *leaves: Any) -> tuple[Any, 
 
 
 def _jvp(tangents: tuple[Any, ...], u: Leaves, how: _Solve, *leaves: Any) -> Leaves:
+    how.system.captured.renew()
     b, x, args = how.split(leaves)
     moving = tangents[1:]
     right = list(moving[: len(b)])

@@ -11,6 +11,7 @@ from pullback.core.errors import OperatorError
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
+from pullback.func.closures import Captures
 from pullback.func.implicit.fixed_steps import METHODS, solve_discretely
 from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
@@ -98,14 +99,20 @@ def odeint(
     given, structure = flatten(args)
 
     def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
-        return flatten(f(unflatten(form, y), at, *unflatten(structure, args)))[0]
+        function = captured.given(args[many:])[0] if len(args) > many else captured.functions[0]
+        return flatten(function(unflatten(form, y), at, *unflatten(structure, args[:many])))[0]
 
     single = any(is_single(x.dtype) for x in start if hasattr(x, "dtype"))
     usual = _SINGLE if single else _DOUBLE
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
-    problem = Problem(slope, Integrator(f"odeint({getattr(f, '__name__', type(f).__name__)})", method, rtol, atol))
-    solve = problem.solve if sensitivity == "adjoint" else lambda *p: solve_discretely(problem, *p)
-    return unflatten(form, list(solve(start, t, given)))
+    name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
+    captured, many = Captures(name, f), len(given)
+    if any(isinstance(x, Tensor) for x in (t, *start, *given)):
+        captured.keep()
+    problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
+    if sensitivity == "adjoint":
+        return unflatten(form, list(problem.solve(start, t, given)))
+    return unflatten(form, list(solve_discretely(problem, start, t, [*given, *captured.tensors])))
 
 
 def _times(t: Any) -> Any:

@@ -19,6 +19,8 @@ from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
+from pullback.func.implicit.linear_systems import ONE_SYSTEM
+from pullback.graph.captured import Captured
 
 Slope = Callable[[Leaves, Any, Leaves], Leaves]  # dy/dt = slope(y, t, args)
 
@@ -85,14 +87,16 @@ class Integrator(NamedTuple):
 
 
 class Problem:
-    """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves."""
+    """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
 
-    def __init__(self, slope: Slope, integrator: Integrator) -> None:
-        self.slope, self.integrator = slope, integrator
+    def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
+        self.slope, self.integrator, self.captured = slope, integrator, captured
 
     def solve(self, y0: Leaves, t: Any, args: Leaves) -> Leaves:
         """y at the times t, along a new first dimension of each leaf; differentiable by everything."""
-        return _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)  # type: ignore[no-any-return]
+        found = _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)
+        self.captured.settle()
+        return found  # type: ignore[no-any-return]
 
     def values(self, y0: Leaves, t: Any, args: Leaves, recorded: bool) -> Any:
         """(what solve_ivp finds for plain arrays; if it is `recorded` with `sol`, y at any time; the layout of y)."""
@@ -114,6 +118,7 @@ class _Solve:
 
     def at(self, t: Any, leaves: Sequence[Any]) -> Any:
         """The solution for these numbers, if forward has kept it; refuse a slope that is no longer what it was."""
+        self.problem.captured.renew()
         kept = self.kept.at([plain(x) for x in (t, *leaves)])
         if kept is None:
             return None
@@ -147,14 +152,15 @@ class _Solve:
             linearized = Linearized(self.of_free(t, args), [*y, *(args[i] for i in self.free)])
             return [*linearized.values, *(-g for g in linearized.pull(cotangent))]
 
-        return Problem(slope, self.problem.integrator)
+        return Problem(slope, self.problem.integrator, self.problem.captured)
 
     def pulled_back(self, solution: Any, times: Any, ys: tuple[Leaves, Leaves], state: Leaves, args: Leaves) -> Leaves:
         """The cotangents of y and of the free args at the beginning of an interval, from those at its end."""
         integrator = self.problem.integrator
         atol = self.of_cotangents(ys, state, args)
         if solution is not None and not any(isinstance(x, Tensor) for x in (*times, *state, *args)):
-            along = Problem(self.along_solution(solution), integrator._replace(atol=atol, left=None))
+            integrator = integrator._replace(atol=atol, left=None)
+            along = Problem(self.along_solution(solution), integrator, self.problem.captured)
             return [x[1] for x in along.solve(state, np.stack(times[::-1]), args)]
         adjoint, (least, factor) = self.adjoint(), _WORK
         both = np.concatenate([np.broadcast_to(integrator.atol, len(_sizes(ys[0]))), atol])
@@ -239,7 +245,7 @@ class _Solve:
         share = np.max(np.concatenate(shares), initial=0)
         atol = _SHARE * integrator.rtol * (share if 0 < share < np.inf else 1.0) * sizes
         both = np.concatenate([np.broadcast_to(integrator.atol, sizes.size), atol])
-        return Problem(slope, integrator._replace(atol=both))
+        return Problem(slope, integrator._replace(atol=both), self.problem.captured)
 
 
 def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
@@ -311,3 +317,4 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
+_trajectory._rule.instead = ONE_SYSTEM

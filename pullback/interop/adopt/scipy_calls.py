@@ -91,7 +91,9 @@ class ScipyFunction(Dispatcher):
         module = self.genuine.__module__
         if module.startswith("scipy.optimize") and scipy_name(self.genuine) not in RULES:
             return False  # what the functions give is looked at: see `guarded`
-        return module.startswith(_BY_CAPTURES) and bool(Captures(*args, *kwargs.values()).tensors)
+        return module.startswith(_BY_CAPTURES) and bool(
+            Captures("", *args, *kwargs.values(), with_globals=False).tensors
+        )
 
     def guarded(self, args: Iterable[Any]) -> list[Any]:
         """The arguments of a solver, whose functions may give nothing that is being differentiated.

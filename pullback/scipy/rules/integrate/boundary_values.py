@@ -50,7 +50,7 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
 
     solver.__name__ = name
     root = custom_root(solver, condition)
-    root._dense = _DENSE
+    root._dense, root._captured = _DENSE, call.captures
     z = root(None, *call.leaves)
     found, yp = said[-1], slope(said[-1].x, z, call.leaves)
     return type(found)({**found, **z, "yp": yp, "sol": _Spline(found.x, z["y"], yp)})

@@ -59,7 +59,7 @@ class Call:
         self.given = {**bound.arguments}
         self.options: dict[str, Any] = self.given.pop("options", {})  # of solve_ivp, for the method
         self.given.update(self.options)
-        self.captures = Captures(*(self.given.get(key) for key in functions))
+        self.captures = Captures(name, *(self.given.get(key) for key in functions))
         args: Any = self.given.get("args", ())
         if args is None:
             args = ()
@@ -70,6 +70,8 @@ class Call:
         leaves, self._form = flatten(args)
         self.count = len(leaves)
         self.leaves: Leaves = [*leaves, *self.captures.tensors]
+        if any(map(moves, [*self.leaves, *flatten([self.given.get(key) for key in differentiable])[0]])):
+            self.captures.keep()
         for key, value in self.given.items():
             if key != "args" and key not in functions and key not in differentiable:
                 self.given[key] = self.plain(key, value)

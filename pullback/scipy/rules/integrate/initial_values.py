@@ -30,7 +30,7 @@ class _Ivp(Problem):
     time_first = True  # whether the slope is fun(t, y), else func(y, t)
 
     def __init__(self, call: Call, integrator: Integrator) -> None:
-        super().__init__(self._slope, integrator)
+        super().__init__(self._slope, integrator, call.captures)
         self.call, self.count = call, len(call.leaves)
 
     def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
@@ -116,7 +116,9 @@ _LEAST = 2.3e-14  # what solve_ivp takes as the least relative tolerance
 @solution_of("solve_ivp")
 def _solve_ivp(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("fun", "events", "jac"), ("t_span", "y0", "t_eval"), given, named)
-    return _Solved(call).result()
+    found = _Solved(call).result()
+    call.captures.settle()
+    return found
 
 
 class _Solved:
@@ -194,7 +196,7 @@ class _Solved:
 
         def solver(at: Any) -> Any:
             found = custom_root(lambda *_: at, condition)
-            found._name = f"{call.name}: event {i}"
+            found._name, found._captured = f"{call.name}: event {i}", call.captures
             return found(None, self.y0, self.start, *call.leaves)
 
         return array([solver(float(at)) for at in times]) if len(times) else times
@@ -216,6 +218,7 @@ class _Solution:
 
     def __call__(self, t: Any) -> Any:
         """y at a time, or at several: shape (numbers,) or (numbers, times)."""
+        self._solved.call.captures.renew()
         t = floating(t)
         at = np.reshape(t, (-1,))
         numbers = plain(at)

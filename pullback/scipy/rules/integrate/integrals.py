@@ -15,7 +15,9 @@ from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+from pullback.scipy.rules.integrate.calls import Call
 
+_ONE = "SciPy integrates one function at a time; quad_vec integrates the samples as one vector"
 Integrand: TypeAlias = Callable[[Any, Leaves], Any]  # (x, leaves) -> a vector
 Quadrature: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Any]  # (of x alone, limits) -> a vector
 
@@ -25,8 +27,8 @@ class Integral:
 
     Parameters
     ----------
-    name : str
-        The public name of the function of SciPy.
+    call : Call
+        Of the function of SciPy.
     quadrature : callable
         `quadrature(f, limits)` for plain f and limits; the first two of these are the ends, others are places where
         the integrand may jump.
@@ -34,12 +36,14 @@ class Integral:
         A factor of the integrand that the quadrature knows.
     """
 
-    def __init__(self, name: str, quadrature: Quadrature, weight: Callable[[Any], Any] | None = None) -> None:
-        self.name, self.quadrature, self.weight = name, quadrature, weight
+    def __init__(self, call: Call, quadrature: Quadrature, weight: Callable[[Any], Any] | None = None) -> None:
+        self.name, self.captures, self.quadrature, self.weight = call.name, call.captures, quadrature, weight
 
     def of(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
         """The integral, differentiable by limits and leaves."""
-        return _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
+        found = _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
+        self.captures.settle()
+        return found
 
 
 class _Call:
@@ -77,6 +81,7 @@ def _integral(how: _Call, *leaves: Any) -> Any:
 
 
 def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
+    how.integral.captures.renew()
     limits, others = how.split(leaves)
     by_limit = [_inner(cotangent, how.edge(i, limits, others)) for i in how.limits]
     gathered: Leaves = []
@@ -103,6 +108,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
 
 
 def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any:
+    how.integral.captures.renew()
     limits, others = how.split(leaves)
     _, *moving = tangents
     by_limit, by_other = how.split(moving)
@@ -154,3 +160,4 @@ def _parted(vector: Any, shapes: list[Any]) -> Leaves:
 
 _integral.__name__ = "integral"  # of the node
 _integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]
+_integral._rule.instead = _ONE  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ def quad(name: str, *given: Any, **named: Any) -> Any:
         said.append(found[0][1:])
         return np.array([y[0] for y in found])
 
-    value = Integral(name, quadrature, problem.factor).of(problem.integrand, problem.limits, problem.leaves)
+    value = Integral(call, quadrature, problem.factor).of(problem.integrand, problem.limits, problem.leaves)
     value, said = value[0] * problem.outside, list(said[0])
     if options["full_output"]:
         return (value, *said)
@@ -163,5 +163,5 @@ def quad_vec(name: str, *given: Any, **named: Any) -> Any:
         said.append(found[1:])
         return found[0]
 
-    value = Integral(name, quadrature).of(integrand, limits, call.leaves)
+    value = Integral(call, quadrature).of(integrand, limits, call.leaves)
     return (np.reshape(value, shape[0])[()], *said[0])

@@ -83,7 +83,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
         _check(name, found, found.status == "converged", said)
         return np.reshape(found.estimate, (-1,))
 
-    value = Integral(name, quadrature).of(integrand, [0.0, 1.0], leaves)
+    value = Integral(call, quadrature).of(integrand, [0.0, 1.0], leaves)
     found = said[0]
     found.estimate, found.error = (np.reshape(x, shape[0])[()] for x in (value, found.error))
     del found.regions  # its estimates would be constants, and look as if they were none
@@ -165,7 +165,7 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
     def integrand(x: Any, leaves: Leaves) -> Any:
         return np.reshape(call.integrand(x, leaves), (1,))
 
-    integral = Integral(name, quadrature)
+    integral = Integral(call, quadrature)
     values, results = [], []
     for i in range(int(np.prod(shape))):
         a, b, *args = (x[i] for x in elements)

@@ -43,7 +43,7 @@ class Call:
         self._bound.apply_defaults()
         self.given = self._bound.arguments
         self._functions = [key for key, value in self.given.items() if callable(value)]
-        self._captures = Captures(*(self.given[key] for key in self._functions))
+        self.captures = Captures(name, *(self.given[key] for key in self._functions))
         for key, value in self.given.items():
             if key in by or key in self._functions:
                 continue
@@ -57,13 +57,19 @@ class Call:
             self.given[key] = unflatten(form, [without_derivative(x) for x in leaves])
         if "args" in by and not isinstance(self.given["args"], tuple):
             self.given["args"] = (self.given["args"],)
-        self._count = len(self.args) - len(self._captures.tensors)
+        self._count = len(self.args) - len(self.captures.tensors)
+        self.captures.keep()
+
+    def found(self, function: Any) -> Any:
+        """(the solution, differentiable; what SciPy gave), by a function of `func` that calls those of this call."""
+        function._captured = self.captures
+        return function(None, *self.args)
 
     @property
     def args(self) -> tuple[Any, ...]:
         """What the solution is differentiable by: of the function or of the solver, then what functions capture."""
         own = self.given["args"] if self._by == ("args",) else [self.given[key] for key in self._by]
-        return (*own, *self._captures.tensors)
+        return (*own, *self.captures.tensors)
 
     def own(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Those among `args` that are not captured."""
@@ -83,7 +89,7 @@ class Call:
         return functools.wraps(self.given[self._functions[0]])(value)
 
     def _held(self, args: Sequence[Any]) -> dict[str, Any]:
-        return dict(zip(self._functions, self._captures.given(args[self._count :]), strict=True))
+        return dict(zip(self._functions, self.captures.given(args[self._count :]), strict=True))
 
     def solved(self, *plain: Any) -> Any:
         """What SciPy gives for plain arguments."""

@@ -35,18 +35,13 @@ def minimum(call: Call, objective: Callable[..., Any], limits: Any) -> tuple[Any
     solver.__name__ = call.name
     slope = grad(objective)
     if limits is None:
-        return _pair(custom_minimum(solver, objective, has_aux=True)(None, *call.args))
+        return call.found(custom_minimum(solver, objective, has_aux=True))  # type: ignore[no-any-return]
 
     def condition(x: Any, *args: Any) -> Any:
         at = frozen(x, "minimize")
         return np.where(held(at, limits), x - at, slope(x, *args))
 
-    return _pair(custom_root(solver, condition, has_aux=True)(None, *call.args))
-
-
-def _pair(found: Any) -> tuple[Any, Any]:
-    x, given = found
-    return x, given
+    return call.found(custom_root(solver, condition, has_aux=True))  # type: ignore[no-any-return]
 
 
 def held(x: Any, limits: Any) -> Any:

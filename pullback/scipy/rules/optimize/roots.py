@@ -23,7 +23,7 @@ def _root(name: str, starts: Any, make: Any, *given: Any, **named: Any) -> Any:
         return _solution(name, found, bool(call.given.get("full_output"))), found
 
     solver.__name__ = name
-    x, found = make(solver, function, has_aux=True)(None, *call.args)
+    x, found = call.found(make(solver, function, has_aux=True))
     if isinstance(found, tuple):
         return (x, *(_rest(y, x) for y in found[1:]))
     if not isinstance(found, dict):

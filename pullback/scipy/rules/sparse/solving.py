@@ -11,6 +11,7 @@ import scipy.sparse.linalg
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import LinAlgError, UnsupportedError
+from pullback.graph.captured import Captured
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
 from pullback.interop.adopt.scipy_calls import plain
 from pullback.interop.adopt.ways import IMPLICIT
@@ -173,21 +174,20 @@ def spsolve_triangular(
 
 
 class _OperatorPattern:
-    """Stands for the pattern of a linear operator, which has no values."""
+    """Stands for the pattern of a linear operator, or of its adjoint, which has no values."""
 
-    def __init__(self, operator: Any, self_adjoint: bool, turned: Any = None) -> None:
-        self.operator, self.self_adjoint, self._turned = operator, self_adjoint, turned
+    def __init__(self, captured: Captured, self_adjoint: bool, turned: bool = False) -> None:
+        self.captured, self.self_adjoint, self.turned = captured, self_adjoint, turned
 
     @property
     def T(self) -> Any:
         """That of the adjoint: values beside are none, so none are conjugated."""
-        if self.self_adjoint:
-            return self
-        return self._turned or _OperatorPattern(self.operator.adjoint(), False, self)
+        return self if self.self_adjoint else _OperatorPattern(self.captured, False, not self.turned)
 
     def matrix(self, values: Any) -> Any:
         """The operator."""
-        return self.operator
+        (operator,) = self.captured.renew()
+        return operator.adjoint() if self.turned else operator
 
 
 _FIRST = ("x0", "callback", "callback_type", "show")
@@ -211,7 +211,10 @@ def _iterative(name: str) -> None:
         if isinstance(A, LinearOperator) and issubclass(type(A), Holder):
             A = A.A
         if isinstance(A, LinearOperator):
-            x = solution(np.zeros(0), b, _OperatorPattern(A, name in SELF_ADJOINT), method)
+            captured = Captured(f"scipy.sparse.linalg.{name}", A)
+            captured.keep()
+            x = solution(np.zeros(0), b, _OperatorPattern(captured, name in SELF_ADJOINT), method)
+            captured.settle()
         else:
             A = _square(A, name)
             x = solution(A._data, b, A.pattern, method)

@@ -1,0 +1,207 @@
+"""What functions that run again in backward read besides their arguments, as it was when they were given.
+
+A callback finds parameters in its closure, in defaults, in globals of its module, in the object whose method it is.
+When it runs again, a loop variable has moved on, a name stands for something else, an array has been written into. So
+what is reachable is recorded at the call: by reference, because a number cannot change, and the contents of arrays, as
+a node keeps those that it saves. Before the functions run again it is looked at once more. Where nothing has changed
+they run as they are. Else copies run, of all that leads to a change, which hold what was there before.
+
+An object may be reached in several ways: by a back reference, a bound method, a second name. All lead to one copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from pullback.core.array_face import wrap_as
+from pullback.core.array_type import CONSTANTS
+from pullback.core.call_site import is_users_file
+from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.held_copies import Copies, refusal
+from pullback.graph.held_objects import LEAVES, attributes_of, is_users_class, is_users_module, items_of, names_in
+from pullback.graph.held_records import Contents, Held, at_its_place, owner_of
+from pullback.graph.saved import checked, version_when_saved
+
+
+class Captured:
+    """Functions, and what they read at the call.
+
+    Parameters
+    ----------
+    name : str
+        Of the call, for errors.
+    *functions
+        Those that run again, or containers of them; anything else may stand among them.
+    with_globals : bool
+        Whether the globals that they read count too.
+
+    Attributes
+    ----------
+    functions : tuple
+        The functions to call: as they were given, or what `renew` has put in their place.
+    held_tensors : list of Tensor
+        All that were found, each once.
+    """
+
+    _extra = None  # as of a node, whose part it plays in errors about tensors
+
+    def __init__(self, name: str, *functions: Any, with_globals: bool = True) -> None:
+        self._name, self._given, self.functions = name, functions, functions
+        self._with_globals = with_globals
+        self.held_tensors: list[Tensor] = []
+        self._records: dict[int, Held] = {}
+        self._parents: dict[int, list[int]] = {}
+        self._arrays: list[ndarray] = []
+        self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
+        self._versions: list[tuple[Tensor, Any]] = []
+        self._classes: list[type] = []
+        self._kept = self._settled = False
+        self._walk(functions)
+
+    def name(self) -> str:
+        """The name by which errors refer to it."""
+        return self._name
+
+    def _walk(self, whole: Any) -> None:
+        self._todo, self._seen = [whole], {id(whole)}
+        self._names: set[str] = set()
+        while self._todo or self._look_into_classes():
+            self._record(self._todo.pop())
+
+    def _note(self, part: Any, parent: int) -> None:
+        """Note what an object holds, to be recorded unless nobody can change it."""
+        kind, here = type(part), id(part)
+        if kind in CONSTANTS and kind is not ndarray:  # of long lists
+            return
+        if issubclass(kind, LEAVES) and not issubclass(kind, (ndarray, Tensor)) and here not in self._records:
+            if not (issubclass(kind, type) and is_users_class(part) and self._with_globals):
+                return
+            self._records[here] = Held(vars(part), {}, {}, True)
+            self._classes.append(part)
+            for base in part.__mro__[1:]:
+                self._note(base, here)
+        self._parents.setdefault(here, []).append(parent)
+        if here in self._seen:
+            return
+        self._seen.add(here)
+        if issubclass(kind, Tensor):
+            self.held_tensors.append(part)
+        elif issubclass(kind, ndarray) and part.dtype != object:
+            if not part.dtype.hasobject:
+                self._arrays.append(part)
+        elif here not in self._records:
+            self._todo.append(part)
+
+    def _record(self, x: Any) -> None:
+        here, attributes = id(x), {name: (part, setter) for name, part, setter in attributes_of(x)}
+        held = self._records[here] = Held(x, items_of(x), attributes, False)
+        if self._with_globals and isinstance(x, FunctionType) and is_users_file(x.__code__.co_filename):
+            self._record_globals(x)
+        for part in held.parts():
+            self._note(part, here)
+        self._note(type(x), here)
+
+    def _record_globals(self, function: FunctionType) -> None:
+        """Record the globals that a user's function reads, also by `module.name`."""
+        scope, (reads, names) = function.__globals__, names_in(function.__code__)
+        self._names |= names
+        found = [scope.get(name) for name in reads]
+        found += [part for cell in function.__closure__ or () for part in items_of(cell)]
+        for module in filter(is_users_module, found):
+            self._records.setdefault(id(module), Held(module, {}, {}, True))
+            self._record_names(vars(module), names, id(module))
+        self._record_names(scope, reads, id(function))
+
+    def _record_names(self, scope: dict[str, Any], names: Collection[str], parent: int) -> None:
+        here = id(scope)
+        held = self._records.setdefault(here, Held(scope, {}, {}, True))
+        self._parents.setdefault(here, []).append(parent)
+        for name in names:
+            if name in scope and name not in held.items:
+                held.items[name] = scope[name]
+                self._note(scope[name], here)
+
+    def _look_into_classes(self) -> bool:
+        """Record what functions may read of the users' classes, by name; True if there is something new."""
+        for cls in self._classes:
+            held = self._records[id(cls)]
+            for name, part in list(held.holder.items()):
+                implicit = name.startswith("__") and isinstance(part, FunctionType)  # as by an operator
+                if (implicit or name in self._names) and name not in held.items:
+                    held.items[name] = part
+                    self._note(part, id(cls))
+        return bool(self._todo)
+
+    def keep(self, spared: Sequence[Tensor] = ()) -> None:
+        """Keep the contents of arrays and the versions of tensors, except those that others look after."""
+        self._kept = True
+        by_owner: dict[int, list[ndarray]] = {}
+        for x in self._arrays:
+            by_owner.setdefault(id(owner_of(x)), []).append(x)
+        for arrays in by_owner.values():
+            owner = owner_of(arrays[0])
+            if len(arrays) > 1 and owner.flags.forc:  # they go on to share their memory
+                self._contents.append((Contents(owner), arrays))
+            else:
+                self._contents += [(Contents(x), [x]) for x in arrays]
+        known = set(map(id, spared))
+        for tensor in self.held_tensors:
+            if id(tensor) in known:
+                continue
+            if type(tensor._array) is ndarray and not tensor._requires_grad:
+                self._contents.append((Contents(tensor._array), [tensor]))
+            else:
+                self._versions.append((tensor, version_when_saved(tensor)))
+
+    def settle(self) -> None:
+        """Let go of what the functions have changed by themselves, once they have run for the first time."""
+        if self._settled or not self._kept:
+            return
+        self._settled = True
+        for held in self._records.values():
+            held.own |= held.changes()
+        self._contents = [(contents, arrays) for contents, arrays in self._contents if not contents.has_changed()]
+        self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
+
+    # -- before the functions run again ------------------------------------------------------------------------------
+    def renew(self) -> tuple[Any, ...]:
+        """The functions, which read from now on what they read at the call."""
+        if not self._settled:  # the call is under way
+            return self.functions
+        for tensor, version in self._versions:
+            checked(tensor, version, self, restore=False)  # type: ignore[arg-type]
+        self._restored = {}
+        for contents, arrays in self._contents:
+            if contents.has_changed():
+                owner, memory = contents.array, contents.again(self._name)
+                for x in arrays:
+                    of_tensor = isinstance(x, Tensor)
+                    made = wrap_as(x, memory, x._level) if of_tensor else at_its_place(x, owner, memory)
+                    self._restored[id(x)] = made
+        self._changed = [here for here, held in self._records.items() if held.changes()]
+        self.functions = self._copied({}) if self._changed or self._restored else self._given
+        return self.functions
+
+    _restored: Mapping[int, Any] = {}
+    _changed: Sequence[int] = ()
+
+    def _copied(self, replaced: Mapping[int, Any]) -> tuple[Any, ...]:
+        """The functions as they were, with these objects in the place of others, by identity."""
+        leads: set[int] = set()
+        for ids, through in (([*self._changed, *self._restored], False), ([*replaced], True)):
+            while ids:
+                here = ids.pop()
+                held = self._records.get(here)
+                if here not in leads and (through or held is None or None not in held.own):
+                    leads.add(here)
+                    ids += self._parents.get(here, ())
+            if not through and (cls := next((c for c in self._classes if id(c) in leads), None)):
+                raise refusal(
+                    self._name,
+                    f"what the class {cls.__qualname__} has for all of its objects, or a global "
+                    "that a method of it reads,",
+                )
+        replaced = {**self._restored, **replaced}
+        return Copies(self._name, self._records, leads, replaced).of(self._given)  # type: ignore[no-any-return]

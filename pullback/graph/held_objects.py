@@ -1,0 +1,149 @@
+"""What objects hold: items, attributes, cells, globals; for those who replace something wherever it is held."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import Any
+
+import numpy as np
+
+from pullback.core.call_site import is_users_file
+from pullback.core.tensor import Tensor, ndarray
+
+LEAVES = (
+    np.ndarray, np.generic, Tensor, str, bytes, bytearray, int, float, complex, type, ModuleType, type(None), range,
+    slice,
+)  # fmt: skip
+_BUILTIN = (BuiltinFunctionType, MethodWrapperType)  # array.dot among them, a method of what it holds
+IMMUTABLE = (tuple, frozenset, MethodType, *_BUILTIN, functools.partial, weakref.ref)
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque, SimpleNamespace, FunctionType, CellType, MethodType)
+
+
+def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
+    """What a container, a function, a method holds, besides attributes."""
+    if isinstance(x, dict):
+        return dict(x)
+    if isinstance(x, (list, tuple, set, frozenset, deque)):
+        return tuple(x)
+    if isinstance(x, FunctionType):
+        return x.__closure__ or ()
+    if isinstance(x, MethodType):
+        return x.__func__, x.__self__
+    if isinstance(x, _BUILTIN):
+        return () if x.__self__ is None or isinstance(x.__self__, (ModuleType, type)) else (x.__self__,)
+    if isinstance(x, functools.partial):
+        return x.func, x.args, x.keywords
+    if isinstance(x, weakref.ref):
+        return (x(),)
+    if isinstance(x, (staticmethod, classmethod)):
+        return (x.__func__,)
+    if isinstance(x, property):
+        return x.fget, x.fset, x.fdel
+    if isinstance(x, CellType):
+        try:
+            return (x.cell_contents,)
+        except ValueError:  # not filled yet
+            return ()
+    return tuple(x.flat) if isinstance(x, ndarray) and x.dtype == object else ()
+
+
+def attributes_of(x: Any) -> Iterator[tuple[str, Any, Callable[[Any, Any], None]]]:
+    """(name, value, how to set it in a copy) of what an object holds in its `__dict__`, slots and defaults."""
+    if isinstance(x, IMMUTABLE) and not isinstance(x, tuple):
+        return
+    for name, part in list((getattr(x, "__dict__", None) or {}).items()):
+        yield name, part, functools.partial(_set_in_dict, name)
+    if isinstance(x, FunctionType):
+        for name in ("__defaults__", "__kwdefaults__"):
+            if (part := getattr(x, name)) is not None:
+                yield name, part, functools.partial(_set, name)
+    kind: Any = type(x)
+    for name, slot in _slots(kind):
+        try:
+            yield name, slot.__get__(x), slot.__set__
+        except AttributeError:  # not set
+            continue
+
+
+@functools.lru_cache(maxsize=1024)
+def _slots(kind: Any) -> list[tuple[str, MemberDescriptorType]]:
+    homes = [vars(cls) for cls in kind.__mro__ if "__slots__" in vars(cls)]
+    slots = [(name, slot) for home in homes for name, slot in home.items() if type(slot) is MemberDescriptorType]
+    return [(name, slot) for name, slot in slots if name != "__weakref__"]
+
+
+def _set_in_dict(name: str, made: Any, part: Any) -> None:
+    made.__dict__[name] = part
+
+
+def _set(name: str, made: Any, part: Any) -> None:
+    setattr(made, name, part)
+
+
+def rebuilt(x: Any, copied: Callable[[Any], Any]) -> Any:
+    """A copy, of copies, of what cannot be changed once it is made."""
+    if isinstance(x, functools.partial):
+        keywords = {name: copied(part) for name, part in x.keywords.items()}
+        return type(x)(copied(x.func), *map(copied, x.args), **keywords)
+    parts = [copied(part) for part in items_of(x)]
+    if isinstance(x, (tuple, frozenset)):
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if isinstance(x, MethodType):
+        return MethodType(*parts)
+    return weakref.ref(parts[0]) if isinstance(x, weakref.ref) else getattr(parts[0], x.__name__)
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """(the globals that code reads, the attributes)."""
+    reads, names = set(), set(code.co_names)
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            reads.add(instruction.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            more, others = names_in(inner)
+            reads |= more
+            names |= others
+    return frozenset(reads), frozenset(names)
+
+
+def is_watched(x: Any) -> bool:
+    """True if any attribute of an object may be a parameter: those of other libraries hold caches too."""
+    kind: Any = type(x)
+    return _are_watched(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _are_watched(kind: Any) -> bool:
+    if issubclass(kind, (*_CONTAINERS, *IMMUTABLE)) or kind.__module__.partition(".")[0] in ("numpy", "scipy"):
+        return True
+    return is_users_class(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_users_class(kind: Any) -> bool:
+    """True if a class is the user's own."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return kind.__module__ == "__main__" or (file is not None and is_users_file(file))
+
+
+def is_users_module(x: Any) -> bool:
+    """True if `x` is a module, and the user's own."""
+    return isinstance(x, ModuleType) and is_users_file(getattr(x, "__file__", None) or "<frozen ")

@@ -1,0 +1,130 @@
+"""What objects held at a call, and what was in arrays: whether it has changed since, and how to have it again."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.held_objects import attributes_of, is_watched, items_of
+from pullback.graph.saved import Fingerprint
+from pullback.graph.snapshot import MANY, copy_of
+
+NO_DERIVATIVE = "so that the derivative would be that of another function."
+
+
+class Held:
+    """What an object held at the call; of a module's globals, those that functions read.
+
+    What the functions themselves change while they run, a counter, a log, a cache, is their `own`: it stays shared.
+    """
+
+    __slots__ = ("attributes", "holder", "items", "of_module", "own")
+
+    def __init__(self, holder: Any, items: Any, attributes: Mapping[str, tuple[Any, Any]], of_module: bool) -> None:
+        self.holder, self.items, self.attributes, self.of_module = holder, items, attributes, of_module
+        self.own: set[str | None] = set()  # names of attributes or globals; None stands for all items
+
+    def changes(self) -> set[str | None]:
+        """The names under which there is something else now, None for items."""
+        if self.of_module:
+            return {name for name, x in self.items.items() if not _alike(self.holder.get(name, _NOTHING), x)} - self.own
+        now = {name: x for name, x, _ in attributes_of(self.holder)}
+        before = {name: x for name, (x, _) in self.attributes.items()}
+        found: set[str | None] = {
+            name for name in now | before if not _alike(now.get(name, _NOTHING), before.get(name, _NOTHING))
+        }
+        if not is_watched(self.holder):
+            return {name for name in found - self.own if name and isinstance(before.get(name), (ndarray, Tensor))}
+        return (found if _same(self.items, items_of(self.holder)) else found | {None}) - self.own
+
+    def parts(self) -> Iterator[Any]:
+        """What it held."""
+        yield from self.items.values() if isinstance(self.items, dict) else self.items
+        for x, _ in self.attributes.values():
+            yield x
+
+    def items_then(self) -> Any:
+        """The items that a copy gets."""
+        if self.of_module:
+            return {name: x for name, x in self.items.items() if name not in self.own}
+        return items_of(self.holder) if None in self.own else self.items
+
+
+def _same(before: Any, now: Any) -> bool:
+    if len(before) != len(now):
+        return False
+    if isinstance(before, dict):
+        return before.keys() == now.keys() and all(map(_alike, before.values(), map(now.__getitem__, before)))
+    return all(map(is_, before, now)) or all(map(_alike, before, now))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """True if two objects are one, or the same number other than 0, which has two signs."""
+    return a is b or (type(a) is type(b) and type(a) in (int, float, str) and bool(a) and bool(a == b))
+
+
+_NOTHING = object()
+
+
+class Contents:
+    """What was in an array: a copy, which all share for whom it had the same contents; or a fingerprint."""
+
+    __slots__ = ("array", "before")
+
+    def __init__(self, array: ndarray) -> None:
+        self.array = array
+        self.before: Any = array
+        if not array.flags.writeable and not isinstance(array.base, ndarray):
+            return
+        if array.size > MANY:
+            self.before = Fingerprint(array)
+            return
+        last = _copies.get(id(array))
+        if last is None or last.dtype != array.dtype or not np.array_equal(last, array):
+            last = _copies[id(array)] = copy_of(array)
+        self.before = last
+
+    def has_changed(self) -> bool:
+        if type(self.before) is Fingerprint:
+            return not self.before.fits(self.array)
+        return self.before is not self.array and not _equal(self.before, self.array)
+
+    def again(self, name: str) -> ndarray:
+        """The contents, in memory of their own that is laid out as the array's is."""
+        if type(self.before) is not Fingerprint:
+            made = np.empty_like(self.array)
+            made[...] = self.before
+            return made
+        raise GradientError(
+            f"{name}: an array of shape {self.array.shape}, {self.array.dtype}, that the function reads from its "
+            "closure, an object or a global has been written into since the call. It is too large to be copied at each "
+            f"call, {NO_DERIVATIVE} Pass it as an argument, or give the function a copy of its own."
+        )
+
+
+_copies: weakref.WeakValueDictionary[int, ndarray] = weakref.WeakValueDictionary()
+
+
+def _equal(a: ndarray, b: ndarray) -> bool:
+    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM"))
+
+
+def owner_of(array: ndarray) -> ndarray:
+    """The ndarray in whose memory `array` lies."""
+    while isinstance(array.base, ndarray):
+        array = array.base
+    return array
+
+
+def at_its_place(x: ndarray, owner: ndarray, memory: ndarray) -> ndarray:
+    """What `memory` shows where `x` shows that of its owner."""
+    if x is owner:
+        return memory
+    offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return ndarray(x.shape, x.dtype, memory, offset, x.strides)

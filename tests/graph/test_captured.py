@@ -1,0 +1,329 @@
+"""Functions that run again in backward read what they read at the call."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import GradientError, SavedTensorModifiedError
+from pullback.func import custom_root, grad, jvp, linearize
+from pullback.graph.captured import Captured
+from pullback.scipy import integrate
+from pullback.utils.checkpoint import checkpoint
+
+FACTOR = 1.0
+SETTINGS = types.ModuleType("settings")
+SETTINGS.__file__ = __file__
+
+
+def integral(function):
+    """The integral of a function from 0 to 1: here k is differentiated, in the closure of the function."""
+    return integrate.quad(function, 0.0, 1.0)[0]
+
+
+class Model:
+    """What a callback may be, or belong to."""
+
+    def __init__(self, k, factor):
+        self.k, self.factor, self.calls = k, factor, 0
+
+    def rate(self, t):
+        self.calls += 1
+        return self.k * self.factor * t
+
+    def __call__(self, t):
+        return self.rate(t)
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+
+def changed_global(k):
+    global FACTOR
+    FACTOR = 1.0
+    y = integral(lambda t: k * FACTOR * t)
+    FACTOR = 7.0
+    return y
+
+
+def changed_global_of_a_function(k):
+    global FACTOR
+    FACTOR = 1.0
+    y = integral(lambda t: k * by_factor(t))
+    FACTOR = 7.0
+    return y
+
+
+def by_factor(t):
+    return FACTOR * t
+
+
+def changed_module(k):
+    SETTINGS.factor = 1.0
+    y = integral(lambda t: k * SETTINGS.factor * t)
+    SETTINGS.factor = 7.0
+    return y
+
+
+def changed_variable(k):
+    factor = 1.0
+    y = integral(lambda t: k * factor * t)
+    factor = 7.0
+    return y
+
+
+def changed_variable_of_a_nested_function(k):
+    factor = 1.0
+
+    def inner(t):
+        return factor * t
+
+    y = integral(lambda t: k * inner(t))
+    factor = 7.0
+    return y
+
+
+def rebound_to_the_result(k):
+    k = integral(lambda t: k * t)
+    return k
+
+
+def changed_attribute(k):
+    model = Model(k, 1.0)
+    y = integral(model.rate)
+    model.factor = 7.0
+    return y
+
+
+def changed_attribute_of_a_callable(k):
+    model = Model(k, 1.0)
+    y = integral(model)
+    model.k = model.factor = 7.0
+    return y
+
+
+def changed_slot(k):
+    held = Slotted()
+    held.factor = 1.0
+    y = integral(lambda t: k * held.factor * t)
+    held.factor = 7.0
+    return y
+
+
+def changed_array(k):
+    factor = np.ones(3)
+    y = integral(lambda t: k * factor[1] * t)
+    factor[:] = 7.0
+    return y
+
+
+def changed_memory_of_two_arrays(k):
+    whole = np.ones((2, 3), order="F")
+    part = whole[:, 1]
+
+    def function(t):
+        whole[0, 1] = t  # seen in the part
+        return k * part[0]
+
+    y = integral(function)
+    whole[...] = 7.0
+    return y
+
+
+def changed_list(k):
+    factors = [3.0, 1.0]
+    y = integral(lambda t: k * factors[1] * t)
+    factors[:] = [7.0]
+    return y
+
+
+def changed_dict(k):
+    factors = {"a": [1.0]}
+    y = integral(lambda t: k * factors["a"][0] * t)
+    factors["a"].insert(0, 7.0)
+    return y
+
+
+def changed_default(k):
+    def function(t, factor=[1.0]):  # noqa: B006
+        return k * factor[0] * t
+
+    y = integral(function)
+    function.__defaults__[0][0] = 7.0
+    function.__defaults__ = (7.0,)
+    return y
+
+
+def changed_partial(k):
+    factors = [1.0]
+    y = integral(functools.partial(lambda factors, t: k * factors[0] * t, factors))
+    factors[0] = 7.0
+    return y
+
+
+def changed_array_of_a_method(k):
+    factor = np.array([0.5, 0.5])
+    dot = factor.dot
+    y = integral(lambda t: k * dot([t, t]))
+    factor[:] = 7.0
+    return y
+
+
+def changed_tensor(k):
+    factor = pb.ones(2)
+    y = integral(lambda t: k * factor.sum().item() / 2 * t)
+    factor.mul_(7)
+    return y
+
+
+CHANGES = [x for name, x in list(globals().items()) if name.startswith(("changed_", "rebound_"))]
+
+
+@pytest.mark.parametrize("function", CHANGES)
+def test_an_integral_reads_what_it_captured_at_the_call(function):
+    assert function(2.0) == pytest.approx(1.0)
+    assert grad(function)(2.0) == pytest.approx(0.5)
+    assert jvp(function, (2.0,), (1.0,))[1] == pytest.approx(0.5)
+    square = lambda k: function(k) ** 2  # noqa: E731
+    assert grad(grad(square))(2.0) == pytest.approx(0.5)
+    value, push = linearize(function, 2.0)
+    assert (value, push(4.0)) == (pytest.approx(1.0), pytest.approx(2.0))
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_checkpoint_reads_what_it_captured_at_the_call(use_reentrant):
+    x, total = pb.tensor([1.0, 2.0], requires_grad=True), 0.0
+    for i in range(1, 4):
+        total = total + checkpoint(lambda x: (x**2 * i).sum(), x, use_reentrant=use_reentrant)  # noqa: B023
+    total.backward()
+    assert x.grad.tolist() == [12.0, 24.0]
+
+
+def test_what_a_function_changes_by_itself_is_shared():
+    calls, seen, work = itertools.count(), [], np.zeros(100_000)
+
+    def condition(x, k):
+        next(calls)
+        seen.append(1)
+        work[:2] = 3.0, 4.0
+        return x * work[0] - k * work[1]
+
+    y = pb.tensor(3.0, requires_grad=True)
+    x = custom_root(lambda x0, k: k * 4 / 3, condition)(None, y)
+    seen.clear()
+    work[:] = 0.0
+    x.backward()
+    assert y.grad.item() == pytest.approx(4 / 3)
+    assert len(seen) > 0
+
+
+def test_a_large_array_that_has_changed_is_refused():
+    def f(k, changes):
+        factor = np.ones(100_000)
+        y = integral(lambda t: k * factor[5] * t)
+        factor[5] += changes
+        return y
+
+    assert grad(f)(2.0, 0.0) == pytest.approx(0.5)
+    with pytest.raises(GradientError, match=r"quad: an array of shape \(100000,\).*Pass it as an arg"):
+        grad(f)(2.0, 1.0)
+
+
+def test_an_object_that_cannot_be_copied_and_has_changed_is_refused():
+    class Single(Slotted):
+        def __copy__(self):
+            raise TypeError("there is one of me")
+
+    def f(k, changes):
+        held = Single()
+        held.factor = 1.0
+        y = integral(lambda t: k * held.factor * t)
+        held.factor += changes
+        return y
+
+    assert grad(f)(2.0, 0.0) == pytest.approx(0.5)
+    with pytest.raises(GradientError, match=r"an object of type Single, or what it holds, has changed"):
+        grad(f)(2.0, 1.0)
+
+
+def test_a_class_that_has_changed_is_refused():
+    class Settings:
+        factor, calls, other = 1.0, 0, 0
+
+        @property
+        def slope(self):
+            return self.factor * by_factor(1.0)
+
+    def f(k, name):
+        global FACTOR
+        FACTOR = Settings.factor = 1.0
+        settings = Settings()
+
+        def function(t):
+            Settings.calls += 1
+            return k * settings.slope * t
+
+        y = integral(function)
+        if name == "FACTOR":
+            FACTOR = 7.0
+        else:
+            setattr(Settings, name, 7.0)
+        return y
+
+    assert grad(f)(2.0, "other") == pytest.approx(0.5)
+    for name in ("factor", "FACTOR"):
+        with pytest.raises(GradientError, match=r"the class .*Settings has for all of its objects.* has changed"):
+            grad(f)(2.0, name)
+
+
+def test_a_tensor_that_is_differentiated_and_has_changed_is_refused_by_a_checkpoint():
+    x, w = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor([3.0, 4.0], requires_grad=True)
+    y = checkpoint(lambda x: (x * w).sum(), x)
+    y.backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([3.0, 4.0], [1.0, 2.0])
+    y = checkpoint(lambda x: (x * w).sum(), x)
+    with pb.no_grad():
+        w.add_(1.0)
+    with pytest.raises(SavedTensorModifiedError):
+        y.backward()
+
+
+def test_calls_share_the_copy_of_an_array_that_stays_the_same():
+    array = np.arange(1000.0)
+    captured = [Captured("f", lambda: array) for _ in range(3)]
+    for each in captured:
+        each.keep()
+    assert len({id(each._contents[0][0].before) for each in captured}) == 1
+    copy = weakref.ref(captured[0]._contents[0][0].before)
+    captured.clear()
+    del each
+    gc.collect()
+    assert copy() is None
+
+
+def test_functions_that_call_each_other_are_copied_once():
+    factor = 1.0
+
+    def even(n):
+        return factor if n == 0 else odd(n - 1)
+
+    def odd(n):
+        return 0.0 if n == 0 else even(n - 1)
+
+    captured = Captured("f", even, odd)
+    captured.keep()
+    captured.settle()
+    assert captured.renew() == (even, odd)
+    factor = 2.0
+    one, other = captured.renew()
+    assert (one(4), other(3), even(4)) == (1.0, 1.0, 2.0)
+    assert [cell.cell_contents for cell in one.__closure__] == [1.0, other]
+    assert [cell.cell_contents for cell in other.__closure__] == [one]
