@@ -131,7 +131,7 @@ def find(chosen: Chosen, most: int | None = None) -> Any:
         start += x.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IndependentResultWarning)  # an empty pattern says it
-        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents))
+        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents), masks=False)
     found = []
     for y, t in zip(flatten(value)[0], flatten(tangent)[0], strict=True):
         sets = _sets_in(t, store)
