@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import FrozenInstanceError
-from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import CONSTANTS, memory_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 
@@ -195,6 +196,37 @@ def parts_of(x: Any) -> Iterator[Any]:
         yield from (x.__kwdefaults__ or {}).values()
     for _, part, _ in _attributes(x):
         yield part
+
+
+def arrays_held(*holders: Any) -> list[np.ndarray]:
+    """The ndarrays that functions, and what else holds something, lead to; globals that a function names too.
+
+    The first of very many alone.
+    """
+    found, seen = [], {id(holders)}
+    kept: list[Any] = [holders]  # some are made by looking, and must not give their id away
+    for x in kept:
+        if isinstance(x, Tensor):
+            x = memory_of(x)
+        if type(x) is np.ndarray:
+            found.append(x)
+        elif not issubclass(type(x), LEAVES) and len(kept) < _MANY:
+            for part in (*parts_of(x), *_globals_of(x)):
+                if type(part) not in CONSTANTS - {np.ndarray} and id(part) not in seen:
+                    seen.add(id(part))
+                    kept.append(part)
+    return found
+
+
+_MANY = 10_000
+
+
+def _globals_of(x: Any) -> Iterator[Any]:
+    """The values of globals that the code of a function names."""
+    codes = [x.__code__] if isinstance(x, FunctionType) else []
+    for code in codes:
+        yield from (x.__globals__[name] for name in code.co_names if name in x.__globals__)
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
 
 
 def _attributes(x: Any) -> Iterator[tuple[str, Any, Callable[[Any, Any], None]]]:
