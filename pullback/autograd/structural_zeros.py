@@ -19,8 +19,10 @@ Masks are found when someone asks, and only a NaN asks: until then a mask is a n
 are themselves differentiated (Tensors, dual numbers), untouched elements are cleaned without being NaN, for their
 derivative may be.
 
-Inside vmap a gradient is that of many samples, each with zeros of its own. Then a mask is a Tensor or an array as the
-gradient is, and what concerns all elements (`_PerSample`) is decided for each sample.
+Inside vmap a gradient is that of many samples, each with zeros of its own. And there are arrays that show no numbers: a
+tangent that is not known yet, or an array of a storage elsewhere. Then a mask is a Tensor or an array as the gradient
+is, nobody looks before an element is cleaned, and what concerns all elements (`_IfAny`) is computed too, for each
+sample.
 """
 
 from __future__ import annotations
@@ -81,6 +83,19 @@ class _Known(Mask):
 NOTHING = _Known(np.False_)
 
 
+class _Nonzero(Mask):
+    """The mask of a gradient that a user gave, whose numbers nobody knows here: touched is what is not 0."""
+
+    __slots__ = ("grad",)
+
+    def __init__(self, grad: Any) -> None:
+        self.found, self.sources, self.grad = None, (), grad
+
+    def find(self) -> Any:
+        grad, self.grad = _constant(self.grad), None
+        return touched_in(grad)
+
+
 class _Either(Mask):
     """The union of two masks: elements that either gradient has touched."""
 
@@ -134,8 +149,8 @@ class _Pulled(Mask):
         return pulled[0] != 0 if self.only else pulled
 
 
-class _PerSample(Mask):
-    """The mask of what an opaque node made of the gradients of many samples: one that nothing touched stays so."""
+class _IfAny(Mask):
+    """The mask of what an opaque node made: all is touched if anything was, of each sample or of the array at all."""
 
     __slots__ = ("grad",)
 
@@ -199,14 +214,21 @@ class Masked:
             if not _has_nan(value):
                 return value
             return np.where(self.mask.touched(), value, value.dtype.type(0))
-        if _of_many(value) and (parts := _parts(value)) is not None and not any(map(_has_nan, parts)):
-            return value
+        if _of_many(value) and not _is_wanted(value):
+            parts = _parts(value)
+            if parts is not None and not any(map(_has_nan, parts)):
+                return value
         touched = self.mask.touched()
         return table_of((value, touched)).where(touched, value, value.dtype.type(0))
 
 
 def _is_plain(x: Any) -> bool:
     return type(x) is ndarray or issubclass(type(x), np.generic)
+
+
+def _shows(x: Any) -> bool:
+    """Whether all its numbers are at hand, and judged together."""
+    return _is_plain(x) or not (_of_many(x) or any(part is None for part in _all_parts(x)))
 
 
 def _of_many(x: Any) -> bool:
@@ -254,10 +276,23 @@ def root_cotangent(cotangent: Any) -> Any:
         # Counting is faster than all() where that is mostly the call.
         whole = cotangent.all() if cotangent.size > 10_000 else np.count_nonzero(cotangent) == cotangent.size
         return cotangent if whole else Masked(cotangent, _Known(cotangent != 0), False)
-    parts = _parts(cotangent)
-    if parts is None or all(part.all() for part in parts):
+    if _is_wanted(cotangent):
         return cotangent
-    return Masked(cotangent, _Known(_numbers_in(cotangent, parts)), False)
+    parts = _parts(cotangent)
+    if parts is not None and all(part.all() for part in parts):
+        return cotangent
+    return Masked(cotangent, _Nonzero(cotangent) if parts is None else _Known(_numbers_in(cotangent, parts)), False)
+
+
+def _is_wanted(x: Any) -> bool:
+    """Whether a derivative in the direction of `x` is wanted, or one that only its whole array tells."""
+    while isinstance(x, Tensor):
+        if x._requires_grad:
+            return True
+        x = x._array
+    kind = array_type(x)
+    inside = [getattr(holder, name) for _, holder, name in kind.components(x)]
+    return any(map(_is_wanted, inside)) if inside else kind.carries_derivative(x)
 
 
 def _numbers_in(x: Any, parts: Iterable[ndarray]) -> Any:
@@ -266,36 +301,22 @@ def _numbers_in(x: Any, parts: Iterable[ndarray]) -> Any:
 
 
 def _parts(x: Any) -> list[ndarray] | None:
-    """The numbers of `x`, values and tangents; None if they are not at hand, or have a derivative that is wanted."""
-    while isinstance(x, Tensor):
-        if x._requires_grad:
-            return None
-        x = x._array
-    kind = array_type(x)
-    inside = [getattr(holder, name) for _, holder, name in kind.components(x)]
-    if not inside:
-        numbers = kind.numbers(x)
-        return None if numbers is None else [numbers]
-    parts = [_parts(part) for part in inside]
-    return None if any(part is None for part in parts) else [array for part in parts for array in part or ()]
+    """The numbers of `x`, values and tangents; None if they are not at hand."""
+    parts = _all_parts(x)
+    return None if any(part is None for part in parts) else parts
 
 
 def _all_parts(x: Any) -> list[Any]:
-    """The same, whatever they require; None for those that are not at hand."""
+    """The same; None for each that is not at hand."""
     return [numbers_of(part) for part in parts_of(x)]
 
 
 def _values(x: Any) -> Any:
-    """The plain array of values in what a node saved, a constant where that is of many samples; a number as it is."""
+    """The plain array of values in what a node saved, a constant where that shows none; anything else as it is."""
     found = numbers_of(x)
     if found is not None:
         return found
-    return _constant(x) if type(x) in ARRAY_TYPES and _of_many(x) else x
-
-
-def _is_known(x: Any) -> bool:
-    """Whether its numbers are at hand."""
-    return all(part is not None for part in _all_parts(x))
+    return _constant(x) if type(x) in ARRAY_TYPES else x
 
 
 def _or(masks: Iterable[Any]) -> Any:
@@ -352,7 +373,7 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
         value: Any = grad.value if dirty else grad.cleaned()
         parts, masks, nothing = (value,), (mask,), mask is NOTHING
     elif type(grad) is list:
-        if _all_is_touched(node, grad) or not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
+        if _all_is_touched(node, grad):
             return node.apply(ops, plain(grad), unpack)
         dirty, value = False, plain(grad)
         parts, masks = value, [part.mask if type(part) is Masked else None for part in grad]
@@ -360,8 +381,6 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
     else:
         if node._nexts is None and _ends_there(node._next0) and _ends_there(node._next1):
             return node.apply(ops, grad, unpack)  # nobody will ask
-        if type(grad) is not ndarray and not _is_known(grad):
-            return node.apply(ops, grad, unpack)
         dirty, value, parts, masks, nothing = False, grad, (grad,), (None,), False
     dirty = dirty or node.unclean
     if nothing:
@@ -401,19 +420,24 @@ def _ends_there(edge: Edge | None) -> bool:
 def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
     parts = grad if type(grad) is list else (grad,)
     value = plain(grad)
-    masked = all(part is None or type(part) is Masked for part in parts)
-    many = any(part is not None and _of_many(part.value) for part in parts) if masked else False
-    untouched = masked and not many and all(part is None or _is_untouched(part) for part in parts)
+    if not all(part is None or type(part) is Masked for part in parts):
+        return node.apply(ops, value, unpack)
+    there = [part for part in parts if part is not None]
+    if all(_shows(part.value) for part in there):
+        untouched = all(map(_is_untouched, there))
+        grads = node.apply(ops, value, unpack)
+        # A user's backward may make numbers of nothing.
+        return [Masked(g, NOTHING, True) if untouched and g is not None and _is_nothing(g) else g for g in grads]
     grads = node.apply(ops, value, unpack)
-    if many:
-        if type(grad) is Masked and _all_samples_touched(value):
-            return grads
-        masks = [part.mask for part in parts if part is not None]
-        return [None if g is None else Masked(g, _PerSample(masks, g), True) for g in grads]
-    if not untouched:
+    if type(grad) is Masked and _all_samples_touched(value):
         return grads
-    # A user's backward may make numbers of nothing.
-    return [g if g is None or not _is_nothing(g) else Masked(g, NOTHING, True) for g in grads]
+    if not any(_of_many(part.value) for part in there):
+        # Of a single array it is known at once, as a rule: masks mostly follow from what nodes have saved.
+        found = [part.mask.touched() for part in there]
+        if any(_is_plain(touched) and np.any(touched) for touched in found):
+            return grads
+    masks = [part.mask for part in there]
+    return [None if g is None else Masked(g, _IfAny(masks, g), True) for g in grads]
 
 
 def _all_samples_touched(g: Any) -> bool:
@@ -476,7 +500,7 @@ def masked_again(g: Any, kept: Any) -> Any:
     value, mask = kept
     if g is value:
         return Masked(g, mask, False)
-    parts = _parts(g)
-    if parts is None:  # it has a derivative of its own
+    if _is_wanted(g):
         return g
-    return Masked(g, _Known(_numbers_in(g, parts) | mask.touched()), False)
+    parts = _parts(g)
+    return Masked(g, _either(_Nonzero(g) if parts is None else _Known(_numbers_in(g, parts)), mask), False)

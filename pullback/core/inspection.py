@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core.array_type import kernel_for, memory_of
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor
 from pullback.core.named import named
@@ -39,8 +40,10 @@ def storage_offset(self: Tensor) -> int:
     >>> x[1].storage_offset()
     3
     """
-    array = strided(self, "storage_offset")
-    owner: Any = array
+    array: Any = strided(self, "storage_offset")
+    if array is not memory_of(self):  # several share that, each of which has a place in memory of its own
+        return kernel_for((self._array,), "storage_geometry")(self._array)[2]  # type: ignore[no-any-return]
+    owner = array
     while type(owner.base) is ndarray:
         owner = owner.base
     return int(array.ctypes.data - owner.ctypes.data) // self.itemsize

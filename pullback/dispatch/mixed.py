@@ -12,7 +12,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, OperatorTable, kernel_for
+from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, OperatorTable, array_type, kernel_for
 from pullback.core.late import ready
 from pullback.core.tensor import Tensor, wrap
 
@@ -130,6 +130,9 @@ class Arithmetic:
 
     def __len__(self) -> int:
         return self.shape[0]  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(array_type(self).read(self, "a truth value"))  # by its length, Python would have it
 
     def __getitem__(self, index: Any) -> Any:
         return on_wrapped(lambda tensor: tensor[index], self)

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import CONSTANTS, memory_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
-from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, rebuilt
+from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, names_in, rebuilt
 
 _CALLED = "func.functional_call"
 
@@ -166,6 +167,35 @@ def _parts_of(x: Any) -> Iterator[Any]:
     yield from items.values() if isinstance(items, dict) else items
     for _, part, _ in attributes_of(x):
         yield part
+
+
+def arrays_held(*holders: Any) -> list[np.ndarray]:
+    """The ndarrays that functions, and what else holds something, lead to; globals that a function names too.
+
+    The first of very many alone.
+    """
+    found, seen = [], {id(holders)}
+    kept: list[Any] = [holders]  # some are made by looking, and must not give their id away
+    for x in kept:
+        if isinstance(x, Tensor):
+            x = memory_of(x)
+        if type(x) is np.ndarray:
+            found.append(x)
+        elif not issubclass(type(x), LEAVES) and len(kept) < _MANY:
+            for part in (*_parts_of(x), *_globals_of(x)):
+                if type(part) not in CONSTANTS - {np.ndarray} and id(part) not in seen:
+                    seen.add(id(part))
+                    kept.append(part)
+    return found
+
+
+_MANY = 10_000
+
+
+def _globals_of(x: Any) -> Iterator[Any]:
+    """The values of globals that the code of a function reads."""
+    if isinstance(x, FunctionType):
+        yield from (x.__globals__[name] for name in names_in(x.__code__)[0] if name in x.__globals__)
 
 
 def _held(holder: Any, name: str, where: str) -> Any:

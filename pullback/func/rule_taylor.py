@@ -84,11 +84,13 @@ def _slope(x: TaylorArray, order: int) -> list[Any]:
 def _integrated(y: Any, slope: Any, order: int, like: Tensor, curve: TaylorLevel) -> Any:
     """y up to `order`, of what it is up to a lower one, and of its slope."""
     level = like._level
+    coefficients = [*_coefficients(y, level, curve, order - 1), None]
     last = _coefficients(slope, level, curve, order - 1)[order - 1]
-    if last is None or last.dtype.kind not in "fc":
+    if last is not None and last.dtype.kind in "fc":
+        coefficients[order] = array_type(last).copy(last) if order == 1 else last * last.dtype.type(1 / order)
+    if all(c is None for c in coefficients[1:]):
         return y
-    last = array_type(last).copy(last) if order == 1 else last * last.dtype.type(1 / order)
-    array = TaylorArray([*_coefficients(y, level, curve, order - 1), last], curve)
+    array = TaylorArray(coefficients, curve)
     if isinstance(y, Tensor):
         return wrap_as(y, array, level)
     return wrap_array(array, level, not array.shape) if type(like) in ARRAYS else wrap(array, level)

@@ -27,7 +27,7 @@ class Refusing(Arithmetic):
     def _refuse(self, *args, **kwargs):
         raise ReadError(f"something looks at the numbers of an array that shows none, of shape {self.shape}")
 
-    __array__ = __bool__ = __float__ = __int__ = __complex__ = __index__ = __contains__ = item = tolist = _refuse
+    __array__ = __float__ = __int__ = __complex__ = __index__ = __contains__ = item = tolist = _refuse
 
     def __repr__(self):
         return f"Refusing({self.shape}, {self.dtype})"

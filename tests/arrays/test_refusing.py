@@ -3,6 +3,7 @@
 So no formula and no composite looks at numbers but through the protocol of array types: see docs/design/array_types.md.
 """
 
+import random
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors, twins
 from tests.arrays.refusing import Refusing, RefusingType, hidden, shown
 from tests.opinfo.records import OPINFOS
+from tests.ops.test_structural_zeros import COMPUTED, STRUCTURAL, program
 
 # What looks at numbers by its nature, and refuses to where there are none.
 READERS = {
@@ -35,8 +37,11 @@ def mapped(function, tree):
     return type(tree)(mapped(function, x) for x in tree) if type(tree) in (list, tuple) else tree
 
 
-def derivatives(info, sample, make, hide):
-    """[results, gradients, gradients of the gradients] with arrays that `make` and tensors that `hide` gives."""
+def derivatives(info, sample, make, hide, masked=False):
+    """[results, gradients, gradients of the gradients] with arrays that `make` and tensors that `hide` gives.
+
+    `masked`: cotangents have zeros, which touch nothing.
+    """
     seeded(info)
     args, kwargs = mapped(hide, to_tensors((sample.args, sample.kwargs), requires_grad=info.order >= 1))
     inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
@@ -47,16 +52,21 @@ def derivatives(info, sample, make, hide):
         if not roots:
             break
         again = order < info.order
-        given = [wrap(make(rng.standard_normal(r.shape).astype(r.dtype))).requires_grad_(again) for r in roots]
+        numbers = [rng.standard_normal(r.shape) for r in roots]
+        if masked:
+            numbers = [x * (rng.random(x.shape) < 0.5) for x in numbers]
+        given = [wrap(make(x.astype(r.dtype))) for x, r in zip(numbers, roots, strict=True)]
+        if again and not masked:
+            given = [x.requires_grad_() for x in given]
         found.append(pb.autograd.grad(roots, inputs, given, allow_unused=True, create_graph=again))
-        inputs = inputs + given
+        inputs = inputs + [x for x in given if x.requires_grad]
     return found
 
 
 def found_and_expected(info):
     """Results and derivatives of every sample, of arrays that refuse and of ndarrays."""
     for dtype in (info.grad_dtypes if info.order else info.dtypes)[:2]:
-        for sample, twin in twins(info, dtype):
+        for nr, (sample, twin) in enumerate(twins(info, dtype)):
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
@@ -64,6 +74,9 @@ def found_and_expected(info):
                 except (RuntimeError, ValueError, TypeError, IndexError):  # a sample that is to be refused
                     continue
                 yield derivatives(info, twin, Refusing, hidden), expected
+                if nr == 0 and info.order:
+                    cotangents = derivatives(info, sample, np.array, lambda t: t, masked=True)
+                    yield derivatives(info, twin, Refusing, hidden, masked=True), cotangents
 
 
 def repeatable(info):
@@ -102,3 +115,61 @@ def test_checks_wait_until_the_numbers_are_known():
     waiting = iter(RefusingType.waiting)
     with pytest.raises(LinAlgError, match="are equal"):
         all(examine() is None for examine in waiting)
+
+
+# -- structural zeros -------------------------------------------------------------------------------------------------
+def first(f, x, again=False):
+    return pb.autograd.grad(f(x).sum(), x, create_graph=again)[0]
+
+
+def second(f, x):
+    return pb.autograd.grad(first(f, x, again=True).sum(), x)[0]
+
+
+def pulled(f, x):
+    y = f(x)
+    return pb.autograd.grad(y, x, of_type(np.resize([0.0, 1.0, 0.0], y.shape), x))[0]
+
+
+def pushed(f, x):
+    return pb.func.jvp(f, (x.detach(),), (of_type(np.resize([0.0, 1.0], x.shape), x),))[1]
+
+
+def pushed_gradient(f, x):
+    return pushed(pb.func.grad(lambda x: f(x).sum()), x)
+
+
+def of_type(numbers, like):
+    """A tensor with these numbers, which shows them if `like` does."""
+    return (hidden if type(like._array) is Refusing else lambda t: t)(pb.tensor(numbers))
+
+
+MASKED = {name: (f, [0.0, 2.0, 4.0]) for name, f in STRUCTURAL if name != "boolean index"}
+MASKED |= {name: (f, at) for name, f, at, _ in COMPUTED}
+
+
+@pytest.mark.parametrize("derivative", [first, second, pulled, pushed, pushed_gradient])
+@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_zeros_are_structural_or_computed_without_a_look_at_numbers(name, derivative):
+    f, at = MASKED[name]
+    x = pb.tensor(at, requires_grad=True)
+    np.testing.assert_allclose(shown(derivative(f, hidden(x))), shown(derivative(f, x)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("derivative", [first, second, pushed, pushed_gradient])
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_masked_programs_agree_without_a_look_at_numbers(seed, derivative):
+    rng = random.Random(seed)
+    f = program(rng)
+    keep = pb.tensor([rng.random() < 0.5 for _ in range(5)] + [True])
+    x = pb.tensor([rng.choice([0.0, -1.0, 1.5, 0.7, np.inf]) for _ in range(6)], requires_grad=True)
+    found, expected = (shown(derivative(lambda x: f(x, keep), t)) for t in (hidden(x), x))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_truth_of_an_array_is_not_its_length():
+    for x in (Refusing(np.ones(3)), Refusing(np.ones(3)) > 100, Refusing(np.ones(0))):
+        with pytest.raises(ReadError, match="a truth value looks at the numbers of a Refusing"):
+            bool(x)

@@ -46,7 +46,7 @@ COUNTED = {
     "autograd/function_jvp.py": (2, "duals of ndarrays share memory, which is looked at"),
     "autograd/node_hooks.py": (1, FOR_SPEED),
     "autograd/roots.py": (3, OF_USERS),
-    "autograd/structural_zeros.py": (4, FOR_SPEED),
+    "autograd/structural_zeros.py": (3, FOR_SPEED),
     "dispatch/call_errors.py": (1, OF_USERS),
     "dispatch/element_writes.py": (2, FOR_SPEED),
     "dispatch/nested_calls.py": (1, FOR_SPEED),

@@ -333,6 +333,8 @@ CUSTOM = {
     "its tangent": (lambda x: jvp(exponential, (x * x,), (x,))[1], lambda x: np.exp(x * x) * x),
     "Function": (lambda x: Power.apply(x, 5), lambda x: x**5),
     "implicit": (lambda x: cube_root(None, x * x), lambda x: np.cbrt(x * x)),
+    "beside others": (lambda x: exponential(x) + sine(x) * x, lambda x: np.exp(x) + np.sin(x) * x),
+    "one that is straight": (lambda x: product(2.0, x)["scaled"], lambda x: 2 * x),
 }
 
 
@@ -350,6 +352,37 @@ def test_custom_rules(name, of):
     assert type(value) is type(expected)
     for own, other in zip((value, *found), (expected, *derivatives), strict=True):
         assert_close(own, other, rtol=1e-9, atol=1e-12)
+
+
+CURVES = {
+    "the slope is zero": [None, 1.0],
+    "zero as a number": [0.0, 1.0, 0.5],
+    "zero at first": [None, None, 1.0],
+    "straight": [1.0, None, None, None],
+    "no move": [None, None],
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("name", CUSTOM)
+@pytest.mark.filterwarnings("ignore")
+def test_custom_rules_along_curves_whose_derivatives_vanish(name, curve):
+    function, plain = CUSTOM[name]
+    x = np.array([0.7, 0.3])
+    series = [None if d is None else np.full(2, d) for d in CURVES[curve]]
+    _, found = jet(function, (x,), (series,))
+    _, expected = jet(plain, (x,), (series,))
+    assert_close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_gradient_of_a_cotangent_that_begins_to_move():
+    # The cotangent is 0 at t = 0 and has a derivative: nothing structural about it.
+    def pulled(c):
+        return pb.func.vjp(np.sin, np.array([0.5, 1.0]))[1](c)[0]
+
+    _, (first, second) = jet(pulled, (np.zeros(2),), ([np.array([1.0, 0.0]), np.array([0.0, 3.0])],))
+    assert_close(first, [np.cos(0.5), 0.0])
+    assert_close(second, [0.0, 3 * np.cos(1.0)])
 
 
 def test_custom_rules_nest():

@@ -295,3 +295,21 @@ def test_a_custom_function_without_jvp_that_needs_numbers_is_refused():
     square = pb.custom_vjp(np.square, lambda c, y, x: scipy.linalg.blas.daxpy(c, np.zeros_like(x)) * 2 * x)
     with pytest.raises((pb.extend.UnsupportedError, pb.extend.DetachingError), match="there is no jvp"):
         pb.func.linearize(square, np.ones(2))
+
+
+@pytest.mark.parametrize("of_samples", [lambda f: f, pb.func.vmap], ids=["one", "vmap"])
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda g, x: linearize(g, x)[1](np.ones(3)),
+        lambda g, x: pb.func.jet(g, (x,), ([np.ones(3), None],))[1][0],
+    ],
+    ids=["linearize", "jet"],
+)
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_what_a_mask_keeps_away_is_zero_in_the_linearised_gradient(derivative, of_samples):
+    gradient = grad(lambda x: (x**2 * np.where(x > 0, np.sqrt(x), 0.0)).sum())
+    x = np.array([[-1.0, 0.0, 4.0], [4.0, 1.0, 0.0]])
+    for rows in (x[0], x[1]) if of_samples is not pb.func.vmap else (x,):
+        expected = np.where(rows > 0, 3.75 * np.sqrt(np.maximum(rows, 0)), 0.0)
+        np.testing.assert_allclose(of_samples(lambda x: derivative(gradient, x))(rows), expected)

@@ -189,6 +189,12 @@ def test_hessians(function):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_hessians_behind_a_mask():
+    found = sparse_hessian(lambda x: np.sum(x**2 * np.where(x > 0, np.sqrt(x), 0.0)))(np.array([-1.0, 0.0, 4.0]))
+    np.testing.assert_allclose(found.toarray(), np.diag([0.0, 0.0, 7.5]))
+
+
 def test_hessians_are_symmetric_to_the_last_bit():
     x = RNG.standard_normal(30)
     found = sparse_hessian(lambda x: np.sum(np.exp(x[1:] * np.sin(x[:-1])) * x[2] + x[0] * x[1:] ** 3))(x)

@@ -131,18 +131,21 @@ for _name, _tensors in (
     RULES[_name] = _paired(_name, _tensors)
 
 
-@rule("gather_backward")
-def _gather_backward(batch: Batch, x: Any, shape: Any, dim: int, index: Any) -> Any:
-    rank = 0 if shape else 1
-    sizes = (batch.size, *(shape or (1,)))
-    values = run(
-        "gather_backward",
-        everywhere(batch, x, rank),
-        sizes,
-        shifted(dim, len(shape), "gather"),
-        everywhere(batch, index, rank),
-    )
-    return values if shape else flat(batch, values)
+def _placing(name: str) -> Rule:
+    """What places or adds elements in zeros of a shape, by an index with a place for each element."""
+
+    def by_index(batch: Batch, x: Any, shape: Any, dim: int, index: Any, *rest: Any) -> Any:
+        rank = 0 if shape else 1
+        sizes = (batch.size, *(shape or (1,)))
+        given, places = everywhere(batch, x, rank), everywhere(batch, index, rank)
+        values = run(name, given, sizes, shifted(dim, len(shape), "gather"), places, *rest)
+        return values if shape else flat(batch, values)
+
+    return by_index
+
+
+for _name in ("gather_backward", "placed_along"):
+    RULES[_name] = _placing(_name)
 
 
 # An index that differs between elements is one into all elements in a row: along one dimension of batch.size * n.

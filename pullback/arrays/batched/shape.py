@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.arrays.batched.array import BatchedArray
 from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.errors import not_of_the_sample
 from pullback.arrays.batched.rules import RULES, Rule, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import all_shifted, everywhere, run, shifted
 from pullback.core.array_type import layout_of
@@ -184,14 +185,40 @@ def _is_contiguous(batch: Batch, x: BatchedArray) -> bool:
 
 @rule("storage_geometry")
 def _storage_geometry(batch: Batch, x: BatchedArray) -> Any:
+    return _own_geometry(batch, x)[0]
+
+
+def _own_geometry(batch: Batch, x: BatchedArray) -> tuple[Any, int, int, range | None]:
+    """(the geometry of a sample in memory of its own, where that of the first begins, its step, what is its own).
+
+    In columns the elements of the others lie between, and those of the sample are its own. Otherwise samples lie apart,
+    each in a block of its own. Nothing is where the elements of one lie among those of others in no such order; None
+    where the memory is the same for all.
+    """
     shape, strides, offset = run("storage_geometry", x.values)
-    return shape[1:], strides[1:], offset
+    apart, own, steps = abs(strides[0]), shape[1:], strides[1:]
+    if batch.size == 1 or not apart:
+        return (own, steps, offset), 0, 1, None
+    reaches = [(n - 1) * step for n, step in zip(own, steps, strict=True)]
+    low, high = offset + sum(r for r in reaches if r < 0), offset + sum(r for r in reaches if r > 0)
+    if strides[0] == 1 and high - low == (math.prod(own) - 1) * batch.size:
+        inside = range(low // batch.size, high // batch.size + 1)
+        return (own, tuple(s // batch.size for s in steps), offset // batch.size), low % batch.size, batch.size, inside
+    start = low // apart * apart
+    if high < start + apart:
+        return (own, steps, offset - start), start, 1, range(apart)
+    return (own, steps, offset), 0, 1, range(0)
 
 
 @rule("strided_view")
 def _strided_view(batch: Batch, x: BatchedArray, size: Any, stride: Any, offset: int, geometry: Any) -> Any:
-    own = run("storage_geometry", x.values)  # each element has the same place in it that the first has
-    return run("strided_view", x.values, (batch.size, *size), (own[1][0], *stride), offset, own)
+    _, start, step, inside = _own_geometry(batch, x)
+    reach = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if inside is not None and 0 not in size and not (offset in inside and reach in inside):
+        raise not_of_the_sample("as_strided", inside)
+    own = run("storage_geometry", x.values)
+    strides = (own[1][0], *[s * step for s in stride])
+    return run("strided_view", x.values, (batch.size, *size), strides, start + offset * step, own)
 
 
 @rule("restride")

@@ -16,7 +16,7 @@ from pullback.arrays.dual.array import DualArray, duals_in
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
-from pullback.arrays.dual.untouched import SUMS, is_nothing, mask_at, of_many, pushed, still, written
+from pullback.arrays.dual.untouched import SUMS, is_nothing, mask_at, pushed, shows_none, still, written
 from pullback.arrays.dual.untouched_samples import pushed_for_samples
 from pullback.arrays.dual.usual import usual
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
@@ -164,7 +164,7 @@ def _masked_tangents(
     ops: OperatorTable,
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """The tangents and their masks, where there are masks, or may be from here on."""
-    if any(of_many(x) for x in spread_lists([*primals, *tangents, *masks])):
+    if any(shows_none(x) for x in spread_lists([*primals, *tangents, *masks])):
         return pushed_for_samples(rule, primals, tangents, masks, outputs, ops)
     if rule.pointwise or rule.structural:
         return pushed(rule, primals, tangents, masks, outputs, ops)

@@ -11,7 +11,8 @@ zero that was computed is another matter: 0 * inf has no value then, and stays N
 - The rule of a structural operator, run on NaN for touched and 0 for the rest, tells by its NaNs what is touched.
 - Any other hands on only that nothing at all was touched.
 
-Inside vmap a direction is that of many samples, each with zeros of its own: see `untouched_samples`.
+Inside vmap a direction is that of many samples, each with zeros of its own, and arrays of some types show no numbers:
+see `untouched_samples`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from pullback.core.array_type import (
     innermost,
     is_array,
     table_of,
+    touched_in,
 )
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Shape
@@ -52,17 +54,31 @@ _MANY = 4096  # elements, from which NumPy compares floats in a fifth of the tim
 UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 
 
+class Later:
+    """The mask of a tangent that shows no numbers, found when an operator asks for it."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, tangent: Any) -> None:
+        self.tangent = tangent
+
+    def found(self) -> Mask:
+        """The mask; None where any number may stand anywhere."""
+        touched = touched_in(self.tangent)
+        return None if is_plain(touched) and touched.all() else table_of((touched,)).logical_not(touched)
+
+
 # -- where masks begin -------------------------------------------------------------------------------------------------
 def zeros_in(tangent: Any, held: Any = None) -> Mask:
     """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted.
 
     `held` is what the dual array has of it, if that is another: the array in a Tensor.
     """
-    if of_many(tangent):
+    if shows_none(tangent):
         if _is_differentiated(tangent):
             return None
         value = constant(tangent if held is None else held)
-        return table_of((value,)).eq(value, 0)
+        return table_of((value,)).eq(value, 0) if of_many(tangent) else Later(value)
     parts = _parts(tangent)
     if not parts or not all(type(part) is ndarray for part in parts) or not any(map(_has_zeros, parts)):
         return None
@@ -84,7 +100,11 @@ def _parts(x: Any) -> list[Any] | None:
 # -- how they go on ----------------------------------------------------------------------------------------------------
 def mask_of(x: Any) -> Mask:
     """The mask of one argument of a kernel, at its own level."""
-    return x.untouched if type(x) is DualArray and (x.kin is None or not x.kin.is_written()) else None
+    if type(x) is not DualArray or (x.kin is not None and x.kin.is_written()):
+        return None
+    if type(x.untouched) is Later:
+        x.untouched = x.untouched.found()
+    return x.untouched
 
 
 def mask_at(x: Any, number: int) -> Mask:
@@ -386,6 +406,16 @@ def of_many(x: Any) -> bool:
     return type(x) is not ndarray and is_array(x) and array_type(innermost(x)).many
 
 
+def shows_none(x: Any) -> bool:
+    """Whether the zeros of an array are not known here: it is of many samples, or of a type that shows no numbers."""
+    return type(x) is not ndarray and is_array(x) and (of_many(x) or not is_plain(values(x)))
+
+
+def is_plain(x: Any) -> bool:
+    """Whether it is an ndarray or one of NumPy's numbers."""
+    return issubclass(type(x), (ndarray, np.generic))
+
+
 def constant(x: Any) -> Any:
     """An array without derivatives, or each in a list."""
     if type(x) is list or type(x) is tuple:
@@ -458,7 +488,7 @@ def relate(a: DualArray, b: DualArray) -> None:
 def written(target: DualArray, mask: Mask) -> None:
     """Note that `target` has been written into, and what of the new tangent is untouched."""
     if target.kin is None:
-        known = mask is not None and not of_many(mask)
+        known = is_plain(mask)
         target.untouched = np.broadcast_to(frozen(mask), target.shape) if known else None
     else:
         target.untouched, target.kin.was_written = None, True

@@ -1,4 +1,4 @@
-"""Untouched elements inside vmap, where a tangent is that of many samples: each has zeros of its own.
+"""Untouched elements where nobody knows the zeros of a tangent: those of each sample inside vmap, or of hidden numbers.
 
 A mask is then an array as the tangent is, of bools. See `untouched`.
 """
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.untouched import Mask, by_element, constant, has_nan, numbers_of_all
+from pullback.arrays.dual.untouched import Mask, by_element, constant, has_nan, is_plain, numbers_of_all
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import OperatorTable, table_of
+from pullback.core.array_type import OperatorTable, carries_derivative, table_of, touched_in
 from pullback.core.types import Shape
 from pullback.dispatch.tangent_rules import Rule
 
@@ -90,15 +90,15 @@ def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
     if found is None:
         return None
     value = constant(found)
-    numbers = numbers_of_all(value)
-    if not issubclass(type(numbers), (np.ndarray, np.generic)):
-        return None  # of a tangent that is yet to come: see func.linearize
-    table = table_of((mask, value))
-    nothing = table.eq(value, 0)
+    numbers, touched = numbers_of_all(value), touched_in(value)
+    if carries_derivative(numbers) or (is_plain(touched) and not is_plain(numbers)):
+        return None  # of a tangent that is yet to come: see func.linearize; or of one that has no numbers at all
+    table = table_of((mask, value, touched))
+    nothing = table.logical_not(touched)
     if has_nan(numbers):
         nothing = table.logical_or(nothing, table.isnan(value))
     mask = table.logical_and(mask, nothing)
     numbers = numbers_of_all(mask)
-    if not issubclass(type(numbers), (np.ndarray, np.generic)) or not numbers.any():  # a tape has yet to know them
-        return None
+    if carries_derivative(numbers) or (is_plain(numbers) and not numbers.any()):
+        return None  # a tape has yet to know them, or there are none
     return mask if tuple(mask.shape) == tuple(shape) else table.expand(mask, shape)

@@ -38,6 +38,10 @@ class IndexSetsType(ArrayType):
         x[...] = value
         return x
 
+    def touched(self, x: IndexSets) -> np.ndarray:
+        """Everywhere: any number may stand there."""
+        return np.ones(x.shape, bool)
+
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:
         """There is nothing to examine: what is refused for certain numbers is refused where there are some."""
 

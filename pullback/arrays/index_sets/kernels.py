@@ -1,13 +1,14 @@
 """Kernels on index sets: what of which input elements each element of a linear operator's result may be made.
 
 Tangent formulas are linear, so a dual array whose tangent is an `IndexSets` tells, when a function has run, on what its
-results depend. Numbers never matter: a product with 0 keeps the set. So the result holds for other inputs too, as long
-as the same operators run. A kernel is chosen by what the declaration of the operator promises:
+results depend. Numbers that move never matter: a product with 0 keeps the set. So the result holds for other inputs too,
+as long as the same operators run. A kernel is chosen by what the declaration of the operator promises:
 
 - *pointwise*: each element has the union of the sets at its place;
 - *moving* (views, indexing, joining): the kernel of NumPy, run on the numbers of the sets, with 0 for constants;
 - *adding*, the adjoint of one that moves: the union of what is added at a place;
-- *products*: the union over the dimensions that are summed;
+- *products*: the union over the dimensions that are summed, but for the zeros of a constant;
+- *running*: the union of what comes before along a dimension, or after;
 - *along* some dimensions: the union along these; which element a maximum or a sort takes is not looked at;
 - any other: each element may depend on all that any element of an argument depends on.
 """
@@ -50,6 +51,19 @@ PRODUCTS = {"mm": "ab,bc->ac", "mv": "ab,b->a", "bmm": "zab,zbc->zac", "dot": "a
             "outer": "a,b->ab"}  # fmt: skip
 
 
+RULES: dict[str, Callable[[Operator, Sequence[Any], Any], Any]] = {}  # by kernel, for some
+
+
+def rule(*names: str) -> Callable[[Any], Any]:
+    """Registers what the kernels of these names do: a function of the operator, its arguments and the store."""
+
+    def register(function: Any) -> Any:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
 class SetKernels(dict[str, Kernel]):
     """Kernels by name, each made when first asked for."""
 
@@ -80,8 +94,8 @@ def _rule(op: Operator, name: str) -> Callable[[Operator, Sequence[Any], Store],
         return _pointwise
     if name in SAME:
         return _same
-    if name == "index_put":
-        return _put
+    if name in RULES:
+        return RULES[name]
     if op.view or name in MOVING:
         return _moving
     if name in ADJOINTS:
@@ -92,9 +106,9 @@ def _rule(op: Operator, name: str) -> Callable[[Operator, Sequence[Any], Store],
         return _product
     if op.node is None:
         return _undifferentiated
-    if op.along is not None or "matrices" in op.tags or name == "cross":
+    if op.along is not None or "matrices" in op.tags:
         return _along
-    return _rows if "rows" in op.tags else _everything
+    return _rows if "rows" in op.tags else everything
 
 
 # -- the rules ---------------------------------------------------------------------------------------------------------
@@ -129,7 +143,7 @@ def _moving(op: Operator, args: Sequence[Any], store: Store) -> Any:
 def _adding(op: Operator, args: Sequence[Any], store: Store) -> Any:
     x, shape, *rest = args
     places = NUMPY.kernels[ADJOINTS[op.kernel]](_positions(shape), *rest)
-    return IndexSets(_gathered(store, shape, [(places, x.ids)]), store, x.dtype)
+    return IndexSets(gathered(store, shape, [(places, x.ids)]), store, x.dtype)
 
 
 def _adding_to(op: Operator, args: Sequence[Any], store: Store) -> Any:
@@ -140,16 +154,17 @@ def _adding_to(op: Operator, args: Sequence[Any], store: Store) -> Any:
         parts = [(places, _numbers(source)[tuple(map(slice, index.shape))])]
     else:
         parts = [(NUMPY.kernels["index_select"](positions, dim, index), _numbers(source))]
-    return IndexSets(_gathered(store, x.shape, [(positions, _numbers(x)), *parts]), store, _dtype([x, source]))
+    return IndexSets(gathered(store, x.shape, [(positions, _numbers(x)), *parts]), store, _dtype([x, source]))
 
 
+@rule("index_put")
 def _put(op: Operator, args: Sequence[Any], store: Store) -> Any:
     x, index, values, accumulate = args
     if not accumulate:
         return _moving(op, args, store)
     positions = _positions(x.shape)
     parts = [(positions, _numbers(x)), (positions[index], _numbers(values))]
-    return IndexSets(_gathered(store, x.shape, parts), store, _dtype([x, values]))
+    return IndexSets(gathered(store, x.shape, parts), store, _dtype([x, values]))
 
 
 def _product(op: Operator, args: Sequence[Any], store: Store) -> Any:
@@ -169,11 +184,15 @@ def _product(op: Operator, args: Sequence[Any], store: Store) -> Any:
             sizes[letter] = max(size, sizes.get(letter, size)) if 0 not in (size, sizes.get(letter)) else 0
     shape = tuple(sizes[letter] for letter in result)
     parts = []
-    for letters, operand in ((first, x), (second, y)):
-        if type(operand) is IndexSets:
+    for letters, operand, others, factor in ((first, x, second, y), (second, y, first, x)):
+        if type(operand) is IndexSets and _has_lasting_zeros(store, factor) and _is_sparse(store, operand, factor):
+            of_ids = letters, np.broadcast_to(operand.ids, [sizes[letter] for letter in letters])
+            of_factor = others, np.broadcast_to(factor, [sizes[letter] for letter in others])
+            parts.append(_sifted(store, of_ids, of_factor, result, shape))
+        elif type(operand) is IndexSets:
             left = [letter for letter in result if letter in letters]
             summed = tuple(i for i, letter in enumerate(letters) if letter not in result)
-            ids = _union_along(store, operand.ids, summed)
+            ids = union_along(store, operand.ids, summed)
             ids = ids.reshape([n for i, n in enumerate(ids.shape) if i not in summed])
             rest_of = [letter for letter in letters if letter in result]
             ids = ids.transpose([rest_of.index(letter) for letter in left])
@@ -183,13 +202,76 @@ def _product(op: Operator, args: Sequence[Any], store: Store) -> Any:
     return IndexSets(np.zeros(shape, np.int64) if empty else _joined(store, parts), store, _dtype([x, y]))
 
 
+def _has_lasting_zeros(store: Store, factor: Any) -> bool:
+    """Whether this is a constant with zeros. Those of what is computed happen to be there, and do not count."""
+    return store.is_constant(factor) and not factor.all()
+
+
+def _is_sparse(store: Store, operand: IndexSets, factor: ndarray) -> bool:
+    """Whether it pays to look at each number of a constant: a product has so many sets for each element of a union."""
+    repeated = operand.size / max(factor.size, 1)
+    return np.count_nonzero(factor) * max(store.counts(operand.ids).mean(), 1) * max(repeated, 1) < _MANY
+
+
+_MANY = 20_000_000  # members of sets, which take 160 MB for a moment
+
+
+def _sifted(
+    store: Store, of_ids: tuple[str, ndarray], of_factor: tuple[str, ndarray], result: str, shape: Shape
+) -> ndarray:
+    """The unions in a product with a constant, of what stands beside the numbers in that other than 0."""
+    (letters, ids), (others, factor) = of_ids, of_factor
+    shared = [letter for letter in letters if letter in others]
+    rest = [letter for letter in letters if letter not in others]
+    nonzero = np.nonzero(factor)
+    behind = np.indices([ids.shape[letters.index(letter)] for letter in rest], sparse=True)
+    at = {letter: places.reshape(-1, *[1] * len(rest)) for letter, places in zip(others, nonzero, strict=True)}
+    at |= dict(zip(rest, (x[None] for x in behind), strict=True))
+    taken = ids[tuple(at[letter] for letter in letters)] if shared or rest else ids
+    everywhere = np.broadcast_shapes((nonzero[0].size, *[1] * len(rest)) if nonzero else (), taken.shape)
+    places = np.ravel_multi_index(tuple(at[letter] for letter in result), shape) if result else np.zeros((), np.int64)
+    return gathered(store, shape, [(np.broadcast_to(places, everywhere), taken)])
+
+
+@rule("cross")
+def _cross(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """Of vectors of 3: element i is made of i + 1 of the one and i + 2 of the other, and the other way round."""
+    x, y, dim = args
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    dim = x.shape.index(3) if dim is None else dim
+    parts = []
+    for operand, factor in ((x, y), (y, x)):
+        for own, other in ((-1, -2), (-2, -1)) if type(operand) is IndexSets else ():
+            ids = np.roll(np.broadcast_to(operand.ids, shape), own, dim)
+            if _has_lasting_zeros(store, factor):
+                ids = np.where(np.roll(np.broadcast_to(factor, shape), other, dim), ids, 0)
+            parts.append(ids)
+    return IndexSets(_joined(store, parts), store, _dtype([x, y]))
+
+
+@rule("cumsum", "cumsum_backward", "linear_recurrence")
+def _running(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """The union of all up to each along a dimension, or from each on."""
+    x, dim = args[0], args[parameters_of(op).index("dim")]
+    if not x.size or not x.ndim or any(type(y) is IndexSets for y in args[1:]):
+        return _along(op, args, store)
+    backwards = op.kernel == "cumsum_backward" or (op.kernel == "linear_recurrence" and args[3])
+    ids = np.moveaxis(x.ids, dim, 0)
+    found = store.running((ids[::-1] if backwards else ids).reshape(len(ids), -1), _MANY)
+    if found is None:
+        return _along(op, args, store)
+    ids = (found[::-1] if backwards else found).reshape(ids.shape)
+    dtype = args[2] if op.kernel == "cumsum" and args[2] is not None else x.dtype
+    return IndexSets(np.moveaxis(ids, 0, dim).copy(), store, dtype)
+
+
 def _along(op: Operator, args: Sequence[Any], store: Store) -> Any:
     """Of each argument with as many dimensions as the first the union along `dim`, of others that of everything."""
     operands = _operands(op, args)
     ndim = np.ndim(operands[0])
     dims = (-2, -1) if "matrices" in op.tags else args[parameters_of(op).index(op.along or "dim")]
     if ndim == 0 or dims is None or dims == ():
-        return _everything(op, args, store)
+        return everything(op, args, store)
     dims = tuple(d % ndim for d in (dims if isinstance(dims, (tuple, list)) else (dims,)))
     return _like_zeros(op, args, store, partial(_kept_apart, store, operands, ndim, dims))
 
@@ -202,7 +284,7 @@ def _rows(op: Operator, args: Sequence[Any], store: Store) -> Any:
         by_row = np.ndim(first) > 1 and shape[:1] == first.shape[:1]
         parts = [_all_of(store, x.ids, shape) for x in (others if by_row else operands) if type(x) is IndexSets]
         if by_row and type(first) is IndexSets:
-            rows = _union_along(store, first.ids, range(1, first.ndim)).ravel()
+            rows = union_along(store, first.ids, range(1, first.ndim)).ravel()
             parts.append(np.broadcast_to(rows.reshape(-1, *[1] * (len(shape) - 1)), shape))
         return _joined(store, parts)
 
@@ -215,7 +297,7 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
         if type(x) is not IndexSets:
             continue
         if x.ndim == ndim and (len(shape) == ndim or len(shape) == ndim - len(dims)):
-            ids = _union_along(store, x.ids, dims)
+            ids = union_along(store, x.ids, dims)
             if len(shape) != ndim:
                 ids = ids.reshape([n for i, n in enumerate(ids.shape) if i not in dims])
             if all(a in (1, b) for a, b in zip(ids.shape, shape, strict=True)):
@@ -225,7 +307,7 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
     return _joined(store, parts)
 
 
-def _everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
+def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
     sets = [x for x in _operands(op, args) if type(x) is IndexSets]
     return _like_zeros(op, args, store, lambda shape: _joined(store, [_all_of(store, x.ids, shape) for x in sets]))
 
@@ -270,18 +352,18 @@ def _joined(store: Store, parts: Sequence[ndarray]) -> ndarray:
     return store.unions([places] * len(parts), [x.ravel() for x in parts], first.size).reshape(first.shape)
 
 
-def _gathered(store: Store, shape: Shape, parts: Iterable[tuple[ndarray, ndarray]]) -> ndarray:
+def gathered(store: Store, shape: Shape, parts: Iterable[tuple[ndarray, ndarray]]) -> ndarray:
     """An array of this shape, with the union of what lies at each place: pairs of places and sets."""
     pairs = [(places.ravel(), np.broadcast_to(ids, places.shape).ravel()) for places, ids in parts]
     count = int(np.prod(shape, dtype=np.int64))
     return store.unions([p for p, _ in pairs], [i for _, i in pairs], count).reshape(shape)
 
 
-def _union_along(store: Store, ids: ndarray, dims: Sequence[int]) -> ndarray:
+def union_along(store: Store, ids: ndarray, dims: Sequence[int]) -> ndarray:
     """The unions over these dimensions, which are then of size 1."""
     kept = tuple(1 if i in dims else n for i, n in enumerate(ids.shape))
     places = np.broadcast_to(_positions(kept), ids.shape)
-    return _gathered(store, kept, [(places, ids)])
+    return gathered(store, kept, [(places, ids)])
 
 
 def _all_of(store: Store, ids: ndarray, shape: Shape) -> ndarray:

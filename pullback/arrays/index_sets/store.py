@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.graph.saved import FEW
+
+
 ndarray = np.ndarray
 _next_number = itertools.count().__next__
 
@@ -19,15 +22,27 @@ class Store:
     ----------
     size : int
         The number of input elements of which sets are made. Sets 1 to `size` hold one each.
+    constants : sequence of ndarray, optional
+        Those that are the same for every input.
     """
 
-    __slots__ = ("_ends", "_members", "_sets", "number", "size")
+    __slots__ = ("_copied", "_ends", "_fixed", "_members", "_sets", "number", "size")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, constants: Sequence[ndarray] = ()) -> None:
         self.size, self.number = size, _next_number()  # of two runs, the newer is the inner one
+        self._fixed = {id(owner): owner for owner in map(_owner, constants)}
+        # A node that saves a small constant keeps a copy, which nobody may write into.
+        self._copied = {_content(y) for x in constants if x.size <= FEW and x.any() for y in (x, x.T)}
         self._sets = size + 1
         self._ends = np.concatenate(([0], np.arange(size + 1)))  # set i holds _members[_ends[i] : _ends[i + 1]]
         self._members = np.arange(size)
+
+    def is_constant(self, x: Any) -> bool:
+        """Whether the numbers of an ndarray, or of what it is a view of, are the same for every input."""
+        if type(x) is not ndarray:
+            return False
+        owner = _owner(x)
+        return id(owner) in self._fixed or (not owner.flags.writeable and _content(owner) in self._copied)
 
     def counts(self, numbers: ndarray) -> ndarray:
         """How many elements each of these sets has."""
@@ -46,7 +61,7 @@ class Store:
         """The numbers of `count` sets: set `places[k][i]` holds what set `numbers[k][i]` holds, for all k and i."""
         where, given = np.concatenate(places), np.concatenate(numbers)
         there = given != 0
-        pairs = np.unique(where[there] * self._sets + given[there])
+        pairs = _distinct(where[there] * self._sets + given[there])
         where, given = pairs // self._sets, pairs % self._sets
         result = np.zeros(count, np.int64)
         alone = np.ones(where.size, bool)  # the one set of its place, which needs no new one
@@ -57,10 +72,36 @@ class Store:
         if not alone.all():
             where, given = where[~alone], given[~alone]
             counts, elements = self.members(given)
-            found = np.unique(np.repeat(where, counts) * self.size + elements)
-            made, lengths = np.unique(found // self.size, return_counts=True)
-            result[made] = self._add(found % self.size, lengths)
+            found = _distinct(np.repeat(where, counts) * self.size + elements)
+            owners = found // self.size
+            begins = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+            result[owners[begins]] = self._add(found % self.size, np.diff(begins, append=found.size))
         return result
+
+    def running(self, numbers: ndarray, most: int) -> ndarray | None:
+        """In each column of a table of sets the union of all up to each row; None if these have more than `most` members.
+
+        An element is in all unions from the first row on that has it. So each is a beginning of one list by column.
+        """
+        rows, columns = numbers.shape
+        counts, elements = self.members(numbers.ravel())
+        if elements.size > most:
+            return None
+        places = np.repeat(np.arange(numbers.size), counts)
+        keys = places % columns * self.size + elements
+        order = np.argsort(keys, kind="stable")
+        keys, places = keys[order], places[order]
+        first = np.flatnonzero(np.concatenate((np.ones(min(keys.size, 1), bool), keys[1:] != keys[:-1])))
+        keys, cells = keys[first], keys[first] // self.size * rows + places[first] // columns
+        elements = (keys % self.size)[np.argsort(cells, kind="stable")]
+        up_to = np.bincount(cells, minlength=numbers.size).reshape(columns, rows).cumsum(1)
+        begins, lengths = up_to[:, -1].cumsum() - up_to[:, -1], up_to.ravel()
+        if lengths.sum() > most:
+            return None
+        taken = np.arange(lengths.sum()) + np.repeat(np.repeat(begins, rows) - (lengths.cumsum() - lengths), lengths)
+        result = np.zeros(numbers.size, np.int64)
+        result[lengths > 0] = self._add(elements[taken], lengths[lengths > 0])
+        return result.reshape(columns, rows).T
 
     def _add(self, members: ndarray, lengths: ndarray) -> ndarray:
         """Make sets of so many elements each, and give their numbers."""
@@ -71,6 +112,23 @@ class Store:
         self._ends[first + 1 : first + 1 + lengths.size] = used + np.cumsum(lengths)
         self._sets += lengths.size
         return np.arange(first, self._sets)
+
+
+def _distinct(numbers: ndarray) -> ndarray:
+    """The numbers in order, each once; for many, NumPy's unique, which hashes, takes ten times as long."""
+    numbers.sort()
+    return numbers[np.concatenate(([True], numbers[1:] != numbers[:-1]))] if numbers.size else numbers
+
+
+def _owner(x: ndarray) -> ndarray:
+    """The array in whose memory another one lies."""
+    while type(x.base) is ndarray:
+        x = x.base
+    return x
+
+
+def _content(x: ndarray) -> Any:
+    return (x.shape, x.dtype, x.tobytes()) if x.size <= FEW else None
 
 
 def _with_room(array: ndarray, used: int, more: int) -> Any:

@@ -29,7 +29,7 @@ def load_kernels(area):
     return kernels_of(_importlib.import_module(f"{__name__}.{area}"))
 
 
-_FASTER_IN_FORMULAS = frozenset({"indexing", "linalg", "nn", "reductions", "shape"})
+_FASTER_IN_FORMULAS = frozenset({"linalg", "nn", "reductions", "shape"})
 
 
 def load_formula_kernels(area):

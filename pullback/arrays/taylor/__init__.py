@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from pullback.arrays.taylor.array import TaylorArray, TaylorLevel
@@ -17,6 +19,7 @@ from pullback.core.array_type import (
     numbers_of,
     read,
     register_array_type,
+    touched_in,
 )
 from pullback.core.tensor import Tensor
 from pullback.graph.lent import refuse_if_lent
@@ -36,6 +39,9 @@ class TaylorType(ArrayType):
 
     def numbers(self, x: TaylorArray) -> Any:
         return numbers_of(x.coefficients[0])
+
+    def touched(self, x: TaylorArray) -> Any:
+        return reduce(or_, [touched_in(c) for c in x.coefficients if c is not None])
 
     def read(self, x: TaylorArray, why: str) -> Any:
         return read(x.coefficients[0], why)

@@ -123,7 +123,7 @@ def symmetric(pattern: Any) -> Any:
 def find(chosen: Chosen, most: int | None = None) -> Any:
     """The pattern of the Jacobian of a function of the chosen argument, there; None for more than `most` entries."""
     leaves = [x if x.dtype == np.float64 else x.astype(np.float64) for x in chosen.leaves]  # beside which sets fit
-    store = Store(sum(x.size for x in leaves))
+    store = Store(sum(x.size for x in leaves), chosen.constants())
     tangents, start = [], 0
     for x in leaves:
         sets: Any = IndexSets.identity(store, start, x.shape, x.dtype)
@@ -131,7 +131,7 @@ def find(chosen: Chosen, most: int | None = None) -> Any:
         start += x.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IndependentResultWarning)  # an empty pattern says it
-        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents))
+        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents), masks=False)
     found = []
     for y, t in zip(flatten(value)[0], flatten(tangent)[0], strict=True):
         sets = _sets_in(t, store)
@@ -141,7 +141,9 @@ def find(chosen: Chosen, most: int | None = None) -> Any:
     members = [store.members(ids) for ids in found]
     ends = np.concatenate([[0], *[counts for counts, _ in members]]).cumsum()
     elements = np.concatenate([np.zeros(0, np.int64), *[elements for _, elements in members]])
-    return csr_of_bool(elements, ends, (ends.size - 1, store.size))
+    pattern = csr_of_bool(elements, ends, (ends.size - 1, store.size))
+    pattern.sort_indices()
+    return pattern
 
 
 def _sets_in(x: Any, store: Store) -> IndexSets | None:

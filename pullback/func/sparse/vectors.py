@@ -9,11 +9,13 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, surfaced
+from pullback.core.array_type import memory_of
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.batching import vmap
 from pullback.func.boundary import Argnums, Choice, floating_argument
+from pullback.func.held_arrays import arrays_held
 from pullback.func.rule_calls import stripped
 
 
@@ -56,6 +58,13 @@ class Chosen:
         if x.dtype.kind != "f":
             raise TypeError(f"{refusal} an array of dtype {x.dtype}: convert it, for example with .astype(float).")
         return plain(x, self.transform)
+
+    def constants(self) -> list[ndarray]:
+        """The ndarrays that the function holds, or is given beside the argument, and that share no memory with that."""
+        others = {key: x for key, x in [*enumerate(self._args), *self._kwargs.items()] if key != self._place}
+        own = [memory_of(x) for x in self.leaves]
+        held = arrays_held(self._function, others)
+        return [x for x in held if not any(y is not None and np.may_share_memory(x, y) for y in own)]
 
     def of_leaves(self, *leaves: Any) -> Any:
         """The function of the leaves alone."""

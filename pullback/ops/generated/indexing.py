@@ -182,6 +182,24 @@ class GatherBackwardBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
+class PlacedAlongBackward0(Node):
+    """_placed_along(Tensor self, int[] shape, int dim, Tensor index, bool adds=False) -> Tensor"""
+
+    __slots__ = ("arg_dim", "saved_index", "version_index")
+    inputs = (0,)
+    structural = True
+
+    def save(node, out, input, shape, dim, index, adds):
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.saved_index, node.version_index = save_input(index, True)
+
+    def apply(self, ops, grad, unpack):
+        index = unpack(self.saved_index, self.version_index, self)
+        return (ops.gather(grad, self.arg_dim, index),)
+
+    def release(self):
+        self.version_index, self.saved_index = Released, None
+
 class ScatterBackward0(Node):
     """scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
@@ -699,6 +717,7 @@ like__index_put = lambda run: lambda input, index, values, accumulate: run(input
 like_gather = lambda run: lambda input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=None: run(
     input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), index if index is not UNSET else missing_argument(run.__name__, "index"), sparse_grad if sparse_grad is False or sparse_grad is True else a_flag(run.__name__, "sparse_grad", sparse_grad), out=out)
 like_gather_backward = lambda run: lambda input, shape, dim, index: run(input, shape, dim, index)
+like__placed_along = lambda run: lambda input, shape, dim, index, adds=False: run(input, shape, dim, index, adds)
 like_scatter = lambda run: lambda input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=None: run(
     input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), index if index is not UNSET else missing_argument(run.__name__, "index"), src if src is not UNSET else missing_argument(run.__name__, "src"), out=out)
 like_scatter_value = lambda run: lambda input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out=None: run(
@@ -791,7 +810,9 @@ OPERATORS = [
         tags="copying masking", along="dim"),
     primitive("gather_backward", kernels.gather_backward, GatherBackwardBackward0, None, like_gather_backward,
         tensors=((0, "input"), (3, "index")), tags="structural", forms="function", internal=True),
-    composite("_placed_along", composite_by_index._placed_along, like_gather_backward, forms="function", internal=True),
+    primitive("_placed_along", kernels.placed_along, PlacedAlongBackward0, None, like__placed_along,
+        tensors=((0, "input"), (3, "index")), kernel_name="placed_along", tags="structural", along="dim",
+        forms="function", internal=True),
     primitive("scatter", kernels.scatter, ScatterBackward0, None, like_scatter,
         tensors=((0, "input"), (2, "index"), (3, "src")), tags="copying masking", along="dim", inplace=True,
         params=(("input", "Tensor", False, True, False), ("dim", "int", False, True, False), ("index", "Tensor", False, True, False), ("src", "Tensor", False, True, False))),

@@ -79,7 +79,7 @@ topk unique isin searchsorted unravel_index nonzero_static scatter_reduce index_
         "composites": """_index_put _placed_along take_along_dim select_scatter slice_scatter nonzero msort
 unique_consecutive _unique _consecutive _isin _searchsorted bucketize _unravel_index repeat_interleave _repeat_positions
 segment_reduce as_strided_scatter""",
-        "kernels": "scatter_value scatter_with consecutive repeat_positions",
+        "kernels": "placed_along scatter_value scatter_with consecutive repeat_positions",
         "functions": "isin searchsorted bucketize unravel_index segment_reduce",
         "both": """gather index_select take take_along_dim masked_select select_scatter slice_scatter diagonal_scatter
 nonzero argwhere sort argsort msort topk unique unique_consecutive nonzero_static repeat_interleave as_strided_scatter""",

@@ -876,6 +876,9 @@ def diagonal_scatter_tangent(self_p, self_t, src_p, src_t, offset_p, dim1_p, dim
     src_t = tangent_or_zeros(src_t, src_p, ops)
     return (ops.diagonal_scatter(self_t, src_t, offset_p, dim1_p, dim2_p),)
 
+def _placed_along_tangent(self_p, self_t, shape_p, dim_p, index_p, adds_p, result, *, ops):
+    return (ops._placed_along(self_t, shape_p, dim_p, index_p, adds_p),)
+
 def sort_tangent(self_p, self_t, dim_p, descending_p, stable_p, values, indices, *, ops):
     return (ops.gather(self_t, dim_p, indices),)
 
@@ -1951,6 +1954,7 @@ TANGENTS = {
     "masked_select_backward": masked_select_backward_tangent,
     "masked_scatter": masked_scatter_tangent,
     "diagonal_scatter": diagonal_scatter_tangent,
+    "_placed_along": _placed_along_tangent,
     "sort": sort_tangent,
     "topk": topk_tangent,
     "scatter_reduce": scatter_reduce_tangent,

@@ -8,7 +8,7 @@ from pullback.arrays.numpy.indexing.scatter_reductions import (
 )
 from pullback.arrays.numpy.indexing.scattering import (
     gather, gather_backward, index_add, index_add_, index_copy, index_copy_, index_fill, index_fill_, index_select,
-    index_select_backward, scatter, scatter_, scatter_add, scatter_add_, scatter_value, scatter_with,
+    index_select_backward, placed_along, scatter, scatter_, scatter_add, scatter_add_, scatter_value, scatter_with,
 )
 from pullback.arrays.numpy.indexing.searching import (
     consecutive, isin, nonzero_static, repeat_positions, searchsorted, unique, unravel_index,

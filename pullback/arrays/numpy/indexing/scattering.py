@@ -58,6 +58,12 @@ def gather_backward(grad, shape, dim, index):
     return scatter_add_(np.zeros(shape, grad.dtype), dim, index, grad)
 
 
+def placed_along(grad, shape, dim, index, adds=False):
+    """Zeros of the given shape with grad at an index along dim; if it adds, that may name a position several times."""
+    write = scatter_add_ if adds else scatter_
+    return write(np.zeros(shape, grad.dtype), dim, index, np.asarray(grad))
+
+
 def scatter_source(self, index, src, name):
     """The part of src that scatter writes, as an array of index's shape; a number stays one."""
     if not isinstance(src, np.ndarray):

@@ -68,8 +68,3 @@ def written(self, src, index, name, ops):
 def msort(self, *, ops):
     """self sorted along its first dimension."""
     return ops.sort(self, 0)[0]
-
-
-def _placed_along(self, shape, dim, index, *, ops):
-    """Zeros of the given shape, with self at an index along dim that names no position twice: nothing need be added."""
-    return ops.scatter(ops.zeros(shape, dtype=self.dtype), dim, index, self)

@@ -223,7 +223,7 @@ def cummax_backward(grad, dim, indices, *, ops):
     """Each position's gradient, added where its running extreme came from."""
     if grad.ndim == 0:
         return grad
-    return ops.scatter_add(ops.zeros_like(grad), dim, indices, grad)
+    return ops._placed_along(grad, grad.shape, dim, indices, True)
 
 
 def gather_running(x, dim, indices, *, ops):
