@@ -25,6 +25,7 @@ from pullback.codegen.schema import Schema, Type, parse_schema
 from pullback.codegen.yaml_source import Entry
 
 _OWN_KEYS = ("name", "output_differentiability", "node")
+_NOT_IMPLEMENTED = re.compile(rf"""{NOT_IMPLEMENTED.value}(\(\s*("[^"]*"|'[^']*')\s*\))?""")
 _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 
@@ -228,7 +229,7 @@ class _Reader:
                     f"gives a formula for {name!r}, which is {arg.type if arg else 'unknown'}, not a Tensor",
                     "Remove the line, or write non_differentiable: only Tensor arguments have gradients",
                 )
-        if text == NOT_IMPLEMENTED.value:
+        if _is_not_implemented(text):
             return InputFormula(inputs, NOT_IMPLEMENTED)
         if text in (AUTO_ELEMENT_WISE, AUTO_LINEAR):
             raise where.error(f"{text} stands for the gradient of {key!r}", "It is a tangent: write it under `result:`")
@@ -432,7 +433,7 @@ class _Reader:
                     f"Write the tangent, or `{key}: {NOT_IMPLEMENTED.value}`, or remove the line",
                 )
             return AUTO_ELEMENT_WISE
-        if text == NOT_IMPLEMENTED.value:
+        if _is_not_implemented(text):
             return NOT_IMPLEMENTED
         names = [arg.name for arg in self.schema.args]
         names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
@@ -445,6 +446,11 @@ class _Reader:
                 "output does not move",
             )
         return formula
+
+
+def _is_not_implemented(text: str) -> bool:
+    """Whether a text says that nobody has derived the formula; PyTorch gives the operator's name in parentheses."""
+    return _NOT_IMPLEMENTED.fullmatch(text) is not None
 
 
 def _meant(text: str, names: Collection[str]) -> str | None:

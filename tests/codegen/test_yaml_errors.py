@@ -566,7 +566,6 @@ def test_a_third_partys_file_may_call_known_operators_and_its_own_helpers():
         ("geo.kernels", "os; system", "'kernels' is not a module's dotted name", "kernels: mylib.kernels"),
         ("geo.kernels", "[a]", "'kernels' is not a module's dotted name", "kernels: mylib.kernels"),
         ("namespace: geo", "namespace: a.b", "'namespace' is not one Python name", "namespace: mylib"),
-        ("func: geo_arc", "func: sin", "'sin' is declared twice", "Remove"),
         ("arc_backward(grad", "arc_backwards(grad", "unknown function 'arc_backwards'", "Did you mean 'arc_backward'?"),
         ("native_functions:", "native_functions: 1\nx:", "unknown key 'x'", "native_functions"),
         ("other: arc", "othre: arc", "unknown key 'othre'", "Did you mean 'other'?"),
