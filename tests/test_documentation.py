@@ -174,7 +174,7 @@ def dtype_said(text, given):
     """The dtype that the text says the result has, as far as it says one."""
     if given.get("dtype") is not None or "complex for real" in text:
         return None
-    if (constant := re.search(r"\bdtype (bool|int64|int32|uint64)\b", text)) is not None:
+    if (constant := re.search(r"\bdtype (bool|int64|int32|uint64|float64)\b", text)) is not None:
         return np.dtype(constant[1])
     if "to which theirs promote" in text:
         tensors = tensors_in(given)

@@ -10,7 +10,7 @@ from pullback.codegen.errors import Where, suggest
 from pullback.codegen.model import AREAS, NativeFunction, Registry
 from pullback.codegen.naming import check_node_names
 from pullback.codegen.read_derivatives import Vocabulary, read_derivatives
-from pullback.codegen.read_natives import check_helper_names, read_natives
+from pullback.codegen.read_natives import check_helper_names, check_names_with_a_meaning, read_natives
 from pullback.codegen.schema import is_dotted_name
 from pullback.codegen.yaml_source import Document, Entry, YamlList, YamlMap, YamlText, areas, entries, kind, read
 
@@ -66,7 +66,7 @@ def load_third_party(
     Parameters
     ----------
     path_or_text : path, or the text itself (see `yaml_source.read`)
-    known : Registry, whose operators and helpers formulas may call too, where the file has none of that name
+    known : Registry, whose operators and helpers formulas may call too, where the file has nothing of that name
     helper_names : mapping from the helper functions that formulas may call to their modules, or a function
         The function is called with each key of the file that names a module, that name, and the place for errors; it
         returns the mapping for the key `helpers`.
@@ -100,11 +100,17 @@ def load_third_party(
             if name is not None and key != "namespace"
         }
         helper_names = found.get("helpers", {})
-    natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"), known.natives)
-    check_helper_names([*known.natives, *natives], helper_names)
+    natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"))
+    helper_names = _without_composites(helper_names, natives, modules["composites"])
+    check_helper_names(natives, helper_names)
+    check_names_with_a_meaning(natives, helper_names, source.where(root.lines.get("helpers", root.line)))
+    own = _callable(natives).union(helper_names)  # what these names mean in formulas, whatever pullback has
     helpers = {**known.helper_modules, **helper_names}
-    every = [*known.natives, *natives]
-    vocabulary = Vocabulary(_callable(every), frozenset(helpers), _unmoved(every))
+    vocabulary = Vocabulary(
+        _callable(natives) | (_callable(known.natives) - own),
+        frozenset(helpers),
+        _unmoved(natives) | (_unmoved(known.natives) - own),
+    )
     listed = root.items.get("derivatives", YamlText("", root.line))
     derivatives = read_derivatives(
         entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
@@ -116,16 +122,24 @@ def load_third_party(
     return registry
 
 
+def _without_composites(
+    helpers: Mapping[str, str], natives: Iterable[NativeFunction], module: str | None
+) -> Mapping[str, str]:
+    """The helpers, where one module, or package, may have composites too."""
+    composites = {native.composite for native in natives}
+    return {n: m for n, m in helpers.items() if n not in composites or not f"{m}.".startswith(f"{module}.")}
+
+
 def _callable(natives: Iterable[NativeFunction]) -> frozenset[str]:
     """The names of operators that a formula may call: not those that write to their arguments."""
-    return frozenset(native.name for native in natives if not native.is_mutating)
+    return frozenset(name for native in natives if not native.is_mutating for name in native.names)
 
 
 def _unmoved(natives: Iterable[NativeFunction]) -> frozenset[str]:
     """The names of operators whose results no number of a Tensor moves, but in jumps."""
     names: dict[bool, set[str]] = {True: set(), False: set()}
     for native in natives:
-        names[bool(native.tags & {"creation", "nondifferentiable"})].add(native.name)
+        names[bool(native.tags & {"creation", "nondifferentiable"})].update(native.names)
     return frozenset(names[True] - names[False])  # of all overloads
 
 

@@ -70,6 +70,9 @@ class RowEmitter:
         options = ["creates=True"] if self.is_creation else []
         if self.native.is_view and "inplace" in self.native.variants:
             options.append("view=True")
+        named = len(self.schema.returns) > 1 and all(returned.name for returned in self.schema.returns)
+        if named and not self.native.is_internal:
+            options.append(f"outputs={self.schema.output_names!r}")
         return ["composite", self._title(), function, f"<{self.signature_text()}>", *options, *self._facts()]
 
     # -- primitives ------------------------------------------------------------------------------------------

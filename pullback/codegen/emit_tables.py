@@ -39,6 +39,7 @@ def emit_announcement(areas: Mapping[str, Sequence[NativeFunction]]) -> str:
             "primitives": _without(operators, set(operators) - set(kernels)),
             "composites": _without(operators, kernels),
             "kernels": _without(kernels, operators),
+            "aliases": [name for native in natives for name in native.names if name not in owners],
             "functions": _without(functions, methods),
             "both": _without(both, [*changing, *(f"{name}_" for name in changing)]),
             "both and in place": changing,

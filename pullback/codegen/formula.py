@@ -142,7 +142,7 @@ class _Renderer(ast.NodeTransformer):
         name = node.func.id
         args = [self.visit(arg) for arg in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
-        if name == "conj":
+        if name == "conj":  # no third party's: see read_natives.check_names_with_a_meaning
             return ast.Call(ast.Attribute(args[0], "conjugate"), [], [])  # Python numbers have this name alone
         if name in self.operators:
             return ast.Call(ast.Attribute(ast.Name(self.tables.get(name, "ops")), name), args, keywords)

@@ -90,6 +90,14 @@ class NativeFunction:
         return self.schema.name
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which formulas, and `ops`, call it: its own and its aliases, special.expit as special_expit."""
+        home = f"{self.python_module}." if self.python_module is not None else ""
+        dotted = (alias if "." in alias else home + alias for alias in self.aliases)
+        aliases = (alias.removeprefix("nn.functional.").replace(".", "_") for alias in dotted)
+        return (self.name, *(alias for alias in aliases if alias != self.name))
+
+    @property
     def is_composite(self) -> bool:
         """Whether autograd sees only what it calls."""
         return self.kernel is None
@@ -249,4 +257,5 @@ class Registry:
     @cached_property
     def operator_tables(self) -> Mapping[str, str]:
         """Where formulas find this source's operators, if not in `ops` itself: `ops.<namespace>`, a third party's."""
-        return dict.fromkeys(self.operators, f"ops.{self.namespace}") if self.namespace is not None else {}
+        names = (name for native in self.natives for name in native.names)
+        return dict.fromkeys(names, f"ops.{self.namespace}") if self.namespace is not None else {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pullback.codegen.errors import Where, nearest, shorten, suggest
 from pullback.codegen.formula import ATTRIBUTES, Formula, parse_formula
-from pullback.codegen.linear_in import made_of, made_of_or_zero
+from pullback.codegen.linear_in import is_zero, made_of, made_of_or_zero
 from pullback.codegen.model import (
     AUTO_ELEMENT_WISE,
     AUTO_LINEAR,
@@ -25,6 +25,7 @@ from pullback.codegen.schema import Schema, Type, parse_schema
 from pullback.codegen.yaml_source import Entry
 
 _OWN_KEYS = ("name", "output_differentiability", "node")
+_NOT_IMPLEMENTED = re.compile(rf"""{NOT_IMPLEMENTED.value}(\(\s*("[^"]*"|'[^']*')\s*\))?""")
 _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 
@@ -90,19 +91,24 @@ class _Reader:
     def __init__(self, entry: Entry, native: NativeFunction, vocabulary: Vocabulary) -> None:
         self.entry, self.native, self.schema, self.vocabulary = entry, native, native.schema, vocabulary
         self.outputs = self.schema.output_names
+        self.output_aliases = _output_aliases(self.schema)
         self.differentiable = self.output_differentiability()
         self.grad_names = self.gradient_names()
-        self.output_aliases = _output_aliases(self.schema)
+        if "output_differentiability" not in entry and sum(self.differentiable) > 1:
+            self.differentiable = self.outputs_in_use()
+            self.grad_names = self.gradient_names()
 
     def read(self) -> Derivative:
         """Read the entry into a Derivative."""
         input_keys = self.input_keys()
         formulas = tuple(self.input_formula(key, inputs) for key, inputs in input_keys.items())
         self.check_complete(formulas)
+        tangents = self.tangents(formulas)
+        self.check_against_tangents(formulas, tangents)
         return Derivative(
             native=self.native,
             formulas=tuple(formula for formula in formulas if formula.inputs),
-            tangents=self.tangents(formulas),
+            tangents=tangents,
             output_differentiability=self.differentiable,
             saved=self.saved(formulas),
             grad_names=self.grad_names,
@@ -130,7 +136,7 @@ class _Reader:
         return name
 
     def output_differentiability(self) -> tuple[bool, ...]:
-        """Which outputs have gradients: the flags given, else all Tensors."""
+        """Which outputs may have gradients: the flags given, else all Tensors."""
         tensors = tuple(returned.type.base == "Tensor" for returned in self.schema.returns)
         flags = self.entry.flags("output_differentiability")
         key = "output_differentiability" if flags is not None else "name"
@@ -144,6 +150,31 @@ class _Reader:
                 "no output is differentiable", "Remove this entry, and tag the function nondifferentiable"
             )
         return flags
+
+    def outputs_in_use(self) -> tuple[bool, ...]:
+        """Which outputs have gradients where no flags are given: those whose gradients the formulas use, as in PyTorch.
+
+        All have where nobody has derived a formula: a backward from any of them is then refused.
+        """
+        formulas = [self.input_formula(key, inputs) for key, inputs in self.input_keys().items()]
+        used = {position for formula in formulas for position in formula.grads}
+        if not used:
+            return self.differentiable
+        every = [i for i, flag in enumerate(self.differentiable) if flag]
+        flags = tuple(i in {every[position] for position in used} for i in range(len(self.outputs)))
+        by_number = any(isinstance(f.formula, Formula) and "grads" in f.formula.names for f in formulas)
+        if by_number and max(used) >= len(used):  # grads[1], and no formula uses the first
+            raise self.entry.where().error(
+                f"no formula uses the gradient of {self.named(set(every) - {every[p] for p in used})}, and others are "
+                "called by number",
+                f"Write `output_differentiability: {list(flags)}`, and count the gradients of those that are True from "
+                "grads[0] on",
+            )
+        return flags
+
+    def named(self, outputs: Iterable[int]) -> str:
+        """Outputs in words, by their positions."""
+        return " and ".join(repr(self.outputs[i]) for i in sorted(outputs))
 
     def gradient_names(self) -> dict[str, int]:
         """The names of single gradients, with their position among the differentiable outputs."""
@@ -198,7 +229,7 @@ class _Reader:
                     f"gives a formula for {name!r}, which is {arg.type if arg else 'unknown'}, not a Tensor",
                     "Remove the line, or write non_differentiable: only Tensor arguments have gradients",
                 )
-        if text == NOT_IMPLEMENTED.value:
+        if _is_not_implemented(text):
             return InputFormula(inputs, NOT_IMPLEMENTED)
         if text in (AUTO_ELEMENT_WISE, AUTO_LINEAR):
             raise where.error(f"{text} stands for the gradient of {key!r}", "It is a tangent: write it under `result:`")
@@ -265,24 +296,69 @@ class _Reader:
     def grads_of(self, formula: Formula, where: Where) -> frozenset[int]:
         """The positions of the gradients that a formula uses."""
         count = sum(self.differentiable)
-        used = {position for name, position in self.grad_names.items() if name in formula.names}
-        if "grads" not in formula.names:
-            return frozenset(used)
-        if self.schema.returns_list:
-            return frozenset({0})
-        nodes = list(ast.walk(formula.tree))
-        indices = [node.slice for node in nodes if isinstance(node, ast.Subscript) and _is_grads(node.value)]
-        occurrences = sum(map(_is_grads, nodes))
-        positions = [position for node in indices if (position := _integer(node)) is not None]
+        used = self.grads_in(formula.tree)
+        if "grads" not in formula.names or self.schema.returns_list:
+            return used
         if len(self.outputs) == 1:
             raise where.error("formula uses grads, but the function has one output", "Write grad")
-        for position in positions:
+        for position in used:
             if not 0 <= position < count:
                 raise where.error(
                     f"formula uses grads[{position}], but the function has {count} differentiable outputs",
                     f"Write grads[0] to grads[{count - 1}]" if count > 1 else "Write grad",
                 )
-        return frozenset(used.union(positions) if len(positions) == occurrences else range(count))
+        return used
+
+    def grads_in(self, tree: ast.expr) -> frozenset[int]:
+        """The positions of the gradients that a part of a formula uses, as it writes them."""
+        nodes = list(ast.walk(tree))
+        used = {self.grad_names[node.id] for node in nodes if isinstance(node, ast.Name) and node.id in self.grad_names}
+        occurrences = sum(map(_is_grads, nodes))
+        if self.schema.returns_list:
+            return frozenset({0} if occurrences else used)
+        indices = [node.slice for node in nodes if isinstance(node, ast.Subscript) and _is_grads(node.value)]
+        positions = [position for node in indices if (position := _integer(node)) is not None]
+        return frozenset(used.union(positions if len(positions) == occurrences else range(sum(self.differentiable))))
+
+    def check_against_tangents(self, formulas: tuple[InputFormula, ...], tangents: Mapping[str, Tangent]) -> None:
+        """Refuse an entry whose gradients leave out what its tangents have, or the other way round.
+
+        The gradient of an input uses that of an output just when the tangent of that output uses the input's. Where
+        several outputs are differentiable and one has no tangent, nobody has said with which inputs it moves.
+        """
+        for key, formula in zip(self.input_keys(), formulas, strict=True):
+            if not isinstance(formula.formula, Formula):
+                continue
+            tree, inputs = formula.formula.tree, formula.inputs
+            by_input = len(inputs) > 1 and isinstance(tree, ast.Tuple)
+            parts = tree.elts if isinstance(tree, ast.Tuple) and by_input else [tree] * len(inputs)
+            for name, part in zip(inputs, parts, strict=True):
+                used = self.grads_in(part)
+                for position, (output, tangent) in enumerate(tangents.items()):
+                    moves = f"{name}_t" in tangent.names if isinstance(tangent, Formula) else None
+                    if position in used and moves is False and not is_zero(part):
+                        raise self.left_out_of_tangent(name, output)
+                    if position not in used and moves is not False and len(tangents) > 1:
+                        raise self.left_out_of_gradient(key, name, output, moves)
+
+    def left_out_of_tangent(self, name: str, output: str) -> Exception:
+        """Make the error about a tangent without a term of an input that has a gradient."""
+        key = next(key for key in self.entry.fields.items if self.output_aliases.get(key, key) == output)
+        return self.entry.where(key).error(
+            f"the tangent of {output!r} leaves out {name}_t, though the gradient of {name!r} uses that of {output!r}",
+            f"Add the term of {name}_t; or, if {output!r} does not move with {name!r}, leave that out of the formula "
+            "(`zeros_like(grad)` where nothing else is left)",
+        )
+
+    def left_out_of_gradient(self, key: str, name: str, output: str, moves: bool | None) -> Exception:
+        """Make the error about a gradient that does not use that of an output."""
+        why, remedy = f"whose tangent uses {name}_t", f"take {name}_t out of the tangent"
+        if not moves:
+            why, remedy = "which is differentiable", f"write its tangent, or add zeros_like(grad_{output})"
+        return self.entry.where(key).error(
+            f"the gradient of {name!r} ignores that of the output {output!r}, {why}",
+            f"Use grad_{output}; or, if {output!r} does not move with {name!r}, {remedy}",
+        )
 
     def check_complete(self, formulas: tuple[InputFormula, ...]) -> None:
         """Refuse an entry that leaves out a Tensor argument, or differentiates nothing."""
@@ -331,7 +407,9 @@ class _Reader:
             elif key is not None:
                 raise self.entry.where(key).error(
                     f"gives a tangent for the output {output!r}, which is not differentiable",
-                    "Remove the line, or correct output_differentiability",
+                    "Remove the line, or correct output_differentiability"
+                    if "output_differentiability" in self.entry
+                    else f"Use grad_{output} in the formulas, or remove the line",
                 )
         return tangents
 
@@ -355,7 +433,7 @@ class _Reader:
                     f"Write the tangent, or `{key}: {NOT_IMPLEMENTED.value}`, or remove the line",
                 )
             return AUTO_ELEMENT_WISE
-        if text == NOT_IMPLEMENTED.value:
+        if _is_not_implemented(text):
             return NOT_IMPLEMENTED
         names = [arg.name for arg in self.schema.args]
         names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
@@ -368,6 +446,11 @@ class _Reader:
                 "output does not move",
             )
         return formula
+
+
+def _is_not_implemented(text: str) -> bool:
+    """Whether a text says that nobody has derived the formula; PyTorch gives the operator's name in parentheses."""
+    return _NOT_IMPLEMENTED.fullmatch(text) is not None
 
 
 def _meant(text: str, names: Collection[str]) -> str | None:

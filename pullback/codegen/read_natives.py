@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.codegen.errors import Where, suggest
+from pullback.codegen.linear_in import WITH_A_MEANING
 from pullback.codegen.model import ARRAY_TAGS, TAGS, VARIANTS, NativeFunction
 from pullback.codegen.naming import public_name
 from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
@@ -13,10 +14,10 @@ from pullback.codegen.yaml_source import Entry
 _KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "along", "doc", "python_module")
 
 
-def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFunction] = ()) -> list[NativeFunction]:
-    """Read the entries, each with its area, and refuse a name that another entry, or one of `known`, has."""
+def read_natives(entries: Iterable[tuple[str, Entry]]) -> list[NativeFunction]:
+    """Read the entries, each with its area, and refuse a name that another entry has."""
     natives: list[NativeFunction] = []
-    taken = {native.schema.unique_name: native for native in known}
+    taken: dict[str, NativeFunction] = {}
     for area, entry in entries:
         native = _native(area, entry)
         other = taken.setdefault(native.schema.unique_name, native)
@@ -26,7 +27,7 @@ def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFun
                 f"Remove one of the two, or give this one an overload name: {native.name}.other(...)",
             )
         natives.append(native)
-    _check_public_names([*known, *natives])
+    _check_public_names(natives)
     return natives
 
 
@@ -164,6 +165,16 @@ def _check_public_names(natives: Sequence[NativeFunction]) -> None:
                 raise Where(native.file, native.line, native.schema.text).error(
                     f"the alias {alias!r} is taken by the operator {owner!r}", "Remove or rename the alias"
                 )
+
+
+def check_names_with_a_meaning(natives: Sequence[NativeFunction], helpers: Mapping[str, str], where: Where) -> None:
+    """Refuse a third party's operator, or helper, with a name by which formulas are understood."""
+    for name in WITH_A_MEANING:
+        mine = next((native for native in natives if name in native.names), None)
+        if mine is not None or name in helpers:
+            place = where if mine is None else Where(mine.file, mine.line, mine.schema.text)
+            what = f"the helper {name!r} in {helpers[name]}" if mine is None else f"the operator {name!r}"
+            raise place.error(f"{what} has the name of an operator that formulas are understood by", "Rename it")
 
 
 def check_helper_names(natives: Sequence[NativeFunction], helpers: Mapping[str, str]) -> None:

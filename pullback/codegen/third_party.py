@@ -111,8 +111,6 @@ def _known() -> Registry:
 def _check(native: NativeFunction, party: ThirdParty) -> None:
     """Refuse what only the package's own declarations may have, and functions that no module has."""
     registry = party.registry
-    if native.name in _known().operators:
-        raise refuse(native, f"{native.name!r} is an operator of pullback's", "Choose another name")
     if party.namespace in _known().operators:
         raise refuse(
             native, f"the namespace {party.namespace!r} is an operator of pullback's", "Write another `namespace:`"

@@ -29,7 +29,7 @@ Dims: TypeAlias = Any  # int, None, or a tree of these
 _RANDOMNESS = ("error", "different", "same")
 
 
-@named("func.vmap", "callable function")
+@named("func.vmap", "callable func")
 def vmap(
     func: Callable[..., Any],
     in_dims: Dims = 0,

@@ -17,9 +17,9 @@ from pullback.func.reverse import vjp
 MODES = ("fwd", "rev")
 
 
-@named("func.check_grads", "callable function")
+@named("func.check_grads", "callable func")
 def check_grads(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     args: tuple[Any, ...],
     order: int = 2,
     modes: Sequence[str] = MODES,
@@ -28,11 +28,11 @@ def check_grads(
     atol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Check derivatives of `function` up to an order against differences, along random directions.
+    """Check derivatives of `func` up to an order against differences, along random directions.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
     args : tuple
         Where: floating-point arrays, numbers, or trees of these. The function must be smooth around them.
@@ -83,12 +83,12 @@ def check_grads(
         modes=tuple(modes),
     )
     rng = np.random.default_rng(0)
-    _check(function, args, order, settings, (), rng)
+    _check(func, args, order, settings, (), rng)
     if order > 1:
         leaves, structure = flatten(args)
         moves = flatten(_random(args, rng))[0]
         nearby = [x + _dtype(x).type(settings.eps) * v for x, v in zip(leaves, moves, strict=True)]
-        _check(function, unflatten(structure, nearby), 1, settings, (), rng)
+        _check(func, unflatten(structure, nearby), 1, settings, (), rng)
 
 
 class _Settings:

@@ -30,15 +30,13 @@ from pullback.func.boundary import (
 )
 
 
-@named("func.jvp", "callable function")
-def jvp(
-    function: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
-    """The value of `function` and its Jacobian-vector product, by forward mode.
+@named("func.jvp", "callable func")
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The value of `func` and its Jacobian-vector product, by forward mode.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree (dict, list, tuple)
         of arrays (with `has_aux`, a pair of that and anything else).
     primals : tuple
@@ -67,7 +65,7 @@ def jvp(
 
     Notes
     -----
-    The cost is about twice that of `function`, whatever the number of inputs; no memory is kept.
+    The cost is about twice that of `func`, whatever the number of inputs; no memory is kept.
 
     Examples
     --------
@@ -76,7 +74,7 @@ def jvp(
     >>> tangent
     array([1., 3.])
     """
-    return push("jvp", function, primals, tangents, strict=strict, has_aux=has_aux)
+    return push("jvp", func, primals, tangents, strict=strict, has_aux=has_aux)
 
 
 def push(

@@ -35,13 +35,13 @@ from pullback.graph.node import edge_to
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 
 
-@named("func.grad", "callable function")
-def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that computes the gradient of `function`.
+@named("func.grad", "callable func")
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that computes the gradient of `func`.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns a real scalar (with `has_aux`, a
         pair of that and anything else).
     argnums : int, str, or tuple of these, default 0
@@ -71,9 +71,9 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
     >>> pb.func.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    compute = value_and_gradient("grad", function, argnums, has_aux)
+    compute = value_and_gradient("grad", func, argnums, has_aux)
 
-    @functools.wraps(function)
+    @functools.wraps(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, result = compute(*args, **kwargs)
         return (result, value[1]) if has_aux else result
@@ -81,15 +81,15 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
     return gradient
 
 
-@named("func.value_and_grad", "callable function")
+@named("func.value_and_grad", "callable func")
 def value_and_grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
-    """A function that computes the value and the gradient of `function`; see `grad`.
+    """A function that computes the value and the gradient of `func`; see `grad`.
 
     Parameters
     ----------
-    function, argnums, has_aux
+    func, argnums, has_aux
         As of `grad`.
 
     Returns
@@ -113,18 +113,18 @@ def value_and_grad(
     >>> value.item(), gradient
     (0.0, array([1., 1.]))
     """
-    return value_and_gradient("value_and_grad", function, argnums, has_aux)
+    return value_and_gradient("value_and_grad", func, argnums, has_aux)
 
 
-@named("func.grad_and_value", "callable function")
+@named("func.grad_and_value", "callable func")
 def grad_and_value(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
-    """A function that computes the gradient and the value of `function`, in torch.func's order; see `value_and_grad`.
+    """A function that computes the gradient and the value of `func`, in torch.func's order; see `value_and_grad`.
 
     Parameters
     ----------
-    function, argnums, has_aux
+    func, argnums, has_aux
         As of `grad`.
 
     Returns
@@ -148,9 +148,9 @@ def grad_and_value(
     >>> gradient, value.item()
     (array([1., 1.]), 0.0)
     """
-    compute = value_and_gradient("grad_and_value", function, argnums, has_aux)
+    compute = value_and_gradient("grad_and_value", func, argnums, has_aux)
 
-    @functools.wraps(function)
+    @functools.wraps(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         value, gradient = compute(*args, **kwargs)
         return gradient, value

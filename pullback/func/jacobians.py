@@ -38,20 +38,20 @@ _HESSIAN_MODES = ("auto", "forward-over-reverse", "reverse-over-reverse")
 _FORWARD = ("forward", "forward-over-reverse")
 
 
-@named("func.jacrev", "callable function")
+@named("func.jacrev", "callable func")
 def jacrev(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of `function` in reverse mode: all its rows in one pass.
+    """A function that computes the Jacobian of `func` in reverse mode: all its rows in one pass.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree (dict, list, tuple)
         of arrays (with `has_aux`, a pair of that and anything else).
     argnums : int, str, or tuple of these, default 0
@@ -95,12 +95,12 @@ def jacrev(
     >>> pb.func.jacrev(lambda w, x: {"out": w @ x}, argnums=("w", "x"))(np.eye(2)[:1], np.ones(2))
     {'out': (array([[[1., 1.]]]), array([[1., 0.]]))}
     """
-    return _transform("jacrev", function, argnums, has_aux, holomorphic, chunk_size, "reverse")
+    return _transform("jacrev", func, argnums, has_aux, holomorphic, chunk_size, "reverse")
 
 
-@named("func.jacfwd", "callable function")
+@named("func.jacfwd", "callable func")
 def jacfwd(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -108,14 +108,14 @@ def jacfwd(
     chunk_size: int | None = None,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of `function` in forward mode: all its columns in one pass.
+    """A function that computes the Jacobian of `func` in forward mode: all its columns in one pass.
 
     Parameters, results and errors are those of `jacrev`, but that the results may be complex where the arguments are
     real, and that `randomness` says what random operators in the function do, as for `vmap`.
 
     Parameters
     ----------
-    function, argnums, has_aux, holomorphic, chunk_size
+    func, argnums, has_aux, holomorphic, chunk_size
         As of `jacrev`.
     randomness : {"error", "different", "same"}
         What random operators do, as of `vmap`.
@@ -142,12 +142,12 @@ def jacfwd(
     array([[3., 2.],
            [4., 0.]])
     """
-    return _transform("jacfwd", function, argnums, has_aux, holomorphic, chunk_size, "forward", randomness)
+    return _transform("jacfwd", func, argnums, has_aux, holomorphic, chunk_size, "forward", randomness)
 
 
-@named("func.jacobian", "callable function")
+@named("func.jacobian", "callable func")
 def jacobian(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -155,11 +155,11 @@ def jacobian(
     chunk_size: int | None = None,
     mode: str = "auto",
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of `function`, by rows or by columns: whichever are fewer.
+    """A function that computes the Jacobian of `func`, by rows or by columns: whichever are fewer.
 
     Parameters
     ----------
-    function, argnums, has_aux, holomorphic, chunk_size : as for `jacrev`
+    func, argnums, has_aux, holomorphic, chunk_size : as for `jacrev`
     mode : {'auto', 'forward', 'reverse'}, default 'auto'
         'forward' is `jacfwd`, 'reverse' is `jacrev`. 'auto' runs the function once, recorded, and counts: with no more
         elements in the results than in the arguments it goes on in reverse mode. Else it runs the function a second
@@ -187,12 +187,12 @@ def jacobian(
     """
     if mode not in _MODES:
         raise ValueError(f"func.jacobian: mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
-    return _transform("jacobian", function, argnums, has_aux, holomorphic, chunk_size, mode)
+    return _transform("jacobian", func, argnums, has_aux, holomorphic, chunk_size, mode)
 
 
-@named("func.hessian", "callable function")
+@named("func.hessian", "callable func")
 def hessian(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -200,11 +200,11 @@ def hessian(
     chunk_size: int | None = None,
     mode: str = "auto",
 ) -> Callable[..., Any]:
-    """A function that computes the Hessian of `function`: all second derivatives, in one pass.
+    """A function that computes the Hessian of `func`: all second derivatives, in one pass.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         As for `jacrev`; as a rule its result is a scalar.
     argnums, has_aux, holomorphic, chunk_size : as for `jacrev`
     mode : {'auto', 'forward-over-reverse', 'reverse-over-reverse'}, default 'auto'
@@ -236,7 +236,7 @@ def hessian(
     """
     if mode not in _HESSIAN_MODES:
         raise ValueError(f"func.hessian: mode must be one of {', '.join(map(repr, _HESSIAN_MODES))}, got {mode!r}.")
-    inner = _transform("hessian", function, argnums, has_aux, holomorphic, None, "reverse")
+    inner = _transform("hessian", func, argnums, has_aux, holomorphic, None, "reverse")
     return _transform("hessian", inner, argnums, has_aux, holomorphic, chunk_size, mode)
 
 

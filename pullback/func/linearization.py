@@ -20,13 +20,13 @@ from pullback.func.boundary import check_callable, face_of, floating_argument
 from pullback.func.forward import paired, push
 
 
-@named("func.linearize", "callable function")
-def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `function`, and a function that pushes tangents forward: one linearisation, many tangents.
+@named("func.linearize", "callable func")
+def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `func`, and a function that pushes tangents forward: one linearisation, many tangents.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree (dict, list, tuple)
         of arrays (with `has_aux`, a pair of that and anything else).
     *primals : array, float or tree of these
@@ -48,7 +48,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
 
     Notes
     -----
-    `function` runs once in forward mode on tangents that are not known yet. What is computed of these is written on a
+    `func` runs once in forward mode on tangents that are not known yet. What is computed of these is written on a
     tape; `jvp_fn` runs the tape, which needs no Python code of the function's and knows no rules. The memory of what
     the derivative needs is kept as long as `jvp_fn` lives. One jvp alone is cheaper by `jvp`. A 0 in a tangent is a
     number here, which is nan times an infinite slope; `jvp` knows that nothing moves there.
@@ -62,7 +62,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     >>> jvp_fn(np.array([0.0, 3.0]))
     array([0., 6.])
     """
-    value, jvp_fn, _, *aux = linearized(function, primals, primals, has_aux=has_aux)
+    value, jvp_fn, _, *aux = linearized(func, primals, primals, has_aux=has_aux)
     return (value, jvp_fn, *aux)
 
 

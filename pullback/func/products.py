@@ -14,13 +14,13 @@ from pullback.func.gradient import value_and_gradient
 from pullback.func.reverse import Recording
 
 
-@named("func.hvp", "callable function")
-def hvp(function: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
+@named("func.hvp", "callable func")
+def hvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """The Hessian of a scalar function times a vector, H v, by the derivative of the gradient along v.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays and returns a real scalar (with `has_aux`, a pair of that and anything else).
     primals : array, float or tree of these; or a tuple of several arguments
         Where: the argument, or a tuple of all arguments.
@@ -44,7 +44,7 @@ def hvp(function: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: b
 
     Notes
     -----
-    Forward mode over reverse mode, d/ds grad f(x + s v) at s = 0: about four times the cost of `function`, and the
+    Forward mode over reverse mode, d/ds grad f(x + s v) at s = 0: about four times the cost of `func`, and the
     memory of one gradient.
 
     Examples
@@ -54,13 +54,13 @@ def hvp(function: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: b
     array([ 0., 10.])
     """
     args, vectors = _arguments("hvp", primals, tangents)
-    gradient = _gradient("hvp", function, len(args), has_aux)
+    gradient = _gradient("hvp", func, len(args), has_aux)
     _, *found = push("hvp", gradient, args, vectors, has_aux=has_aux)
     return _as_given(primals, *found)
 
 
-@named("func.vhp", "callable function")
-def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux: bool = False) -> Any:
+@named("func.vhp", "callable func")
+def vhp(func: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux: bool = False) -> Any:
     """A vector times the Hessian of a scalar function, v^T H, by reverse mode twice.
 
     For a function of real arguments the same as `hvp`, and as a rule slower; it needs no forward-mode derivatives.
@@ -68,7 +68,7 @@ def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux:
 
     Parameters
     ----------
-    function, primals, has_aux
+    func, primals, has_aux
         As of `hvp`.
     cotangents
         Built as `primals`.
@@ -92,7 +92,7 @@ def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux:
     array([ 0., 10.])
     """
     args, vectors = _arguments("vhp", primals, cotangents)
-    gradient = _gradient("vhp", function, len(args), has_aux)
+    gradient = _gradient("vhp", func, len(args), has_aux)
     recording = Recording(Choice("vhp", gradient, tuple(range(len(args)))), args, {}, has_aux)
     found = recording.built(recording.pull(recording.cotangents(vectors)))
     return _as_given(primals, found, *([recording.aux] if has_aux else []))

@@ -37,13 +37,13 @@ from pullback.func.boundary import (
 from pullback.graph.node import edge_to
 
 
-@named("func.vjp", "callable function")
-def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums: Argnums | None = None) -> Any:
-    """The value of `function`, and a function that pulls cotangents back: its vector-Jacobian product.
+@named("func.vjp", "callable func")
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums: Argnums | None = None) -> Any:
+    """The value of `func`, and a function that pulls cotangents back: its vector-Jacobian product.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree (dict, list, tuple)
         of arrays (with `has_aux`, a pair of that and anything else).
     *primals : array, float or tree of these
@@ -84,7 +84,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, argn
     """
     if not primals:
         raise TypeError("func.vjp: there are no primals; give the arguments after the function: vjp(f, x, y).")
-    choice = Choice("vjp", function, tuple(range(len(primals))) if argnums is None else argnums)
+    choice = Choice("vjp", func, tuple(range(len(primals))) if argnums is None else argnums)
     recording = Recording(choice, primals, {}, has_aux)
     vjp_fn = VjpFunction(recording)
     return (recording.value, vjp_fn, recording.aux) if has_aux else (recording.value, vjp_fn)

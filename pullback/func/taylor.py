@@ -20,13 +20,13 @@ from pullback.func import rule_taylor  # noqa: F401 - registers itself
 from pullback.func.boundary import check_callable, check_results, enter, floating_argument, note_on_lists, raw_outward
 
 
-@named("func.jet", "callable function")
-def jet(function: Callable[..., Any], primals: Any, series: Any) -> Any:
-    """The value of `function` along curves, and its derivatives with respect to their parameter: Taylor mode.
+@named("func.jet", "callable func")
+def jet(func: Callable[..., Any], primals: Any, series: Any) -> Any:
+    """The value of `func` along curves, and its derivatives with respect to their parameter: Taylor mode.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
     primals : tuple
         The positional arguments x: floating-point arrays, or trees of these.
@@ -62,7 +62,7 @@ def jet(function: Callable[..., Any], primals: Any, series: Any) -> Any:
     >>> [d.item() for d in derivatives]
     [1.0, -1.0, 2.0]
     """
-    check_callable("jet", function)
+    check_callable("jet", func)
     state = modes.current()
     order = _order(primals, series)
     found, structure = flatten(primals)
@@ -75,7 +75,7 @@ def jet(function: Callable[..., Any], primals: Any, series: Any) -> Any:
             enter(x, _entered(x, [row[i] for row in rows], i, curve, state.level), level) for i, x in enumerate(given)
         ]
         run = cuts.Run(level)
-        output = run.watch(function, *unflatten(structure, arrays))
+        output = run.watch(func, *unflatten(structure, arrays))
         values, results, depends = _take_apart(output, level, curve, order)
     except Exception as error:
         note_on_lists(error, primals)
@@ -88,9 +88,7 @@ def jet(function: Callable[..., Any], primals: Any, series: Any) -> Any:
     if cuts.WATCHED:
         cuts.note_derivative(given)
     if not depends and not run.explained:
-        cuts.warn(
-            run, "func.jet", function, [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
-        )
+        cuts.warn(run, "func.jet", func, [cuts.argument_name(func, i, len(primals)) for i in range(len(primals))])
     return values, results
 
 

@@ -11,6 +11,7 @@ from numpy import may_share_memory, ndarray
 
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.drawing import drawn
+from pullback.core.errors import with_article
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
@@ -145,14 +146,28 @@ def _apart(result, args):
     return result.copy() if any(may_share_memory(result, x) for x in given) else result
 
 
-def composite(name, raw, signature, *, inplace=False, creates=False, view=False, **facts):
-    """The overload of a composite: `raw` takes `ops`, the operators to compute with."""
+def composite(name, raw, signature, *, inplace=False, creates=False, view=False, outputs=None, **facts):
+    """The overload of a composite: `raw` takes `ops`, the operators to compute with; `outputs` are several results."""
     row = Overload(name, **facts)
+    raw = raw if outputs is None else _naming(raw, results_class(row.name, outputs))
     run = runner((_creating_composite if creates else _composite)(raw, row), row.called)
     row.raw, row.function = functools.partial(raw, ops=NUMPY), row.named(signature(run))
     if inplace:
         row.inplace = row.named(_becoming(row) if view else _assigning(row), "_")
     return row
+
+
+def _naming(raw, kind):
+    """A composite that gives its results their names."""
+
+    def named(*args, **options):
+        results = raw(*args, **options)
+        if not isinstance(results, (tuple, list)) or len(results) != len(kind._fields):
+            found = f"{len(results)} results" if isinstance(results, (tuple, list)) else with_article(results)
+            raise TypeError(f"{kind.__name__}: the composite returned {found}, declared are {', '.join(kind._fields)}.")
+        return kind(*results)
+
+    return named
 
 
 def _composite(raw, row):

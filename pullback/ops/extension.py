@@ -72,8 +72,9 @@ class Extension:
 
     def add(self, forms):
         """Note an operator with all its overloads; an internal one has no public name."""
-        setattr(self.on_tensors, forms.name, forms.on_tensors)
-        setattr(self.on_arrays, forms.name, forms.on_arrays)
+        for name in forms.in_ops:
+            setattr(self.on_tensors, name, forms.on_tensors)
+            setattr(self.on_arrays, name, forms.on_arrays)
         if forms.internal:
             return
         if forms.function_form:

@@ -31,6 +31,7 @@ def _names(texts: dict[str, str]) -> dict[str, Any]:
     homes = {kind.removeprefix("in "): of(kind) for kind in texts if kind.startswith("in ")}
     return {
         "operators": of("primitives") + of("composites"),
+        "aliases": of("aliases"),
         "kernels": of("primitives") + of("kernels"),
         "methods": both + of("methods"),
         "numpy": of("numpy"),
@@ -48,7 +49,7 @@ def announce() -> None:
     for area, names in AREAS.items():
         load = partial(load_area, area)
         for table in (TENSOR, NUMPY):
-            stand_in(table.__dict__, names["operators"], load)
+            stand_in(table.__dict__, names["operators"] + names["aliases"], load)
             stand_in(table.kernels, names["kernels"], load)
         stand_in(tables.NUMPY_RULES, names["numpy"], load)
         for home, public in names["public"].items():
@@ -110,8 +111,9 @@ def load_area(area: str) -> None:
             kernels, in_formulas = load_kernels(area), load_formula_kernels(area)
             module = import_module(f"pullback.ops.generated.{area}")
             pages = read_pages(area)
+            owned = frozenset(AREAS[area]["operators"] + AREAS[area]["aliases"])
             NUMPY.kernels.update(kernels)
-            tables.enter(module.OPERATORS, module.CHOICES, pages, frozenset(AREAS[area]["operators"]))
+            tables.enter(module.OPERATORS, module.CHOICES, pages, owned)
             NUMPY.register(in_formulas)
         _loaded.add(area)
 

@@ -32,6 +32,9 @@ class PublicForms:
         here = (first.shown, *(alias for alias in aliases if "." not in alias))
         self.public = dict.fromkeys(here, public)
         self.elsewhere = [(*alias.rsplit(".", 1), public) for alias in aliases if "." in alias]
+        dotted = (alias if "." in alias or not self.home else f"{self.home}.{alias}" for alias in aliases)
+        in_ops = (alias.removeprefix("nn.functional.").replace(".", "_") for alias in dotted)
+        self.in_ops = {self.name, *in_ops}  # the names by which formulas, helpers and composites call it
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
@@ -49,7 +52,7 @@ def grouped(overloads, choices):
 def enter(overloads, choices, pages, owned):
     """Enter operators of the package's own, with their documentation.
 
-    Those named in `owned` are what formulas and composites call by their names: `relu`, and not
+    Those named in `owned` are what formulas and composites call by their names, or aliases: `relu`, and not
     `nn.functional.relu`, which another area may have.
     """
     for forms, group in grouped(overloads, choices):
@@ -66,8 +69,9 @@ def _enter(forms, overloads, owned):
     first = forms.name in owned and (forms.home == "" or not known)
     OPERATORS[forms.name] = [*overloads, *known] if first else [*known, *overloads]
     if first:
-        TENSOR.register({forms.name: forms.on_tensors})
-        NUMPY.register({forms.name: forms.on_arrays})
+        for name in owned & forms.in_ops:
+            TENSOR.register({name: forms.on_tensors})
+            NUMPY.register({name: forms.on_arrays})
     if forms.internal:
         return
     if forms.function_form:

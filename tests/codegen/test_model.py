@@ -15,7 +15,7 @@ HELPERS = {"backward": "m", "pick": "m"}
 
 def load(schema: str, derivative: str, natives: str = "") -> Registry:
     indented = "\n".join(f"    {line}" for line in natives.splitlines())
-    operators = "  - func: conj(Tensor self) -> Tensor\n    kernel: conj\n"
+    operators = "".join(f"  - func: {name}(Tensor self) -> Tensor\n    kernel: f\n" for name in ("conj", "zeros_like"))
     lines = "".join(f"  {line.strip()}\n" for line in derivative.splitlines() if line.strip())
     return load_registry(
         f"pointwise:\n{operators}  - func: {schema}\n    kernel: f\n{indented}\n", f"- name: {schema}\n{lines}", HELPERS
@@ -75,13 +75,35 @@ def test_one_formula_may_serve_several_inputs():
     ],
 )  # fmt: skip
 def test_gradients_are_counted_among_the_differentiable_outputs(formula, positions):
+    tangents = (f"{name}: {'self_t' if nr in positions else f'zeros_like({name})'}" for nr, name in enumerate("ac"))
     derivative = derivative_of(
         "f(Tensor self, int dim) -> (Tensor a, Tensor b, Tensor c)",
-        f"output_differentiability: [True, False, True]\nself: {formula}",
+        "\n".join(["output_differentiability: [True, False, True]", f"self: {formula}", *tangents]),
     )
     assert derivative.formulas[0].grads == positions
     assert derivative.differentiable_outputs == (0, 2)
     assert derivative.grad_names == {"grad": 0, "grad_a": 0, "grad_c": 1}
+
+
+@pytest.mark.parametrize(
+    ("formula", "outputs"),
+    [
+        ("grad", (0,)), ("grads[0]", (0,)), ("grad_b", (1,)), ("grad_a * grad_c", (0, 2)),
+        ("backward(grads)", (0, 1, 2)), ("grads[0] * grads[1]", (0, 1)), ("not_implemented", (0, 1, 2)),
+    ],
+)  # fmt: skip
+def test_without_flags_the_outputs_are_differentiable_whose_gradients_the_formulas_use(formula, outputs):
+    derivative = derivative_of("f(Tensor self) -> (Tensor a, Tensor b, Tensor c)", f"self: {formula}")
+    assert derivative.differentiable_outputs == outputs
+    assert derivative.grad_names == {"grad": 0} | {f"grad_{'abc'[o]}": nr for nr, o in enumerate(outputs)}
+    assert list(derivative.tangents) == ["abc"[output] for output in outputs]
+
+
+def test_an_output_that_does_not_move_with_an_input_is_told_by_its_tangent_or_by_zeros():
+    signature = "f(Tensor x, Tensor y) -> (Tensor a, Tensor b)"
+    by_tangent = derivative_of(signature, "x, y: (grad_a + grad_b, grad_b)\na: x_t\nb: x_t + y_t")
+    by_zeros = derivative_of(signature, "x: grad_a + grad_b\ny: grad_b + zeros_like(grad_a)")
+    assert by_tangent.differentiable_outputs == by_zeros.differentiable_outputs == (0, 1)
 
 
 def test_a_list_of_outputs_has_grads_alone():

@@ -15,6 +15,7 @@ import pullback as pb
 from pullback.__main__ import main
 from pullback.codegen import formatting
 from pullback.codegen.errors import DeclarationError
+from pullback.codegen.model import NOT_IMPLEMENTED
 from pullback.codegen.third_party import emit_third_party, generate_third_party, read_third_party
 
 ROOT = Path(__file__).parents[2]
@@ -239,8 +240,8 @@ def test_nothing_is_imported_while_something_is_wrong(tmp_path, monkeypatch):
 
 
 REFUSED = {
-    "a name of pullback's": ("spence_of", "sin", "declared twice"),
-    "another overload of one": ("spence_of(", "sin.mine(", "is an operator of pullback's"),
+    "a name that formulas are understood by": ("other_of", "zeros_like", "the operator 'zeros_like' has the name"),
+    "a name twice": ("other_of", "spence_of", "declared twice"),
     "a namespace of pullback's": ("namespace: hostile", "namespace: sin", "the namespace 'sin'"),
     "a public home": ("alias: dil", "python_module: nn.functional\n    alias: dil", "names a public home"),
     "no module with kernels": ("kernels: scipy.special\n", "", "names no module with kernels"),
@@ -261,7 +262,7 @@ def test_refuses(case):
     old, new, problem = REFUSED[case]
     assert old in FILE
     text = FILE.replace(old, new)
-    if case in ("another overload of one", "no module with composites"):
+    if case == "no module with composites":
         text = text[: text.index("derivatives:")]
     with pytest.raises(DeclarationError) as raised:
         emitted(text)
@@ -403,9 +404,9 @@ def of_helpers(tmp_path, monkeypatch):
     """A function (text, source of its helpers) -> the loaded operators; every text has modules of its own."""
     monkeypatch.syspath_prepend(tmp_path)
 
-    def loaded(text, helpers="", number=iter(range(100))):  # noqa: B008 - one for all calls of a test
+    def loaded(text, helpers="", kernels=SUM, number=iter(range(100))):  # noqa: B008 - one for all calls of a test
         name = f"of_helpers_{tmp_path.name.rstrip('_0')}_{next(number)}"
-        (tmp_path / f"{name}_kernels.py").write_text(SUM)
+        (tmp_path / f"{name}_kernels.py").write_text(kernels)
         (tmp_path / f"{name}_helpers.py").write_text(helpers)
         return pb.ops.load(text.replace("of_helpers", name))
 
@@ -432,6 +433,84 @@ def test_an_operator_of_the_files_is_called_before_a_helper_of_pullbacks(of_help
     x = pb.tensor([1.0, 2.0], requires_grad=True)
     of_helpers(text).scaled(x).backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+MINE = """\
+namespace: of_helpers
+kernels: of_helpers_kernels
+native_functions:
+- func: sin(Tensor self) -> Tensor
+  kernel: sin
+  tags: pointwise
+- func: sin.scaled(Tensor self, float factor) -> Tensor
+  kernel: scaled_sin
+  tags: pointwise
+- func: mul(Tensor self, Tensor other) -> Tensor
+  kernel: seven_times
+  alias: product, special_expit
+  tags: pointwise
+derivatives:
+- name: sin(Tensor self) -> Tensor
+  self: grad * cos(self)
+  result: auto_element_wise
+- name: sin.scaled(Tensor self, float factor) -> Tensor
+  self: cos(factor * self).product(grad) * (factor / 7)
+  result: auto_element_wise
+- name: mul(Tensor self, Tensor other) -> Tensor
+  self: mul(grad, other)
+  other: special_expit(self, grad)
+  result: multiply(7, multiply(self_t, other_p)) + multiply(7, self_p).multiply(other_t)
+"""
+OF_MINE = """\
+import numpy as np
+from numpy import sin
+def scaled_sin(x, factor): return np.sin(factor * x)
+def seven_times(x, y): return 7 * x * y
+"""
+
+
+def test_an_operator_may_have_the_name_of_one_of_pullbacks_and_formulas_then_mean_it(of_helpers):
+    mine = of_helpers(MINE, kernels=OF_MINE)
+    x, y = pb.tensor([0.5, 2.0], requires_grad=True), pb.tensor([3.0, 1.0], requires_grad=True)
+    assert mine.mul(x, y).tolist() == [10.5, 14.0]
+    assert pb.mul(x, y).tolist() == [1.5, 2.0]
+    for function in (mine.sin, lambda x: mine.sin(x, 2.0)):
+        assert pb.autograd.gradcheck(function, x, check_forward_ad=True)
+        assert pb.autograd.gradgradcheck(function, x)
+    assert pb.autograd.gradcheck(mine.product, (x, y), check_forward_ad=True)
+    mapped = pb.vmap(mine.sin)(x.detach())
+    assert mapped.tolist() == pb.sin(x).tolist()
+
+
+def test_formulas_helpers_and_composites_may_call_aliases(of_helpers):
+    more = "true_divide(grad, special_expit(self)).clip(0, 9) + by_alias(grad)"
+    text = OF_HELPERS.replace("self: expand", f"self: {more} + expand")
+    helpers = "def by_alias(grad, *, ops):\n    return ops.absolute(ops.special_round(-grad))\n"
+    x = pb.zeros(2, requires_grad=True)
+    of_helpers(text, helpers).total(x).backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_one_module_may_have_kernels_helpers_and_composites(of_helpers):
+    text = OF_HELPERS.replace("self.shape, dim, keepdim)", "self.shape, dim, keepdim) * one(grad)")
+    text = text.replace("of_helpers_kernels", "of_helpers_helpers\ncomposites: of_helpers_helpers")
+    text = text.replace("derivatives:", "- func: twice(Tensor self) -> Tensor\nderivatives:")
+    source = "def one(grad, *, ops):\n    return 1\n\ndef twice(x, *, ops):\n    return x + x\n"
+    mine = of_helpers(text, SUM + source)
+    assert mine.twice(pb.ones(2)).tolist() == [2.0, 2.0]
+    assert pb.autograd.gradcheck(mine.total, pb.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "written", ["not_implemented", 'not_implemented("spence_of: self")', "not_implemented('spence')"]
+)
+def test_a_formula_that_nobody_has_derived_may_have_a_name_as_in_pytorchs_files(written):
+    party = read_third_party(
+        yaml.safe_dump(changed(lambda c: c["derivatives"][0].update(self=written, result=written)), sort_keys=False)
+    )
+    (spence, _) = party.registry.derivatives.values()
+    assert spence.formula_for("self").formula is NOT_IMPLEMENTED
+    assert spence.tangents == {"result": NOT_IMPLEMENTED}
 
 
 def test_an_argument_may_have_the_name_of_a_helper_of_pullbacks_that_is_not_called(of_helpers):

@@ -20,20 +20,20 @@ from pullback.func.sparse.pattern import find
 from pullback.func.sparse.vectors import Chosen, batches_of, joined, one_argument, products
 
 
-@named("func.sparse_jacobian", "callable function")
+@named("func.sparse_jacobian", "callable func")
 def sparse_jacobian(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     argnums: Argnums = 0,
     *,
     sparsity: Any = None,
     mode: Mode = "auto",
     check: bool | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of `function` as a sparse matrix.
+    """A function that computes the Jacobian of `func` as a sparse matrix.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
@@ -77,7 +77,7 @@ def sparse_jacobian(
     >>> jacobian(x).shape
     (999, 1000)
     """
-    choice = one_argument("sparse_jacobian", function, argnums)
+    choice = one_argument("sparse_jacobian", func, argnums)
     coloring = sparsity if sparsity is None or isinstance(sparsity, Coloring) else color_jacobian(sparsity, mode)
     checked = (sparsity is not None) if check is None else check
 
@@ -89,17 +89,17 @@ def sparse_jacobian(
     return jacobian
 
 
-@named("func.sparse_hessian", "callable function")
+@named("func.sparse_hessian", "callable func")
 def sparse_hessian(
-    function: Callable[..., Any], argnums: Argnums = 0, *, sparsity: Any = None, check: bool | None = None
+    func: Callable[..., Any], argnums: Argnums = 0, *, sparsity: Any = None, check: bool | None = None
 ) -> Callable[..., Any]:
-    """A function that computes the Hessian of a scalar `function` as a sparse matrix.
+    """A function that computes the Hessian of a scalar `func` as a sparse matrix.
 
     The products with the colors' vectors are derivatives of the gradient along these: forward over reverse mode.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Returns a real scalar.
     argnums, sparsity, check
         As for `sparse_jacobian`; `hessian_sparsity` finds the pattern, and `color_hessian` colors it.
@@ -130,8 +130,8 @@ def sparse_hessian(
            [-400., 1002., -400.],
            [   0., -400.,  200.]])
     """
-    choice = one_argument("sparse_hessian", function, argnums)
-    choice.function = grad(function, argnums)
+    choice = one_argument("sparse_hessian", func, argnums)
+    choice.function = grad(func, argnums)
     coloring = sparsity if sparsity is None or isinstance(sparsity, Coloring) else color_hessian(sparsity)
     checked = (sparsity is not None) if check is None else check
     if coloring is not None and not coloring.symmetric:

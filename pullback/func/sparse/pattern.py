@@ -22,13 +22,13 @@ from pullback.func.sparse.coloring import csr_of_bool
 from pullback.func.sparse.vectors import Chosen, one_argument
 
 
-@named("func.jacobian_sparsity", "callable function")
-def jacobian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that finds which entries of the Jacobian of `function` may differ from zero.
+@named("func.jacobian_sparsity", "callable func")
+def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that finds which entries of the Jacobian of `func` may differ from zero.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
@@ -62,7 +62,7 @@ def jacobian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Cal
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    choice = one_argument("jacobian_sparsity", function, argnums)
+    choice = one_argument("jacobian_sparsity", func, argnums)
 
     def sparsity(*args: Any, **kwargs: Any) -> Any:
         return find(Chosen(choice, args, kwargs))
@@ -70,15 +70,15 @@ def jacobian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Cal
     return sparsity
 
 
-@named("func.hessian_sparsity", "callable function")
-def hessian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that finds which entries of the Hessian of a scalar `function` may differ from zero.
+@named("func.hessian_sparsity", "callable func")
+def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that finds which entries of the Hessian of a scalar `func` may differ from zero.
 
     As `jacobian_sparsity` of its gradient: the sets go through the backward pass too.
 
     Parameters
     ----------
-    function : callable
+    func : callable
         Returns a real scalar.
     argnums : int or str, default 0
 
@@ -106,8 +106,8 @@ def hessian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Call
            [1, 1, 1],
            [0, 1, 0]])
     """
-    choice = one_argument("hessian_sparsity", function, argnums)
-    choice.function = grad(function, argnums)
+    choice = one_argument("hessian_sparsity", func, argnums)
+    choice.function = grad(func, argnums)
 
     def sparsity(*args: Any, **kwargs: Any) -> Any:
         return symmetric(find(Chosen(choice, args, kwargs)))

@@ -13,6 +13,9 @@ ldexp gcd lcm heaviside nextafter clone copy fill fill_diagonal zero""",
         "composites": """positive conjugate is_conj resolve_conj is_neg resolve_neg is_complex is_floating_point
 conj_physical _real to _to_copy""",
         "kernels": "add_alpha sub_alpha div_rounded to_copy",
+        "aliases": """subtract multiply divide true_divide negative special_exp2 special_expm1 special_log1p
+special_xlogy special_expit special_erf special_erfc arcsin arccos arctan arctan2 arcsinh arccosh arctanh absolute fix
+special_round clip not_equal less less_equal greater greater_equal special_logit special_sinc""",
         "functions": "is_complex is_floating_point real imag complex polar where to fill",
         "both": """rsub positive logaddexp logaddexp2 conj conjugate is_conj resolve_conj is_neg resolve_neg angle
 maximum minimum fmax fmin equal isclose allclose isnan isinf isfinite isposinf isneginf isreal signbit frexp clone fill_""",
@@ -41,6 +44,7 @@ linear_recurrence kthvalue median nanmedian mode bincount histc hash_tensor""",
         "composites": """nanmean _products_of_others var_mean std_mean aminmax quantile nanquantile trapezoid
 cumulative_trapezoid diff gradient histogram histogramdd _bin_edges _histogram_boxes _histogram_counts""",
         "kernels": "max_dim min_dim median_dim nanmedian_dim bin_edges histogram_boxes histogram_counts",
+        "aliases": "special_logsumexp trapz",
         "functions": "var_mean std_mean trapezoid trapz cumulative_trapezoid gradient histogramdd hash_tensor",
         "both": """sum nansum mean nanmean prod var std amax amin aminmax max min argmax argmin all any count_nonzero
 logsumexp logcumsumexp cummax cummin kthvalue median nanmedian mode quantile nanquantile diff bincount histc histogram""",
@@ -59,6 +63,7 @@ alias_copy as_strided_copy diagonal_copy expand_copy narrow_copy permute_copy se
 split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy
 view_as_complex_copy view_as_real_copy""",
         "kernels": "strided_view restride storage_geometry",
+        "aliases": "swapaxes swapdims moveaxis",
         "functions": """broadcast_tensors view_as_real view_as_complex atleast_1d atleast_2d atleast_3d alias_copy
 as_strided_copy diagonal_copy expand_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy
 squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy view_as_complex_copy
@@ -90,6 +95,7 @@ masked_scatter scatter_reduce index_reduce""",
     "joining": {
         "primitives": "cat stack combination_places",
         "composites": "hstack vstack dstack column_stack meshgrid cartesian_prod combinations",
+        "aliases": "concat concatenate row_stack",
         "functions": """cat concat concatenate stack hstack vstack row_stack dstack column_stack meshgrid cartesian_prod
 combinations""",
         "numpy": "concatenate stack hstack vstack dstack column_stack",
@@ -98,6 +104,7 @@ combinations""",
         "primitives": "mm bmm matmul mv dot vdot outer addmm baddbmm trace diag_embed cross",
         "composites": "inner einsum _einsum_pair tensordot kron addmv addr addbmm diag diagflat",
         "kernels": "einsum_pair",
+        "aliases": "ger",
         "functions": "einsum tensordot",
         "both": "mm bmm matmul mv dot vdot inner outer ger kron trace diag diag_embed diagflat cross",
         "both and in place": "addmm addmv addr addbmm baddbmm",
@@ -118,6 +125,7 @@ alpha_dropout feature_alpha_dropout rrelu gumbel_softmax scaled_dot_product_atte
 embedding_bag pairwise_distance hinge_embedding_loss cosine_embedding_loss margin_ranking_loss soft_margin_loss
 multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss triplet_margin_loss
 triplet_margin_with_distance_loss poisson_nll_loss gaussian_nll_loss linear_cross_entropy ctc_loss""",
+        "aliases": "special_softmax special_log_softmax",
         "functions": """native_dropout cosine_similarity native_batch_norm rms_norm native_layer_norm native_group_norm
 pairwise_distance""",
         "both": "prelu hardshrink softmax log_softmax",
@@ -199,6 +207,8 @@ special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w"""
         "kernels": """digamma_derivative gammaincinv gammainccinv betainc betaincinv zeta erfcinv entr erfcx ndtr
 log_ndtr ndtri xlog1py i0e i1 i1e k0 k1 k0e k1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 jv yv iv kv spherical_bessel_j0
 airy_ai chebyshev_t chebyshev_u hermite_h hermite_he laguerre_l legendre_p""",
+        "aliases": """special_gammaln special_digamma special_psi special_polygamma special_multigammaln special_gammainc
+special_gammaincc special_erfinv special_i0 special_modified_bessel_i0 special_modified_bessel_i1""",
         "both and in place": "lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
         "numpy": "i0",
         "in special": """gammaln digamma psi polygamma multigammaln gammainc gammaincc gammaincinv gammainccinv betainc

@@ -3,7 +3,6 @@
 import numpy as np
 
 from pullback.core.errors import OperatorError
-from pullback.ops.composite.decompositions.results import EigenPairs
 from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 
@@ -28,4 +27,4 @@ def lobpcg(
     if X is None:
         X = ops.to(ops.randn([*A.shape[:-1], k if n is None else n]), A.dtype)
     tol = float(np.finfo(A.dtype).eps) ** 0.5 if tol is None else tol
-    return EigenPairs(*ops.lobpcg_pairs(A, B, X, iK, k, niter, tol, largest is None or bool(largest)))
+    return ops.lobpcg_pairs(A, B, X, iK, k, niter, tol, largest is None or bool(largest))

@@ -1,7 +1,6 @@
 """Factorisations of the primitives: factors apart, Householder's reflections in blocks, singular values at random."""
 
 from pullback.core.errors import OperatorError
-from pullback.ops.composite.decompositions.results import LdlFactor, Lu, LuFactor, Qr, Svd
 from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 
@@ -17,12 +16,12 @@ def cholesky(self, upper=False, *, ops):
 
 def linalg_ldl_factor(self, *, hermitian=False, ops):
     """LD and pivots, or an error."""
-    return LdlFactor(*ops.linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors=True)[:2])
+    return ops.linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors=True)[:2]
 
 
 def linalg_lu_factor(A, *, pivot=True, ops):
     """LU and pivots; singular matrices have factors too."""
-    return LuFactor(*ops.linalg_lu_factor_ex(A, pivot=pivot)[:2])
+    return ops.linalg_lu_factor_ex(A, pivot=pivot)[:2]
 
 
 def linalg_lu(A, *, pivot=True, ops):
@@ -53,12 +52,12 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, ops):
         k = min(m, n)
         lower = ops.tril(LU_data[..., :k], -1)
         L, U = lower + ops.eye(m, k, dtype=LU_data.dtype), ops.triu(LU_data[..., :k, :])
-    return Lu(P, L, U)
+    return P, L, U
 
 
 def qr(self, some=True, *, ops):
     """Q and R."""
-    return Qr(*ops.linalg_qr(self, "reduced" if some else "complete"))
+    return ops.linalg_qr(self, "reduced" if some else "complete")
 
 
 def _block_reflector(vectors, tau, ops):
@@ -131,9 +130,9 @@ def svd(self, some=True, compute_uv=True, *, ops):
         m, n = self.shape[-2:]
         batch = list(self.shape[:-2])
         U, V = ops.zeros([*batch, m, m], dtype=self.dtype), ops.zeros([*batch, n, n], dtype=self.dtype)
-        return Svd(U, ops.linalg_svdvals(self), V)
+        return U, ops.linalg_svdvals(self), V
     U, S, Vh = ops.linalg_svd(self, full_matrices=not some)
-    return Svd(U, S, adjoint_of(Vh, ops=ops))
+    return U, S, adjoint_of(Vh, ops=ops)
 
 
 MOST_ITERATIONS = 10_000  # far beyond what converges: a number this large is a mistake

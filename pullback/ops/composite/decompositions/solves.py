@@ -1,7 +1,6 @@
 """Solves and inverses of the primitives for matrices: vectors, right-hand sides to the left, factors."""
 
 from pullback.core.errors import OperatorError
-from pullback.ops.composite.decompositions.results import LstSq, SolveEx, TriangularSolve
 from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -33,7 +32,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, ops):
         B = ops.unsqueeze(B, -1)
     X, info = ops.linalg_solve_matrices(A, B, check_errors)
     X = ops.squeeze(X, -1) if vector else X
-    return SolveEx(X if left else ops.transpose(X, -2, -1), info)
+    return X if left else ops.transpose(X, -2, -1), info
 
 
 def _is_vector(A, B):
@@ -59,7 +58,7 @@ def linalg_lstsq(self, b, rcond=None, *, driver=None, ops):
             f"{tuple(b.shape)}"
         )
     found = ops.linalg_lstsq_matrices(self, ops.unsqueeze(b, -1) if vector else b, rcond, driver)
-    return LstSq(ops.squeeze(found[0], -1) if vector else found[0], *found[1:])
+    return ops.squeeze(found[0], -1) if vector else found[0], *found[1:]
 
 
 def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None, ops):
@@ -83,7 +82,7 @@ def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False, 
     if transpose:
         A, upper = ops.transpose(A, -2, -1), not upper
     X = ops.linalg_solve_triangular(A, self, upper=upper, unitriangular=unitriangular)
-    return TriangularSolve(X, ops.clone(coefficients))
+    return X, ops.clone(coefficients)
 
 
 def cholesky_solve(self, input2, upper=False, *, ops):

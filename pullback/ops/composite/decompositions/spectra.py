@@ -6,7 +6,6 @@ import numpy as np
 
 from pullback.core.array_type import refuse_where
 from pullback.core.errors import LinAlgError, OperatorError
-from pullback.ops.composite.decompositions.results import SlogDet
 
 
 def det(self, *, ops):
@@ -16,7 +15,7 @@ def det(self, *, ops):
 
 def slogdet(self, *, ops):
     """Sign and logarithm of the determinant."""
-    return SlogDet(*ops.linalg_slogdet(self))
+    return ops.linalg_slogdet(self)
 
 
 def logdet(self, *, ops):
