@@ -24,7 +24,7 @@ from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
 from pullback.func.closures import Captures
 from pullback.graph.journal import note_write
-from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
 from pullback.interop.adoption import MAKERS, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
@@ -64,7 +64,7 @@ class ScipyFunction(Dispatcher):
             return genuine(*given, **kwargs) if kwargs else genuine(*given)
 
         # A class of its own, so that __call__ looks nothing up and needs no `self`: half the cost.
-        kind = type(cls.__name__, (cls,), {"__slots__": (), "__call__": staticmethod(call)})
+        kind = type(cls.__name__, (cls,), {"__slots__": slots_like(genuine), "__call__": staticmethod(call)})
         made: ScipyFunction = object.__new__(kind)
         return made
 
@@ -94,22 +94,9 @@ class ScipyFunction(Dispatcher):
         return module.startswith(_BY_CAPTURES) and bool(Captures(*args, *kwargs.values()).tensors)
 
     def guarded(self, args: Iterable[Any]) -> list[Any]:
-        """The arguments of a solver, whose functions may give nothing that is being differentiated.
-
-        Its steps depend on such a value by comparisons, so the answer would have the gradient zero, or another one.
-        """
-
-        def guard(function: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(function)
-            def checked(*args: Any, **kwargs: Any) -> Any:
-                found = function(*args, **kwargs)
-                if at_stake((found,)):
-                    raise unsupported(scipy_name(self.genuine))
-                return found
-
-            return checked
-
-        return [guard(x) if isinstance(x, FunctionType | MethodType) else x for x in args]
+        """The arguments of a solver, whose functions are guarded; SciPy's own capture nothing."""
+        name = scipy_name(self.genuine)
+        return [_Guarded(x, name) if type(x) in (FunctionType, MethodType) else x for x in args]
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
@@ -132,6 +119,26 @@ class ScipyFunction(Dispatcher):
             if "._" in name:
                 raise  # to be explained by the public function that called this one
             raise _named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
+
+
+class _Guarded:
+    """A function for a solver, which may give nothing that is being differentiated.
+
+    The steps depend on such a value by comparisons, so the answer would have the gradient zero, or another one.
+    """
+
+    def __init__(self, function: Callable[..., Any], solver: str) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.solver = function, solver
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self.function(*args, **kwargs)
+        if at_stake((found,)):
+            raise unsupported(self.solver)
+        return found
+
+    def __reduce__(self) -> Any:  # for solvers with workers
+        return _Guarded, (self.function, self.solver)
 
 
 def _refusal_behind(error: Exception) -> Exception | None:
@@ -157,7 +164,7 @@ class ScipyMaker(ScipyFunction):
     __slots__ = ()
 
     def __new__(cls, genuine: Callable[..., Any]) -> ScipyMaker:
-        return object.__new__(cls)
+        return Dispatcher.__new__(cls, genuine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if has_tensor(args) or has_tensor(kwargs):
