@@ -2,7 +2,7 @@
 
 from pullback.core.array_type import TENSOR
 from pullback.core.modes import current
-from pullback.core.tensor import Tensor, ndarray, new
+from pullback.core.tensor import Tensor, ndarray, new, note_copied
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
@@ -42,8 +42,10 @@ def getitem(self, index):
     try:
         index = plain_index(index)
         if has_tensors(index):
-            return read_at(self, index, ops=TENSOR)
-        return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
+            return note_copied(read_at(self, index, ops=TENSOR))
+        if is_basic_index(index):
+            return TENSOR.slice_view(self, index)
+        return note_copied(TENSOR.advanced_index(self, index))
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
 
