@@ -140,8 +140,8 @@ def would_help(*names: str) -> bool:
 
 BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
 BY_STORE = (
-    "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and its kin make in a function that is "
-    "being differentiated then record what is written into them."
+    "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and its kin make in a function that "
+    "is being differentiated then record what is written into them."
 )
 
 
