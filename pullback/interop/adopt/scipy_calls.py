@@ -202,7 +202,13 @@ class ScipyClass(ScipyFunction):
         return isinstance(x, self._classes()) or any(kind is self.genuine for kind in clones)
 
     def __subclasscheck__(self, cls: Any) -> bool:
-        return issubclass(cls, self._classes())
+        return issubclass(_class_of(cls), self._classes())
+
+    def __or__(self, other: Any) -> Any:
+        return self.genuine | _class_of(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.genuine
 
     def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
         return (self.genuine,)
@@ -211,6 +217,11 @@ class ScipyClass(ScipyFunction):
         genuine: Any = self.genuine
         rule: Any = RULES.get(scipy_name(genuine))
         return (genuine, rule) if isinstance(rule, type) else (genuine,)
+
+
+def _class_of(x: Any) -> Any:
+    """The class that this stands for, or `x` itself."""
+    return x.genuine if issubclass(type(x), ScipyClass) else x
 
 
 def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
