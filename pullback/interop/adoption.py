@@ -150,7 +150,10 @@ def to_record_writes(inside: bool) -> str:
     if not inside:
         return "Write into a Tensor (np.zeros(n, like=t), np.array(a, like=t)), or join a list by np.stack."
     if not State.on:
-        return f"{BY_STORE} Or write into an array that is made so: np.zeros(n, like=t), np.array(a, like=t)."
+        return (
+            f"{BY_STORE} Or write into an array that is made so: np.zeros(n, like=t), np.array(a, like=t); or join a "
+            "list by np.stack."
+        )
     return (
         "Only arrays of floating-point numbers that are made in the function that is being differentiated record what "
         "is written into them. Make the array there, or write into a copy that is made there: a = np.array(a)."

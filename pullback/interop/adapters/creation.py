@@ -148,8 +148,8 @@ def array_(
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("array", "order", order, (None, "K", "C", "A", "F"))
-    made = cast(array(object), dtype, "array", "unsafe")
-    made = np.reshape(made, (*(1,) * (ndmin - made.ndim), *made.shape))
+    given: Any = cast(array(object), dtype, "array", "unsafe")
+    made: Any = np.reshape(given, (*(1,) * (ndmin - given.ndim), *given.shape))
     return note_copied(in_order(ops.clone(made) if isinstance(made, Tensor) else tensor_of(made), order))
 
 

@@ -41,7 +41,8 @@ class Dispatcher:
     __slots__ = ("__dict__", "genuine")
 
     def __new__(cls, genuine: Callable[..., Any], *_: Any) -> Self:
-        return object.__new__(_referable(cls) if slots_like(genuine) else cls)
+        kind: Any = cls
+        return object.__new__(_referable(kind) if slots_like(genuine) else kind)
 
     def __init__(self, genuine: Callable[..., Any]) -> None:
         self.genuine = genuine

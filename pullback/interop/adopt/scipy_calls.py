@@ -204,6 +204,10 @@ class ScipyClass(ScipyFunction):
     def __subclasscheck__(self, cls: Any) -> bool:
         return issubclass(_class_of(cls), self._classes())
 
+    def __getitem__(self, item: Any) -> Any:
+        genuine: Any = self.genuine
+        return genuine[item]
+
     def __or__(self, other: Any) -> Any:
         return self.genuine | _class_of(other)
 

@@ -19,6 +19,7 @@ import pytest
 import scipy.fft
 import scipy.linalg
 import scipy.optimize
+import scipy.signal
 import scipy.special
 import scipy.stats
 from numpy import asarray as users_asarray
@@ -253,6 +254,7 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert isinstance(spline, BSpline | CubicSpline)
         assert isinstance(None, BSpline | None)
         assert isinstance(spline, None | CubicSpline)
+        assert scipy.signal.lti[int].__args__ == (int,)
 
     def test_methods_bind_as_they_would(self, adopted):
         class Of:
