@@ -42,7 +42,8 @@ class Dispatcher:
 
     def __new__(cls, genuine: Callable[..., Any], *_: Any) -> Self:
         kind: Any = cls
-        return object.__new__(_referable(kind) if slots_like(genuine) else kind)
+        made: Self = object.__new__(_referable(kind) if slots_like(genuine) else kind)
+        return made
 
     def __init__(self, genuine: Callable[..., Any]) -> None:
         self.genuine = genuine
