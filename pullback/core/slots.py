@@ -31,3 +31,5 @@ tangents: Callable[[], Any] = _unfilled
 array_call: Callable[..., Any] = _unfilled
 # (error) -> error: that of another library about one of our tensors in our words, any other as it is
 explain_foreign: Callable[[Exception], Exception] = _unfilled
+# () -> a context manager in which `adopt()` is in force, or None where it is already
+adopt_meanwhile: Callable[..., Any] = _unfilled

@@ -80,7 +80,7 @@ class Extra:
     steps: tuple[Any, ...] | None = None
     lent: Any = ()  # of an Array: weak references by which `graph.lent` knows who keeps a plain view of its memory
     forgets = False  # whether that is being done
-    made_in: tuple[Run, ...] = ()  # the runs of transforms inside which a creation function made it
+    made_in: tuple[Run, ...] = ()  # the runs of transforms inside which it was made, or copied
 
 
 def new_extra() -> Extra:
@@ -104,8 +104,15 @@ def extra_of(tensor: Tensor) -> Extra:
 def note_made(tensor: Tensor) -> Tensor:
     """Note inside which transforms a creation function has made `tensor`, which is returned."""
     if WATCHED:
-        extra_of(tensor).made_in = tuple(runs())
+        note_copied(tensor)
         note_creation(tensor)
+    return tensor
+
+
+def note_copied(tensor: Tensor) -> Tensor:
+    """The same of a copy, which an index may have made: `t[rows] += x` writes into one before it writes into `t`."""
+    if WATCHED:
+        extra_of(tensor).made_in = tuple(runs())
     return tensor
 
 

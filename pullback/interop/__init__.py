@@ -100,3 +100,4 @@ def attach() -> None:
 
 
 slots.explain_foreign = calling(f"{__name__}.foreign", "explain_foreign")
+slots.adopt_meanwhile = calling(f"{__name__}.adopt.switch", "adopt_meanwhile")

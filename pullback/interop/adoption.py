@@ -140,6 +140,21 @@ def would_help(*names: str) -> bool:
 
 BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
 BY_STORE = (
-    " Or call pullback.adopt() once, at the top of the program: arrays that np.zeros and its kin make in a function "
-    "that is being differentiated then record what is written into them."
+    "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and its kin make in a function that "
+    "is being differentiated then record what is written into them."
 )
+
+
+def to_record_writes(inside: bool) -> str:
+    """What to do where a tensor is written into a plain array; `inside`: whether it is one of a transform."""
+    if not inside:
+        return "Write into a Tensor (np.zeros(n, like=t), np.array(a, like=t)), or join a list by np.stack."
+    if not State.on:
+        return (
+            f"{BY_STORE} Or write into an array that is made so: np.zeros(n, like=t), np.array(a, like=t); or join a "
+            "list by np.stack."
+        )
+    return (
+        "Only arrays of floating-point numbers that are made in the function that is being differentiated record what "
+        "is written into them. Make the array there, or write into a copy that is made there: a = np.array(a)."
+    )

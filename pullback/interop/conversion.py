@@ -20,12 +20,12 @@ from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.lent import lend
-from pullback.interop.adoption import BY_STORE, State
+from pullback.interop.adoption import to_record_writes
 from pullback.interop.awaited import refuse_if_awaited
 from pullback.interop.operands import CANT_CALL_NUMPY, is_hidden, needs_grad
 from pullback.interop.suggest import remedy, would_detach
 
-_STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
+_STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR") if name in opmap)
 _STORED = "writing it into a plain ndarray"
 
 
@@ -108,16 +108,14 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
 
 
 def _is_store(frame: Any) -> bool:
-    """Whether the instruction of this frame is `array[index] = value`."""
+    """Whether the instruction of this frame is `array[index] = value`, or `array.real = value`."""
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
 def would_store(tensor: Tensor) -> Any:
     """The error for a write of this tensor into a plain array."""
     return would_detach(
-        f"write a Tensor that {_carries(tensor)} into a plain array",
-        "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t))."
-        + ("" if State.on or not tensor._level else BY_STORE),
+        f"write a Tensor that {_carries(tensor)} into a plain array", to_record_writes(tensor._level > 0)
     )
 
 

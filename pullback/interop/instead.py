@@ -55,6 +55,8 @@ EXPRESSIONS = {
     "scipy.stats.zscore": "(a - np.mean(a)) / np.std(a)",
 }  # fmt: skip
 
+_INTO = "into a Tensor: a = np.array(a, like=x), then"
+
 ADVICE = {
     "float": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "int": "int(t.detach().item()) for the bare number",
@@ -89,6 +91,7 @@ ADVICE = {
     "np.random.permutation": "t[np.random.permutation(len(t))]",
     "np.random.shuffle": "t = t[np.random.permutation(len(t))]",
     "np.vectorize": "the function for whole arrays, or np.stack of its values in a loop",
+    "operator.setitem": f"{_INTO} a[i] = x",
     "math.gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
     "scipy.special.factorial": "np.exp(scipy.special.gammaln(n + 1))",
     "scipy.linalg.cho_factor": "L = np.linalg.cholesky(A)",
@@ -107,12 +110,15 @@ ADVICE = {
 
 # Methods of plain arrays, which are in C, and see that an argument is a Tensor only when they have lost its gradient.
 METHODS = {
+    "__setitem__": f"{_INTO} a[i] = x",
     "choose": "np.choose(a, choices) for a.choose(choices)",
     "dot": "a @ x, or np.dot(a, x), for a.dot(x)",
     "fill": "a = np.full_like(a, x, like=x) for a.fill(x)",
-    "put": "into a Tensor: a = np.array(a, like=x), then a.put(i, x)",
+    "put": f"{_INTO} a.put(i, x)",
     "searchsorted": "np.searchsorted(a, x) for a.searchsorted(x)",
 }
+
+WRITES = frozenset({"ndarray.__setitem__", "ndarray.fill", "ndarray.put", "operator.setitem"})
 
 # For all that is in a module and not above.
 HOMES = {

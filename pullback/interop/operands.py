@@ -27,7 +27,7 @@ from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
-from pullback.interop.adoption import RULES
+from pullback.interop.adoption import RULES, to_record_writes
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is
@@ -184,8 +184,7 @@ def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any
     if needs_grad(result):
         raise DetachingError(
             f"np.{name} would write a result that requires grad into an ndarray (a *= t, out=a), which cannot hold a "
-            f"gradient.{call_site().where()}Write it out of place (a = a * t), or make the array a Tensor first "
-            "(pullback.tensor(a))."
+            f"gradient.{call_site().where()}{to_record_writes(result._level > 0)} Or write it out of place (a = a * t)."
         )
     np.copyto(out, frozen(result, name), casting=casting)
     return out

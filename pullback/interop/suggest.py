@@ -12,8 +12,8 @@ import numpy as np
 from pullback.core.call_site import PACKAGES, call_site
 from pullback.core.cuts import transform_runs
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
-from pullback.interop.adoption import BY_CALL, State, would_help
-from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME
+from pullback.interop.adoption import BY_CALL, BY_STORE, State, would_help
+from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME, WRITES
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.late import late_function
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
@@ -42,7 +42,10 @@ def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
 
 def remedy(library: str, *names: str) -> str:
     """What to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
-    return f"{advice(library, *names)}{BY_CALL if would_help(*names) else _of_lists(names[0])}"
+    instead = advice(library, *names)
+    if names[0] in WRITES and transform_runs() and not State.on:
+        return f"{BY_STORE} Or else: {instead}"
+    return f"{instead}{BY_CALL if would_help(*names) else _of_lists(names[0])}"
 
 
 def _of_lists(name: str) -> str:

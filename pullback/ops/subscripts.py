@@ -1,8 +1,9 @@
 """Reading and writing of parts: `x[index]`, `x[index] = value`. Imported when a program first does so."""
 
 from pullback.core.array_type import TENSOR
+from pullback.core.cuts import WATCHED
 from pullback.core.modes import current
-from pullback.core.tensor import Tensor, ndarray, new
+from pullback.core.tensor import Tensor, ndarray, new, note_copied
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
@@ -42,8 +43,12 @@ def getitem(self, index):
     try:
         index = plain_index(index)
         if has_tensors(index):
-            return read_at(self, index, ops=TENSOR)
-        return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
+            found = read_at(self, index, ops=TENSOR)
+        elif is_basic_index(index):
+            return TENSOR.slice_view(self, index)
+        else:
+            found = TENSOR.advanced_index(self, index)
+        return note_copied(found) if WATCHED else found
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
 

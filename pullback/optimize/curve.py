@@ -15,6 +15,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import ndarray
 from pullback.optimize import estimates
+from pullback.optimize.as_it_stands import as_it_stands
 from pullback.optimize.bounds import held, pair_of_trees
 from pullback.optimize.parameters import Parameters, depends
 from pullback.optimize.polishing import polished
@@ -24,6 +25,7 @@ _NAME = "optimize.curve_fit"
 
 
 @named(_NAME)
+@as_it_stands
 def curve_fit(
     f: Callable[..., Any],
     xdata: Any,

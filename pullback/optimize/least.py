@@ -16,6 +16,7 @@ from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
 from pullback.func.implicit.api import custom_minimum
 from pullback.optimize import estimates
+from pullback.optimize.as_it_stands import as_it_stands
 from pullback.optimize.bounds import held, pair_of_trees, refuse_held
 from pullback.optimize.methods import DIFFERENCES
 from pullback.optimize.parameters import Parameters, depends
@@ -29,6 +30,7 @@ _NAME = "optimize.least_squares"
 
 
 @named(_NAME)
+@as_it_stands
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,

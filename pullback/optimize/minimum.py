@@ -15,6 +15,7 @@ from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
 from pullback.func.implicit.api import custom_minimum
 from pullback.optimize import estimates
+from pullback.optimize.as_it_stands import as_it_stands
 from pullback.optimize.bounds import held, refuse_held, tree_of_pairs
 from pullback.optimize.constraints import Constraints, listed, refuse_derivatives
 from pullback.optimize.methods import DIFFERENCES, WITH_HESSIAN, WITHOUT_GRADIENT
@@ -28,6 +29,7 @@ _STATIONARY = 1e-7
 
 
 @named(_NAME)
+@as_it_stands
 def minimize(
     fun: Callable[..., Any],
     x0: Any,

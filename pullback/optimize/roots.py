@@ -13,6 +13,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import ndarray
 from pullback.func.implicit.api import custom_root
+from pullback.optimize.as_it_stands import as_it_stands
 from pullback.optimize.objective import first_of
 from pullback.optimize.parameters import Parameters, depends
 from pullback.optimize.residuals import Residuals
@@ -24,6 +25,7 @@ _WITH_JACOBIAN = frozenset({"hybr", "lm"})
 
 
 @named(_NAME)
+@as_it_stands
 def root(
     fun: Callable[..., Any],
     x0: Any,

@@ -42,8 +42,20 @@ def by_draw(x):
     return z.exp()
 
 
+def by_index(x):
+    z = pb.zeros((3, 3))
+    z[np.ix_([0, 2], [0, 1])] += x[0] * np.array([[1.0, 2.0], [3.0, 4.0]])
+    z[1:][np.array([[True, False, True], [False, False, True]])] -= x
+    z[:, pb.tensor([2, 0])] *= x[1]
+    return z.sum(0)
+
+
 # The same programs without writes.
 PROGRAMS = {
+    "index arrays": (
+        by_index,
+        lambda x: np.stack([(4 * x[0] - x[0]) * x[1], 6 * x[0], (-x[1] - x[2]) * x[1]]),
+    ),
     "item": (by_item, lambda x: np.stack([x[0] * x[1], x[1] ** 2, x[2] ** 2]) * x[0] * x[1]),
     "views": (by_row, lambda x: (x * x[2] + x * x[2] * x) * x[1] * x[2]),
     "methods": (by_method, lambda x: (x + x[1] + np.sin(x)) ** 2),

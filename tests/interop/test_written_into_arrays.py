@@ -1,5 +1,6 @@
 """A Tensor that requires grad is written into an ndarray: the error has the line, and what to write."""
 
+import operator
 import re
 
 import numpy as np
@@ -29,12 +30,13 @@ def copied(s, t):
     np.copyto(s[0], t)
 
 
+INTO = "Write into a Tensor (np.zeros(n, like=t), np.array(a, like=t)), or join a list by np.stack."
 ADVICE = {
-    row: "join them by np.stack, or write into a Tensor (np.zeros(n, like=t))",
-    rows: "join them by np.stack, or write into a Tensor (np.zeros(n, like=t))",
-    added: "Write it out of place",
-    out: "Write it out of place",
-    copied: "np.where",
+    row: INTO,
+    rows: INTO,
+    added: f"{INTO} Or write it out of place",
+    out: f"{INTO} Or write it out of place",
+    copied: INTO,
 }
 
 
@@ -66,3 +68,113 @@ def test_ufunc_at_on_a_plain_array_says_what_a_store_says():
 
     with pytest.raises(DetachingError, match=r"(?s)np\.add\.at would write .*, in f\n.*pullback\.adopt\(\)"):
         pb.func.grad(f)(np.ones(3))
+
+
+def real_part(a, x):
+    a.real = x.reshape(2, 2)
+
+
+def flat(a, x):
+    a.flat = x
+
+
+def element(a, x):
+    a[0, 1] = x[0] * x[1]
+
+
+def indexed(a, x):
+    a[np.ix_([0, 1], [1])] += x[0] * np.ones((2, 1))
+    a[[0, 1], [0, 0]] -= x[:2]
+    a[np.eye(2, dtype=bool)] *= x[2:]
+
+
+def in_place(a, x):
+    part = a[0]
+    part += x[:2]
+    part *= x[2:]
+
+
+# Into the array a, of shape (2, 2).
+WRITES = {
+    "a[i, j] =": element,
+    "a[indices] +=": indexed,
+    "part +=": in_place,
+    "a.flat[i] =": lambda a, x: operator.setitem(a.flat, slice(0, 3, 2), x[:2]),
+    "a.flat =": flat,
+    "a.real =": real_part,
+    "a.fill": lambda a, x: a.fill(x[0]),
+    "a.put": lambda a, x: a.put([0, 3], x[1:3]),
+    "a.__setitem__": lambda a, x: a.__setitem__((0, 1), x[0]),
+    "operator.setitem": lambda a, x: operator.setitem(a, (0, 1), x[0]),
+    "out=": lambda a, x: np.multiply(x[:2], x[2:], out=a[1]),
+    "sum(out=)": lambda a, x: np.sum(np.outer(x, x).reshape(2, 8), axis=1, out=a[0]),
+    "matmul(out=)": lambda a, x: np.matmul(x.reshape(2, 2), x.reshape(2, 2), out=a),
+    "add.at": lambda a, x: np.add.at(a, ([0, 0], [1, 1]), x[:2]),
+    "copyto": lambda a, x: np.copyto(a, x[:2], where=np.array([True, False])),
+    "put": lambda a, x: np.put(a, [0, 3], x[:2]),
+    "place": lambda a, x: np.place(a, np.eye(2, dtype=bool), x),
+    "putmask": lambda a, x: np.putmask(a, np.eye(2, dtype=bool), x),
+    "fill_diagonal": lambda a, x: np.fill_diagonal(a, x[1:3]),
+    "put_along_axis": lambda a, x: np.put_along_axis(a, np.array([[1], [0]]), x[:2].reshape(2, 1), 1),
+}
+POINT = np.array([0.7, 1.3, 0.9, 1.6])
+
+
+def of_buffer(write, make):
+    """The function that lets `write` write into what `make` makes."""
+
+    def f(x):
+        a = make(x)
+        a[...] = np.array([[1.0, 2.0], [3.0, 4.0]])
+        write(a, x)
+        return np.sum(np.array([[0.3, 0.5], [0.7, 1.1]]) * a**2).real
+
+    return f
+
+
+def differences(f):
+    steps = 1e-6 * np.eye(4)
+    return [(f(POINT + step) - f(POINT - step)) / 2e-6 for step in steps]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_the_first_advice_is_adopt_and_each_advice_works(name):
+    dtype = complex if name == "a.real =" else float
+
+    def plain(x):
+        return np.zeros((2, 2), dtype)
+
+    def like(x):
+        return np.zeros((2, 2), dtype, like=x) if isinstance(x, pb.Tensor) else plain(x)
+
+    def copied(x):
+        return np.array(plain(x), like=x) if isinstance(x, pb.Tensor) else plain(x)
+
+    with pytest.raises(DetachingError) as raised:
+        pb.func.grad(of_buffer(WRITES[name], plain))(POINT)
+    said = str(raised.value).splitlines()
+    assert [line for line in said if line.startswith("Call pullback.adopt() once, at the top of the program: arrays")]
+    expected = differences(of_buffer(WRITES[name], plain))
+    for make in (like, copied):
+        np.testing.assert_allclose(pb.func.grad(of_buffer(WRITES[name], make))(POINT), expected, rtol=1e-6, atol=1e-8)
+    with pb.adopt():
+        np.testing.assert_allclose(pb.func.grad(of_buffer(WRITES[name], plain))(POINT), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_with_adopt_an_array_from_elsewhere_is_to_be_copied():
+    kept = np.zeros(2)
+
+    def f(x):
+        kept[0] = x[0]
+        return kept.sum()
+
+    def copying(x):
+        own = np.array(kept)
+        own[0] = x[0]
+        return own.sum()
+
+    with pb.adopt():
+        with pytest.raises(DetachingError, match=r"write into a copy that is made there: a = np\.array\(a\)") as raised:
+            pb.func.grad(f)(np.ones(2))
+        assert "adopt()" not in str(raised.value)
+        assert pb.func.grad(copying)(np.ones(2)).tolist() == [1.0, 0.0]

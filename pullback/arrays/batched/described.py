@@ -53,8 +53,8 @@ class BatchedType(ArrayType):
             f"{x.batch.size} of them at once.{call_site().where()}"
             "Choose between values with np.where or pullback.where instead of `if`, and by np.maximum instead of "
             "max(); compute with arrays instead of float(), int() or item(); index an ndarray by "
-            "pullback.asarray(a)[i]; collect values by np.stack([...]), or write them into np.zeros_like(x) or, after "
-            "pullback.adopt(), into what np.zeros makes inside the function."
+            "pullback.asarray(a)[i]. To write values into an array, call pullback.adopt() once and make it by np.zeros "
+            "inside the function, or write into np.zeros_like(x), or join the values by np.stack([...])."
         )
 
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import check
+from pullback.core.tensor import Tensor, note_copied
 from pullback.interop.operands import array, cast, in_order, in_order_of, only, operand, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
@@ -68,7 +69,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
     only("copy", "order", order, (None, "K", "C", "A", "F"))
     a = array(a)
-    return in_order(ops.clone(a), order if order == "F" else None)
+    return note_copied(in_order(ops.clone(a), order if order == "F" else None))
 
 
 @rule("linspace")
@@ -147,9 +148,9 @@ def array_(
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("array", "order", order, (None, "K", "C", "A", "F"))
-    made = cast(array(object), dtype, "array", "unsafe")
-    made = ops.reshape(made, (*(1,) * (ndmin - made.ndim), *made.shape))
-    return in_order(ops.clone(made), order)
+    given: Any = cast(array(object), dtype, "array", "unsafe")
+    made: Any = np.reshape(given, (*(1,) * (ndmin - given.ndim), *given.shape))
+    return note_copied(in_order(ops.clone(made) if isinstance(made, Tensor) else tensor_of(made), order))
 
 
 @rule("asarray", "asanyarray")

@@ -11,9 +11,8 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import check
-from pullback.core.call_site import call_site
-from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
+from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
     along,
     array,
@@ -277,12 +276,9 @@ def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             if isinstance(target, Tensor):
                 write(target, *args, **kwargs)
                 return
-            if any(needs_grad(array(x)) for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, list, tuple))):
-                raise DetachingError(
-                    f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its "
-                    f"gradient (so would np.full and np.full_like, which call it).{call_site().where()}Make a Tensor "
-                    "with np.broadcast_to, np.where or np.full_like(t, value), or write into a Tensor."
-                )
+            for x in (*args, *kwargs.values()):
+                if isinstance(x, (Tensor, list, tuple)) and needs_grad(given := array(x)):
+                    raise would_store(given)
             numpy_object(name)(
                 target,
                 *(plain_values(x, name) if isinstance(x, (Tensor, list)) else x for x in args),

@@ -79,6 +79,8 @@ _TO_FILL = (np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, n
 class Full(Creation):
     """np.full with a value that is a tensor."""
 
+    __slots__ = ()
+
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         return _full(*args, **kwargs)
 
@@ -92,6 +94,8 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
 
 class Arange(Creation):
     """np.arange between tensors: as many numbers as between their values, each of which moves with the ends."""
+
+    __slots__ = ()
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         return _arange(*args, **kwargs)
@@ -108,6 +112,8 @@ def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **op
 
 class FromIterable(Creation):
     """np.fromiter: what runs through an iterator cannot be tried twice."""
+
+    __slots__ = ()
 
     def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
         if not self.records() or np.dtype(dtype).subdtype is not None or np.dtype(dtype).kind not in "fc":
@@ -196,6 +202,8 @@ def _is_asked_as_it_is(given: Any, dtype: Any = None, /, *more: Any, **kwargs: A
 class Checked(Conversion):
     """np.asarray_chkfinite."""
 
+    __slots__ = ()
+
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = _checked(*args, **kwargs)
         if made.dtype.kind in "fc" and not is_hidden(made) and not np.all(np.isfinite(made)):
@@ -205,6 +213,8 @@ class Checked(Conversion):
 
 class Required(Conversion):
     """np.require: a copy only where the memory is not as it is wanted."""
+
+    __slots__ = ()
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         return _required(*args, **kwargs)

@@ -11,7 +11,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable
 from types import MethodType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -38,13 +38,18 @@ class Dispatcher:
     """A function, and what stands for it where our tensors are among the arguments."""
 
     # What a call reads is in slots, and there is no __getattr__, which would make every read of them slow.
-    __slots__ = ("__dict__", "__weakref__", "genuine")
+    __slots__ = ("__dict__", "genuine")
+
+    def __new__(cls, genuine: Callable[..., Any], *_: Any) -> Self:
+        kind: Any = cls
+        made: Self = object.__new__(_referable(kind) if slots_like(genuine) else kind)
+        return made
 
     def __init__(self, genuine: Callable[..., Any]) -> None:
         self.genuine = genuine
         functools.update_wrapper(self, genuine)
-        shown = {name: getattr(genuine, name, None) for name in dir(genuine) if name not in _OWN}
-        self.__dict__ |= {name: value for name, value in shown.items() if value is not None}
+        names = (name for name in dir(genuine) if name not in _OWN and hasattr(genuine, name))
+        self.__dict__ |= {name: getattr(genuine, name) for name in names}  # what is None too, as `__closure__` may be
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -77,11 +82,23 @@ class Dispatcher:
         return operator.itemgetter(0), ((self.genuine,),)
 
 
-_OWN = frozenset(dir(Dispatcher)) | {"__builtins__"}  # by which namespaces are known
+def slots_like(genuine: Any) -> tuple[str, ...]:
+    """The slot for weak references where the function has one too: numba knows a function by such a reference."""
+    return ("__weakref__",) if type(genuine).__weakrefoffset__ else ()
+
+
+@functools.cache
+def _referable(kind: type) -> type:
+    return type(kind.__name__, (kind,), {"__slots__": ("__weakref__",)})
+
+
+_OWN = frozenset(dir(Dispatcher)) | {"__weakref__", "__builtins__"}  # by which namespaces are known
 
 
 class WithLists(Dispatcher):
     """A function that finds our tensors by NumPy's protocol, but not in lists: `np.sum([t, u])`."""
+
+    __slots__ = ()
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         return of_lists(self.genuine, args, kwargs)

@@ -62,12 +62,16 @@ class Mathematics(Dispatcher):
 class WithKeywords(Mathematics):
     """math.prod, math.isclose: the few that have keywords."""
 
+    __slots__ = ()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return Dispatcher.__call__(self, *args, **kwargs)
 
 
 class OfIterables(WithKeywords):
     """math.fsum and others of whole collections: what runs through an iterator cannot be tried twice."""
+
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*(x if hasattr(x, "__len__") else list(x) for x in args), **kwargs)

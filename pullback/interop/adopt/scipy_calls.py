@@ -24,7 +24,7 @@ from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
 from pullback.func.closures import Captures
 from pullback.graph.journal import note_write
-from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
 from pullback.interop.adoption import MAKERS, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
@@ -64,7 +64,7 @@ class ScipyFunction(Dispatcher):
             return genuine(*given, **kwargs) if kwargs else genuine(*given)
 
         # A class of its own, so that __call__ looks nothing up and needs no `self`: half the cost.
-        kind = type(cls.__name__, (cls,), {"__slots__": (), "__call__": staticmethod(call)})
+        kind = type(cls.__name__, (cls,), {"__slots__": slots_like(genuine), "__call__": staticmethod(call)})
         made: ScipyFunction = object.__new__(kind)
         return made
 
@@ -96,22 +96,9 @@ class ScipyFunction(Dispatcher):
         )
 
     def guarded(self, args: Iterable[Any]) -> list[Any]:
-        """The arguments of a solver, whose functions may give nothing that is being differentiated.
-
-        Its steps depend on such a value by comparisons, so the answer would have the gradient zero, or another one.
-        """
-
-        def guard(function: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(function)
-            def checked(*args: Any, **kwargs: Any) -> Any:
-                found = function(*args, **kwargs)
-                if at_stake((found,)):
-                    raise unsupported(scipy_name(self.genuine))
-                return found
-
-            return checked
-
-        return [guard(x) if isinstance(x, FunctionType | MethodType) else x for x in args]
+        """The arguments of a solver, whose functions are guarded; SciPy's own capture nothing."""
+        name = scipy_name(self.genuine)
+        return [_Guarded(x, name) if type(x) in (FunctionType, MethodType) else x for x in args]
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
@@ -134,6 +121,26 @@ class ScipyFunction(Dispatcher):
             if "._" in name:
                 raise  # to be explained by the public function that called this one
             raise _named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
+
+
+class _Guarded:
+    """A function for a solver, which may give nothing that is being differentiated.
+
+    The steps depend on such a value by comparisons, so the answer would have the gradient zero, or another one.
+    """
+
+    def __init__(self, function: Callable[..., Any], solver: str) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.solver = function, solver
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self.function(*args, **kwargs)
+        if at_stake((found,)):
+            raise unsupported(self.solver)
+        return found
+
+    def __reduce__(self) -> Any:  # for solvers with workers
+        return _Guarded, (self.function, self.solver)
 
 
 def _refusal_behind(error: Exception) -> Exception | None:
@@ -159,7 +166,7 @@ class ScipyMaker(ScipyFunction):
     __slots__ = ()
 
     def __new__(cls, genuine: Callable[..., Any]) -> ScipyMaker:
-        return object.__new__(cls)
+        return Dispatcher.__new__(cls, genuine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if has_tensor(args) or has_tensor(kwargs):
@@ -197,7 +204,17 @@ class ScipyClass(ScipyFunction):
         return isinstance(x, self._classes()) or any(kind is self.genuine for kind in clones)
 
     def __subclasscheck__(self, cls: Any) -> bool:
-        return issubclass(cls, self._classes())
+        return issubclass(_class_of(cls), self._classes())
+
+    def __getitem__(self, item: Any) -> Any:
+        genuine: Any = self.genuine
+        return genuine[item]
+
+    def __or__(self, other: Any) -> Any:
+        return self.genuine | _class_of(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.genuine
 
     def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
         return (self.genuine,)
@@ -206,6 +223,11 @@ class ScipyClass(ScipyFunction):
         genuine: Any = self.genuine
         rule: Any = RULES.get(scipy_name(genuine))
         return (genuine, rule) if isinstance(rule, type) else (genuine,)
+
+
+def _class_of(x: Any) -> Any:
+    """The class that this stands for, or `x` itself."""
+    return x.genuine if issubclass(type(x), ScipyClass) else x
 
 
 def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:

@@ -115,6 +115,11 @@ def release() -> None:
         _change()
 
 
+def adopt_meanwhile() -> Adoption | None:
+    """`adopt()` for a block of ours, unless it is in force."""
+    return None if State.on else adopt()
+
+
 def _change() -> None:
     """Bring what is adopted in line with `_active`; what an exception (Ctrl-C) has cut off is begun again next time."""
     wanted = frozenset(name for adoption in _active for name in adoption.packages)

@@ -16,7 +16,11 @@ import typing
 import numpy  # noqa: ICN001 - several names of one module
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.special
 import scipy.stats
 from numpy import asarray as users_asarray
 from numpy.linalg import norm
@@ -231,6 +235,26 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert inspect.getsource(expm).startswith("@_apply_over_batch") or "def expm" in inspect.getsource(expm)
         assert pickle.loads(pickle.dumps(math.sqrt)) is math.sqrt.genuine
         assert inspect.isbuiltin(math.sqrt)
+
+    def test_every_attribute_is_there_whatever_it_is(self, adopted):
+        for seen in (np.zeros, np.sum, math.exp, expm, scipy.stats.zscore, scipy.special.sph_harm_y, scipy.fft.fft):
+            for name in set(dir(seen.genuine)) - {"__builtins__", "__dict__"}:
+                assert hasattr(seen, name), (seen, name)
+        for name in ("closure", "code", "defaults", "globals", "kwdefaults", "annotations"):
+            for seen in (expm, scipy.optimize.rosen, scipy.optimize.minimize):
+                assert getattr(seen, f"__{name}__") is getattr(seen.genuine, f"__{name}__")
+        assert inspect.getclosurevars(scipy.optimize.rosen).nonlocals == {}
+
+    def test_classes_of_scipy(self, adopted):
+        from scipy.interpolate import BSpline, CubicSpline, PPoly
+
+        spline = CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 9.0])
+        assert issubclass(CubicSpline, PPoly)
+        assert not issubclass(BSpline, PPoly)
+        assert isinstance(spline, BSpline | CubicSpline)
+        assert isinstance(None, BSpline | None)
+        assert isinstance(spline, None | CubicSpline)
+        assert scipy.signal.lti[int].__args__ == (int,)
 
     def test_methods_bind_as_they_would(self, adopted):
         class Of:

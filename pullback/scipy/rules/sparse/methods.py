@@ -27,7 +27,7 @@ for _name in (
     _method_rule(_name)
 
 
-def _product_rule(name: str, on_vector: str, on_matrix: str, adjoint: bool) -> Callable[..., Any]:
+def _product_rule(name: str, adjoint: bool) -> Callable[..., Any]:
     def rule(self: LinearOperator, x: Any) -> Any:
         x = array(x)
         size = self.shape[0] if adjoint else self.shape[1]
@@ -36,18 +36,18 @@ def _product_rule(name: str, on_vector: str, on_matrix: str, adjoint: bool) -> C
         if type(self).__module__.startswith("scipy.") and hasattr(self, "A"):  # that of a matrix
             matrix = sparse(self.A) if is_sparse(self.A) else self.A
             return (np.conj(matrix.T) if adjoint and not is_sparse(matrix) else matrix.H if adjoint else matrix) @ x
+        found = array(getattr(self, f"_{name}")(x))
         if name in ("matmat", "rmatmat"):
-            return np.stack([rule(self, x[:, i]) for i in range(x.shape[1])], 1)
-        found = getattr(self, on_vector)(x)
-        return array(found).reshape(-1, 1) if x.ndim == 2 else array(found).reshape(-1)
+            return found
+        return found.reshape(-1, 1) if x.ndim == 2 else found.reshape(-1)
 
     return scipy_rule(f"scipy.sparse.linalg._methods.{name}")(rule)
 
 
-_matvec = _product_rule("matvec", "_matvec", "_matmat", False)
-_matmat = _product_rule("matmat", "_matvec", "_matmat", False)
-_product_rule("rmatvec", "_rmatvec", "_rmatmat", True)
-_product_rule("rmatmat", "_rmatvec", "_rmatmat", True)
+_matvec = _product_rule("matvec", adjoint=False)
+_matmat = _product_rule("matmat", adjoint=False)
+_product_rule("rmatvec", adjoint=True)
+_product_rule("rmatmat", adjoint=True)
 
 
 @scipy_rule("scipy.sparse.linalg._methods.dot")

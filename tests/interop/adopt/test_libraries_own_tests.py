@@ -1,0 +1,70 @@
+"""NumPy's and SciPy's own tests, which their wheels bring, pass under `adopt()` as they do without it.
+
+PULLBACK_LONG=1 runs all of them, which takes two hours. To run those of one module:
+PULLBACK_LONG=1 pytest tests/interop/adopt/test_libraries_own_tests.py -k scipy.optimize.tests.test_minpack
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import scipy
+
+LONG = os.environ.get("PULLBACK_LONG") == "1"
+HERE = Path(__file__).parent
+AREAS = {
+    np: ("_core", "fft", "lib", "linalg", "ma", "matrixlib", "polynomial", "random"),
+    scipy: (
+        "fft",
+        "integrate",
+        "interpolate",
+        "linalg",
+        "ndimage",
+        "optimize",
+        "signal",
+        "spatial",
+        "special",
+        "stats",
+    ),
+}
+# Compiles extensions, or measures what a process allocates or how it is built.
+LEFT_OUT = ("test_cython", "test_extending", "test_limited_api", "test_mem_policy", "test_simd")
+
+
+def modules():
+    for library, areas in AREAS.items():
+        home = Path(library.__file__).parent
+        for area in areas:
+            for file in sorted((home / area / "tests").glob("test_*.py")):
+                if not file.stem.startswith(LEFT_OUT):
+                    yield f"{library.__name__}.{area}.tests.{file.stem}"
+
+
+def run(module, tmp_path, *options):
+    """How each test of a module ends."""
+    report = tmp_path / "report.xml"
+    # Without those that are marked as slow, as `scipy.test()` runs them.
+    command = [sys.executable, "-m", "pytest", "-m", "not slow", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
+    done = subprocess.run(
+        [*command, *options, "--pyargs", module],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if not report.exists():
+        return {"the run": done.stdout + done.stderr}
+    return {
+        f"{case.get('classname')}::{case.get('name')}": next((part.tag for part in case), "passed")
+        for case in ET.parse(report).iter("testcase")
+    }
+
+
+@pytest.mark.skipif(not LONG, reason="takes two hours: PULLBACK_LONG=1")
+@pytest.mark.parametrize("module", list(modules()) if LONG else ["of NumPy or SciPy"])
+def test_they_end_as_without_adopt(module, tmp_path):
+    without, within = run(module, tmp_path), run(module, tmp_path, "-p", "adopting")
+    assert {name: end for name, end in within.items() if without.get(name) != end} == {}
+    assert within.keys() == without.keys()
