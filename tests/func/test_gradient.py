@@ -19,6 +19,15 @@ def test_an_integer_is_refused_with_what_to_write():
         pb.func.grad(lambda x: x)(2)
 
 
+@pytest.mark.parametrize("transform", [pb.func.grad, pb.func.vjp, pb.func.hessian, pb.func.jacrev])
+def test_the_place_of_a_refused_argument_is_named_where_it_has_one(transform):
+    call = transform if transform is not pb.func.vjp else lambda f: lambda x: pb.func.vjp(f, x)
+    with pytest.raises(TypeError, match=r"choose other arguments with argnums\.$"):
+        call(lambda x: x)(3)
+    with pytest.raises(TypeError, match=r"argnums\. It is the leaf \['a'\] of its argument\.$"):
+        call(lambda x: x["a"])({"a": 3})
+
+
 @dataclasses.dataclass
 class Parameters:
     rate: float = 1.0

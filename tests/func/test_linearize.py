@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse.linalg
 
 import pullback as pb
 from pullback.core.pytree import flatten
@@ -295,3 +296,11 @@ def test_a_custom_function_without_jvp_that_needs_numbers_is_refused():
     square = pb.custom_vjp(np.square, lambda c, y, x: scipy.linalg.blas.daxpy(c, np.zeros_like(x)) * 2 * x)
     with pytest.raises((pb.extend.UnsupportedError, pb.extend.DetachingError), match="there is no jvp"):
         pb.func.linearize(square, np.ones(2))
+
+
+def test_a_tangent_of_whole_numbers_is_converted_as_linear_operators_begin_with_one():
+    _, jvp_fn = linearize(np.sin, X)
+    A = scipy.sparse.linalg.LinearOperator((4, 4), matvec=jvp_fn)
+    np.testing.assert_allclose(A @ np.array([1, 0, 2, 0], np.int8), np.cos(X) * [1, 0, 2, 0])
+    assert A.dtype == np.float64
+    np.testing.assert_allclose(jvp(np.sin, (X,), (np.array([0, 1, 0, 3], np.int64),))[1], np.cos(X) * [0, 1, 0, 3])
