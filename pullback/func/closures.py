@@ -32,6 +32,7 @@ class Captures:
     def __init__(self, *functions: Any) -> None:
         self._functions = functions
         self.tensors: list[Tensor] = []
+        self._faces: list[type] = []
         self._last: tuple[list[Any], tuple[Any, ...]] | None = None
         seen, todo = {id(functions)}, list(functions)
         kept = [*functions]  # some are made by looking, and must not give their id away
@@ -44,6 +45,7 @@ class Captures:
             if issubclass(type(x), Tensor):
                 if isinstance(stripped(x), Tensor):
                     self.tensors.append(x)
+                    self._faces.append(type(x))  # as it is now: a rule shows Arrays as Tensors while it runs
             elif not issubclass(type(x), LEAVES):
                 todo.extend([part for part in parts_of(x) if type(part) not in CONSTANTS])  # of long lists
 
@@ -52,14 +54,14 @@ class Captures:
         if not self.tensors:
             return self._functions
         if self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
-            faced = [_faced(x, tensor) for x, tensor in zip(leaves, self.tensors, strict=True)]
+            faced = [_faced(x, face) for x, face in zip(leaves, self._faces, strict=True)]
             self._last = [*leaves], _Holding(self._functions, self.tensors, faced).copied(self._functions)
         return self._last[1]
 
 
-def _faced(x: Any, like: Tensor) -> Any:
+def _faced(x: Any, face: type) -> Any:
     """A leaf with the face of the tensor in whose place it comes: a method of PyTorch's may be asked of it."""
-    if type(like) in ARRAYS:
+    if face in ARRAYS:
         return x
     if isinstance(x, Tensor):
         return as_tensor(x)
