@@ -1,4 +1,4 @@
-"""einops' functions on our tensors: einops asks each of its backends whether it knows the type of an array."""
+"""einops and opt_einsum on our tensors: both have a backend for each library, which tells them its functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 from pullback.core.tensor import Tensor
 
 
-def enter_backend() -> None:
-    """Tell einops of our tensors, if it has been imported. Other arrays see nothing of it, so nothing is undone."""
+def enter_backends() -> None:
+    """Tell them of our tensors, if they have been imported. Other arrays see nothing of it, so nothing is undone."""
+    dispatch: Any = sys.modules.get("opt_einsum.backends.dispatch")
+    if dispatch is not None:  # which would call pullback.transpose, PyTorch's
+        dispatch._cached_funcs |= {(f.__name__, _FRAMEWORK): f for f in (np.tensordot, np.transpose, np.einsum)}
     backends: Any = sys.modules.get("einops._backends")
-    if backends is None or _FRAMEWORK in backends._loaded_backends:
-        return
+    if backends is not None and _FRAMEWORK not in backends._loaded_backends:
+        backends._loaded_backends[_FRAMEWORK] = _einops_backend(backends)
 
+
+def _einops_backend(backends: Any) -> Any:
     class Backend(backends.NumpyBackend):  # type: ignore[misc]  # of a module that may not be there
         """NumPy's functions, which take Tensors; the methods of a Tensor are PyTorch's."""
 
@@ -33,7 +38,7 @@ def enter_backend() -> None:
         def to_numpy(self, x: Any) -> Any:
             return np.asarray(x)
 
-    backends._loaded_backends[_FRAMEWORK] = Backend()
+    return Backend()
 
 
 _FRAMEWORK = "pullback"
