@@ -747,7 +747,7 @@ class Tensor(_Methods):
         return _values_in(self, True, "tolist()").tolist()
 
     def __copy__(self) -> Tensor:
-        if self._level or type(self._array) is not ndarray:
+        if self._level or type(self._array) is not ndarray or not self.is_leaf:
             return self.clone()  # inside a transform a Tensor stands for an array, whose copy depends on it
         rebuild, parts = self.__reduce__()
         return rebuild(*parts)  # type: ignore[no-any-return]

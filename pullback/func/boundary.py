@@ -124,7 +124,8 @@ def enter_chosen(
             own.extend(_leaf(surfaced(x, level - 1), level) for x in found)  # those before a refused one stay
         except TypeError as error:
             path = list(paths_of(structure))[len(own)]
-            raise type(error)(f"{error} It is the leaf {path} of its argument.") from error
+            where = f" It is the leaf {path} of its argument." if path else ""  # an argument that is no tree has none
+            raise type(error)(f"{error}{where}") from error
         holder[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
         leaves += own
         structures.append((structure, len(own)))
@@ -192,6 +193,12 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     else:
         instead = "pass an array, a floating-point number, or a dict, list or tuple of these"
     raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
+
+
+def direction_like(x: Any, dtype: Any, refusal: str) -> Any:
+    """A tangent or cotangent as an array; one of whole numbers is converted to the dtype of its primal."""
+    x = floating_argument(x, refusal)
+    return x.astype(dtype) if x.dtype.kind in "biu" and dtype.kind in "fc" else x
 
 
 def note_on_lists(error: Exception, args: Sequence[Any]) -> None:

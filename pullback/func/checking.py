@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from pullback.core.errors import with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Tensor, ndarray
+from pullback.func.boundary import floating_argument
 from pullback.func.forward import jvp
 from pullback.func.reverse import vjp
 
@@ -44,7 +46,8 @@ def check_grads(
     rtol, atol : float, optional
         How far the two may differ, relatively and absolutely: by default 1e-5 in float64, 1e-2 in float32.
     eps : float, optional
-        Step of the differences, relative to arguments of size 1: by default a fifth root of the dtype's accuracy.
+        First step of the differences, relative to arguments of size 1: by default a fifth root of the dtype's accuracy.
+        Where a derivative differs, smaller steps are tried before it counts as wrong.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def check_grads(
     AssertionError
         A derivative differs: which mode, which output, and both numbers.
     TypeError, ValueError
-        `args` is no tuple, or a mode is unknown.
+        `args` is no tuple, or holds what has no derivatives, such as an int; or a mode is unknown.
 
     Notes
     -----
@@ -74,6 +77,9 @@ def check_grads(
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or isinstance(modes, str):
         raise ValueError(f"func.check_grads: modes must be a sequence of 'fwd' and 'rev', got {modes!r}.")
+    for x in flatten(args)[0]:
+        if floating_argument(x, "func.check_grads: args hold").dtype.kind not in "fc":
+            raise TypeError(f"func.check_grads: args hold an array of dtype {x.dtype}; convert it with .astype(float).")
     accuracy = max((np.finfo(_dtype(x)).eps for x in flatten(args)[0]), default=1e-16)
     coarse = accuracy > np.finfo(np.float64).eps
     settings = _Settings(
@@ -100,17 +106,17 @@ def _check(function: Any, args: Any, order: int, settings: _Settings, path: tupl
     if order < 1:
         return
     directions = tuple(_random(x, rng) for x in args)
-    expected = _differences(function, args, directions, settings.eps)
+    expected = _Differences(function, args, directions, settings.eps)
     for mode in settings.modes:
         way = (mode, *path)
         if mode == "fwd":
             value, tangent = jvp(function, args, directions)
-            _compare(tangent, expected, settings, way)
+            expected.confirm(tangent, settings, way)
             _check(lambda *xs: jvp(function, xs, directions)[1], args, order - 1, settings, way, rng)
         else:
             value, pull = vjp(function, *args)
             weights = _random(value, rng)
-            _compare(_product(pull(weights), directions), _product(weights, expected), settings, way)
+            expected.confirm(_product(pull(weights), directions), settings, way, weights)
             _check(lambda *xs, weights=weights: vjp(function, *xs)[1](weights), args, order - 1, settings, way, rng)
 
 
@@ -132,20 +138,50 @@ def _dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else np.result_type(type(x))
 
 
-def _differences(function: Any, args: Any, directions: Any, eps: float) -> Any:
-    """The derivative along the directions, as trees of ndarrays."""
-    leaves, structure = flatten(args)
-    moves = flatten(directions)[0]
-    step = eps * max([1.0, *[float(np.max(np.abs(_numbers(x)), initial=0)) for x in leaves]])
+class _Differences:
+    """The derivative along the directions by differences, with the usual step, and with smaller ones where asked for.
 
-    def at(t: float) -> Any:
-        moved = [x + _dtype(x).type(t * step) * v for x, v in zip(leaves, moves, strict=True)]
-        found, form = flatten(function(*unflatten(structure, moved)))
+    One step cannot serve every function: the usual one grows with the largest argument, and moves a matrix of n rows by
+    about n times itself. A derivative is right if one step confirms it: a wrong one agrees with none.
+    """
+
+    def __init__(self, function: Any, args: Any, directions: Any, eps: float) -> None:
+        self._function, self._moves = function, flatten(directions)[0]
+        self._leaves, self._structure = flatten(args)
+        sizes = [np.abs(_numbers(x)) for x in self._leaves]
+        size = max([1.0, *[float(np.max(s[np.isfinite(s)], initial=0)) for s in sizes]])
+        smaller = math.ceil(math.log(size * _SMALLEST, _FACTOR))
+        self._steps = [eps * size / _FACTOR**k for k in range(smaller + 1)]
+        self._found: list[Any] = []
+
+    def confirm(self, found: Any, settings: _Settings, way: tuple[str, ...], weights: Any = None) -> None:
+        """Raise if `found` is the derivative (with weights, its product with them) by no step: what the first says."""
+        said: AssertionError | None = None
+        for k, step in enumerate(self._steps):
+            if k == len(self._found):
+                self._found.append(self._with(step))
+            expected = self._found[k] if weights is None else _product(weights, self._found[k])
+            try:
+                _compare(found, expected, settings, way)
+            except AssertionError as error:
+                said = said or error
+            else:
+                return
+        assert said is not None  # there is one step at least
+        raise said
+
+    def _with(self, step: float) -> Any:
+        (a, form), (b, _), (c, _), (d, _) = (self._at(t * step) for t in (1, -1, 2, -2))
+        found = [(8 * (p - m) - (pp - mm)) / (12 * step) for p, m, pp, mm in zip(a, b, c, d, strict=True)]
+        return unflatten(form, found)
+
+    def _at(self, t: float) -> Any:
+        moved = [x + _dtype(x).type(t) * v for x, v in zip(self._leaves, self._moves, strict=True)]
+        found, form = flatten(self._function(*unflatten(self._structure, moved)))
         return [_numbers(x) for x in found], form
 
-    (a, form), (b, _), (c, _), (d, _) = at(1), at(-1), at(2), at(-2)
-    found = [(8 * (p - m) - (pp - mm)) / (12 * step) for p, m, pp, mm in zip(a, b, c, d, strict=True)]
-    return unflatten(form, found)
+
+_FACTOR, _SMALLEST = 8, 512  # from one step to the next; the last is about this part of that for arguments of size 1
 
 
 def _numbers(x: Any) -> ndarray:

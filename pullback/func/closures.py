@@ -30,6 +30,7 @@ class Captures(Captured):
     def __init__(self, name: str, *functions: Any, with_globals: bool = True) -> None:
         super().__init__(name, *functions, with_globals=with_globals)
         self.tensors = [x for x in self.held_tensors if isinstance(stripped(x), Tensor)]
+        self._faces = [type(x) for x in self.tensors]  # as they are now: a rule shows Arrays as Tensors while it runs
         self._last: tuple[list[Any], tuple[Any, ...]] | None = None
 
     def keep(self, spared: Sequence[Tensor] = ()) -> None:
@@ -46,14 +47,15 @@ class Captures(Captured):
         if not self.tensors:
             return self.functions
         if self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
-            faced = {id(tensor): _faced(x, tensor) for x, tensor in zip(leaves, self.tensors, strict=True)}
+            triples = zip(leaves, self.tensors, self._faces, strict=True)
+            faced = {id(tensor): _faced(x, face) for x, tensor, face in triples}
             self._last = [*leaves], self._copied(faced)
         return self._last[1]
 
 
-def _faced(x: Any, like: Tensor) -> Any:
+def _faced(x: Any, face: type) -> Any:
     """A leaf with the face of the tensor in whose place it comes: a method of PyTorch's may be asked of it."""
-    if type(like) in ARRAYS:
+    if face in ARRAYS:
         return x
     if isinstance(x, Tensor):
         return as_tensor(x)

@@ -22,6 +22,7 @@ from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.func.boundary import (
     check_callable,
     check_results,
+    direction_like,
     enter,
     floating_argument,
     note_on_lists,
@@ -154,16 +155,13 @@ def paired(transform: str, primals: Any, tangents: Any, level: int) -> tuple[Any
 
 
 def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
-    parts = []
-    for name, x in (("primal", primal), ("tangent", tangent)):
-        x = floating_argument(x, f"func.{transform}: {name} {i} is")
-        if x.dtype.kind not in "fc":
-            raise TypeError(
-                f"func.{transform}: {name} {i} has dtype {x.dtype}, which has no tangents: convert it, for example "
-                "with .astype(float)."
-            )
-        parts.append(x)
-    primal, tangent = parts
+    primal = floating_argument(primal, f"func.{transform}: primal {i} is")
+    if primal.dtype.kind not in "fc":
+        raise TypeError(
+            f"func.{transform}: primal {i} has dtype {primal.dtype}, which has no tangents: convert it, for example "
+            "with .astype(float)."
+        )
+    tangent = direction_like(tangent, primal.dtype, f"func.{transform}: tangent {i} is")
     if primal.shape != tangent.shape or primal.dtype != tangent.dtype:
         raise GradientError(
             f"func.{transform}: primal {i} has shape {primal.shape} and dtype {primal.dtype}, its tangent "

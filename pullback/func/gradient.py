@@ -42,8 +42,8 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     Parameters
     ----------
     func : callable
-        Takes arrays, written with NumPy's or pullback's functions, and returns a real scalar (with `has_aux`, a
-        pair of that and anything else).
+        Takes arrays, written with NumPy's or pullback's functions, and returns a real scalar, or an array of one
+        element (with `has_aux`, a pair of that and anything else).
     argnums : int, str, or tuple of these, default 0
         With respect to which arguments: positions, or names of parameters.
     has_aux : bool, default False
@@ -229,6 +229,7 @@ def _check_scalar(value: Any) -> None:
 
 
 def _one(data: Any) -> Any:
-    if type(data) is not ndarray:
+    """The cotangent of a loss: 1, of the loss's own shape, which may be that of any array of one element."""
+    if type(data) is not ndarray or data.shape:
         return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss
     return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)

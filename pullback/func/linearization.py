@@ -16,7 +16,7 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func import rule_calls
-from pullback.func.boundary import check_callable, face_of, floating_argument
+from pullback.func.boundary import check_callable, direction_like, face_of
 from pullback.func.forward import paired, push
 
 
@@ -140,7 +140,7 @@ class _Form:
 
     def fitting(self, given: Any) -> Any:
         """The tangent as it goes through the tape."""
-        x = floating_argument(given, f"jvp_fn: tangent {self.position} is")
+        x = direction_like(given, self.dtype, f"jvp_fn: tangent {self.position} is")
         if tuple(x.shape) != self.shape or x.dtype != self.dtype:
             raise GradientError(
                 f"jvp_fn: tangent {self.position} has shape {tuple(x.shape)} and dtype {x.dtype}, its primal "

@@ -25,7 +25,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     primals : array, float or tree of these; or a tuple of several arguments
         Where: the argument, or a tuple of all arguments.
     tangents : of the structure, shapes and dtypes of `primals`
-        The vector v.
+        The vector v. One of whole numbers is converted, as SciPy's trust-constr begins with one.
     has_aux : bool, default False
 
     Returns
@@ -94,7 +94,7 @@ def vhp(func: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux: boo
     args, vectors = _arguments("vhp", primals, cotangents)
     gradient = _gradient("vhp", func, len(args), has_aux)
     recording = Recording(Choice("vhp", gradient, tuple(range(len(args)))), args, {}, has_aux)
-    found = recording.built(recording.pull(recording.cotangents(vectors)))
+    found = recording.built(recording.pull(recording.cotangents(vectors, whole=True)))
     return _as_given(primals, found, *([recording.aux] if has_aux else []))
 
 

@@ -22,6 +22,7 @@ from pullback.func.boundary import (
     Argnums,
     Choice,
     check_results,
+    direction_like,
     enter_chosen,
     floating_argument,
     gradient_outward,
@@ -156,13 +157,13 @@ class Recording:
         self.aux = _each(_apart, leave_all(aux, level)) if has_aux else None
         self._said = False
 
-    def cotangents(self, given: Any) -> list[Any]:
-        """What flows into each output, of what the user gave: arrays, or None for zeros."""
+    def cotangents(self, given: Any, whole: bool = False) -> list[Any]:
+        """What flows into each output, of what the user gave: arrays (with `whole` of integers too), None for zeros."""
         found: list[Any] = [None] * len(self.outputs)
         name = "vjp_fn" if self.choice.transform == "vjp" else f"func.{self.choice.transform}"
         try:
             for i, x, path in leaves_like(given, self.structure, "the cotangent"):
-                found[i] = _cotangent(x, self.forms[i], f"{name}: {path}")
+                found[i] = _cotangent(x, self.forms[i], f"{name}: {path}", whole)
         except ValueError as error:
             raise GradientError(f"{name}: {error} It must have the structure of the function's output.") from None
         return found
@@ -227,7 +228,7 @@ def _check_outputs(found: Sequence[Any], structure: Any) -> None:
     check_results(found, structure)
 
 
-def _cotangent(given: Any, output: Any, path: str) -> Any:
+def _cotangent(given: Any, output: Any, path: str, whole: bool) -> Any:
     """The cotangent of one output, checked: an array of its shape and dtype."""
     if given is None:
         return None
@@ -235,7 +236,7 @@ def _cotangent(given: Any, output: Any, path: str) -> Any:
     if type(given) in (int, float, complex) and not (type(given) is complex and output.dtype.kind == "f"):
         x = np.asarray(given, output.dtype)  # a Python number has no dtype of its own
     else:
-        x = floating_argument(given, f"{path} is")
+        x = direction_like(given, output.dtype, f"{path} is") if whole else floating_argument(given, f"{path} is")
     if tuple(x.shape) != tuple(output.shape):
         raise GradientError(
             f"{path} has shape {tuple(x.shape)}, but the function's output {tuple(output.shape)}; they must agree."

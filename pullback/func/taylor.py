@@ -17,7 +17,15 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func import rule_taylor  # noqa: F401 - registers itself
-from pullback.func.boundary import check_callable, check_results, enter, floating_argument, note_on_lists, raw_outward
+from pullback.func.boundary import (
+    check_callable,
+    check_results,
+    direction_like,
+    enter,
+    floating_argument,
+    note_on_lists,
+    raw_outward,
+)
 
 
 @named("func.jet", "callable func")
@@ -134,7 +142,7 @@ def _entered(primal: Any, derivatives: list[Any], i: int, curve: TaylorLevel, le
         if derivative is None:
             coefficients.append(None)
             continue
-        d = floating_argument(surfaced(derivative, level), f"func.jet: derivative {k} of primal {i} is")
+        d = direction_like(surfaced(derivative, level), x.dtype, f"func.jet: derivative {k} of primal {i} is")
         if tuple(d.shape) != tuple(x.shape) or d.dtype != x.dtype:
             raise GradientError(
                 f"func.jet: primal {i} has shape {tuple(x.shape)} and dtype {x.dtype}, its derivative {k} "

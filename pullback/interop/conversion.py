@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from opcode import opmap
+from opcode import _nb_ops, opmap  # type: ignore[attr-defined]  # the operators that BINARY_OP numbers
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.graph.lent import lend
 from pullback.interop.adoption import to_record_writes
 from pullback.interop.awaited import refuse_if_awaited
@@ -26,6 +26,7 @@ from pullback.interop.operands import CANT_CALL_NUMPY, is_hidden, needs_grad
 from pullback.interop.suggest import remedy, would_detach
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR") if name in opmap)
+_REMAINDERS = frozenset(i for i, (_, sign) in enumerate(_nb_ops) if sign in ("%", "%="))
 _STORED = "writing it into a plain ndarray"
 
 
@@ -65,8 +66,10 @@ def _number(kind: Any) -> Callable[..., Any]:
             stored = _is_store(sys._getframe(1))
             array_type(inside := innermost(self)).read(inside, _STORED if stored else f"{kind.__name__}()")
         if needs_grad(self):
-            refuse_if_awaited(sys._getframe(1))
-            _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
+            if _is_text(frame := sys._getframe(1)):
+                return kind(only_number(self, "format()"))
+            refuse_if_awaited(frame)
+            _say_that_gradient_is_lost(self, kind.__name__, frame)
         if WATCHED:
             note(f"{kind.__name__}()", self)
         return kind(Tensor.item(self))
@@ -110,6 +113,15 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
 def _is_store(frame: Any) -> bool:
     """Whether the instruction of this frame is `array[index] = value`, or `array.real = value`."""
     return frame.f_code.co_code[frame.f_lasti] in _STORES
+
+
+def _is_text(frame: Any) -> bool:
+    """Whether the instruction of this frame is `"%.3f" % value`: a text has no gradient to lose, as with `format`.
+
+    Only a text asks for a number there. A number or an array at the left of `%` asks the Tensor to compute.
+    """
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == opmap["BINARY_OP"] and code[at + 1] in _REMAINDERS
 
 
 def would_store(tensor: Tensor) -> Any:

@@ -135,7 +135,8 @@ class Objective:
     def full_hessian(self, x: ndarray) -> ndarray:
         """The Hessian by the parameters themselves."""
         z = x if self.parameters.scale is None else x / self.parameters.scale
-        return numbers(hessian(self._flat)(self.parameters.point(z), *self.args))
+        # A loss of one element may have dimensions, which come before those of its second derivatives.
+        return numbers(hessian(self._flat)(self.parameters.point(z), *self.args)).reshape(z.size, z.size)
 
     def product(self, z: ndarray, p: ndarray) -> ndarray:
         """The Hessian times a vector: of one linearisation of the gradient at each point."""

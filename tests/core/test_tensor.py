@@ -379,6 +379,16 @@ def test_deepcopy_keeps_sharing_within_one_structure():
     assert a is not x
 
 
+def test_copy_of_a_computed_tensor_depends_on_it():
+    x = leaf()
+    y = x * 2
+    z = copy.copy(y)
+    z += 1
+    (z**2).sum().backward()
+    assert y.tolist() == [2, 4, 6]
+    assert x.grad.tolist() == [12, 20, 28]
+
+
 def test_deepcopy_of_a_computed_tensor_is_refused():
     with pytest.raises(RuntimeError, match=r"graph leaves.*MulBackward0.*detach\(\)"):
         copy.deepcopy(leaf() * 2)

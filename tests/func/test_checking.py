@@ -1,5 +1,7 @@
 """func.check_grads finds wrong derivatives, and which."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,29 @@ def test_right_ones_pass():
     check_grads(lambda t: pb.logsumexp(t, 0), (pb.tensor([1.0, 2.0]),))
 
 
+RIGHT_BY_SMALLER_STEPS = {
+    "a solution of 24 equations": (np.linalg.solve, (np.random.default_rng(1).standard_normal((24, 24)), np.ones(24))),
+    "arguments of two sizes": (lambda a, b: np.sin(b) * np.log(a), (1e6, 0.3)),
+    "close to a pole": (np.log, (1e-3,)),
+    "an infinite constant": (lambda a, b: np.sin(a) + (b < 0), (0.3, np.inf)),
+}
+
+
+@pytest.mark.parametrize(("function", "args"), RIGHT_BY_SMALLER_STEPS.values(), ids=RIGHT_BY_SMALLER_STEPS)
+def test_an_exact_derivative_is_confirmed_by_a_smaller_step(function, args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pb.extend.IndependentResultWarning)
+        check_grads(function, args)
+
+
+@pytest.mark.parametrize("factor", [1.001, 0.999])
+def test_a_small_mistake_is_found_whatever_the_step(factor):
+    log = pb.custom_vjp(np.log, lambda cotangent, result, x: factor * cotangent / x)
+    for x in (1e-3, 1.0, 10.0):
+        with pytest.raises(AssertionError, match="the derivative of order 1"):
+            check_grads(log, (x * np.ones(3),), order=1)
+
+
 @pytest.mark.parametrize("mode", ["fwd", "rev"])
 def test_a_wrong_rule_is_found(mode):
     with pytest.raises(AssertionError, match=f"{mode}: the derivative of order 1.*differences give"):
@@ -57,6 +82,8 @@ def test_a_wrong_second_derivative_is_found():
         (lambda: check_grads(np.sin, (1.0,), modes="fwd"), ValueError, "sequence"),
         (lambda: check_grads(np.sin, (1.0,), modes=["vmap"]), ValueError, "'rev'"),
         (lambda: check_grads(3, (1.0,)), TypeError, "callable"),
+        (lambda: check_grads(np.sin, (3,)), TypeError, r"args hold an int: pass a floating-point number"),
+        (lambda: check_grads(np.sin, (np.arange(3),)), TypeError, r"args hold an array of dtype int64"),
     ],
 )
 def test_what_is_refused(call, error, words):

@@ -19,6 +19,15 @@ def test_an_integer_is_refused_with_what_to_write():
         pb.func.grad(lambda x: x)(2)
 
 
+@pytest.mark.parametrize("transform", [pb.func.grad, pb.func.vjp, pb.func.hessian, pb.func.jacrev])
+def test_the_place_of_a_refused_argument_is_named_where_it_has_one(transform):
+    call = transform if transform is not pb.func.vjp else lambda f: lambda x: pb.func.vjp(f, x)
+    with pytest.raises(TypeError, match=r"choose other arguments with argnums\.$"):
+        call(lambda x: x)(3)
+    with pytest.raises(TypeError, match=r"argnums\. It is the leaf \['a'\] of its argument\.$"):
+        call(lambda x: x["a"])({"a": 3})
+
+
 @dataclasses.dataclass
 class Parameters:
     rate: float = 1.0
@@ -139,3 +148,60 @@ def test_errors_of_the_function_stay_as_they_are():
         pb.func.grad(inner)(1.0)
     with pytest.raises(RuntimeError, match=r"^func\.grad: the function must return"):  # that of the inner one
         pb.func.value_and_grad(lambda x: pb.func.grad(lambda y: y * np.ones(2))(x))(1.0)
+
+
+# -- a loss of one element ---------------------------------------------------------------------------------------------
+ONE_ELEMENT = {
+    "a product of matrices": lambda x: x[None, :] @ np.diag([2.0, 3.0]) @ x[:, None],
+    "times a number": lambda x: (x.reshape(1, 2) @ x.reshape(2, 1)) * 0.5,
+    "times a scalar": lambda x: np.sum(x**2, keepdims=True) * x[0],
+    "a quotient": lambda x: np.exp(x[:1]) / x[1],
+    "a sum of slices": lambda x: np.log(x[:1]) + x[1:] ** 2,
+    "dot": lambda x: np.dot(x[None], x),
+    "concatenate": lambda x: np.concatenate([x[:1] * x[1:]]),
+    "stack": lambda x: np.stack([x @ x]),
+    "inv": lambda x: np.linalg.inv(np.outer(x, x)[:1, :1]),
+    "a transpose": lambda x: (x[:1, None] * x[1]).T,
+}
+WAYS = {
+    "grad": lambda f, x: pb.func.grad(f)(x),
+    "grad of float32": lambda f, x: pb.func.grad(f)(x.astype(np.float32)).astype(float),
+    "grad of Tensors": lambda f, x: pb.func.grad(f)(pb.tensor(x)).numpy(),
+    "value_and_grad": lambda f, x: pb.func.value_and_grad(f)(x)[1],
+    "grad_and_value": lambda f, x: pb.func.grad_and_value(f)(x)[0],
+    "has_aux": lambda f, x: pb.func.grad(lambda x: (f(x), x), has_aux=True)(x)[0],
+    "vmap of grad": lambda f, x: pb.func.vmap(pb.func.grad(f))(np.stack([x, x]))[1],
+    "grad of grad": lambda f, x: pb.func.grad(lambda x: pb.func.grad(f)(x)[1])(x),
+    "hvp": lambda f, x: pb.func.hvp(f, x, np.array([1.0, -1.0])),
+    "vhp": lambda f, x: pb.func.vhp(f, x, np.array([1.0, -1.0])),
+    "sparse_hessian": lambda f, x: pb.func.sparse_hessian(f)(x).toarray(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("loss", ONE_ELEMENT.values(), ids=ONE_ELEMENT)
+def test_a_loss_of_one_element_has_the_derivatives_of_the_scalar(loss, way):
+    x = np.array([0.5, 1.5])
+    assert np.allclose(way(loss, x), way(lambda x: loss(x).reshape(()), x), rtol=1e-5)
+
+
+def test_a_textbook_likelihood_of_a_kalman_filter_is_a_loss_although_it_is_a_matrix():
+    y = np.array([0.3, 1.2, 0.9, 2.1])
+    F, H = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 0.0]])
+
+    def negative_log_likelihood(theta):
+        Q, R = np.exp(theta[0]) * np.eye(2), np.exp(theta[1]) * np.eye(1)
+        x, P, loss = np.zeros((2, 1)), np.eye(2), 0.0
+        for z in y:
+            x, P = F @ x, F @ P @ F.T + Q
+            v, S = z - H @ x, H @ P @ H.T + R
+            K = P @ H.T @ np.linalg.inv(S)
+            x, P = x + K @ v, (np.eye(2) - K @ H) @ P
+            loss = loss + 0.5 * (np.log(2 * np.pi * np.linalg.det(S)) + v.T @ np.linalg.inv(S) @ v)
+        return loss
+
+    theta = np.array([-1.0, -0.5])
+    value, gradient = pb.func.value_and_grad(negative_log_likelihood)(theta)
+    assert value.shape == (1, 1)
+    steps = [(negative_log_likelihood(theta + e) - negative_log_likelihood(theta - e)).item() for e in 1e-6 * np.eye(2)]
+    assert np.allclose(gradient, np.array(steps) / 2e-6)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse.linalg
 
 import pullback as pb
 from pullback.core.pytree import flatten
@@ -313,3 +314,11 @@ def test_what_a_mask_keeps_away_is_zero_in_the_linearised_gradient(derivative, o
     for rows in (x[0], x[1]) if of_samples is not pb.func.vmap else (x,):
         expected = np.where(rows > 0, 3.75 * np.sqrt(np.maximum(rows, 0)), 0.0)
         np.testing.assert_allclose(of_samples(lambda x: derivative(gradient, x))(rows), expected)
+
+
+def test_a_tangent_of_whole_numbers_is_converted_as_linear_operators_begin_with_one():
+    _, jvp_fn = linearize(np.sin, X)
+    A = scipy.sparse.linalg.LinearOperator((4, 4), matvec=jvp_fn)
+    np.testing.assert_allclose(A @ np.array([1, 0, 2, 0], np.int8), np.cos(X) * [1, 0, 2, 0])
+    assert A.dtype == np.float64
+    np.testing.assert_allclose(jvp(np.sin, (X,), (np.array([0, 1, 0, 3], np.int64),))[1], np.cos(X) * [0, 1, 0, 3])

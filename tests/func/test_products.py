@@ -111,3 +111,21 @@ def test_newton_with_conjugate_gradients():
 def test_arguments_without_an_array_are_named(product, empty):
     with pytest.raises(RuntimeError, match=r"the arguments hold no array to differentiate, got"):
         product(lambda p: np.float64(0.0), empty, empty)
+
+
+@BOTH
+def test_a_vector_of_whole_numbers_is_one_of_numbers(product):
+    for vector in (np.array([1, 0, 2], np.int8), np.array([True, False, True])):
+        found = product(f, X, vector)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, H(X) @ vector)
+
+
+@BOTH
+def test_trust_constr_gets_products_with_the_hessian(product):
+    def rosenbrock(x):
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    products = {"hessp": lambda x, p: product(rosenbrock, x, p), "method": "trust-constr"}
+    found = scipy.optimize.minimize(pb.func.value_and_grad(rosenbrock), np.array([1.3, 0.7]), jac=True, **products)
+    np.testing.assert_allclose(found.x, 1, atol=1e-4)

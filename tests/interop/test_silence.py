@@ -4,6 +4,7 @@ import array
 import collections.abc
 import contextlib
 import io
+import logging
 import math
 import operator
 import struct
@@ -248,7 +249,6 @@ CONVERTING = {
     "a.__setitem__": lambda t: operator.setitem(np.zeros(2), 0, t),
     "struct.pack": lambda t: struct.pack("d", t),
     "array.array": lambda t: array.array("d", [t]),
-    "'%f' % t": lambda t: "%f" % t,  # noqa: UP031 - it is what is tested
 }
 
 
@@ -279,6 +279,45 @@ def test_what_takes_a_value_and_says_so_is_silent():
     assert f"{number:.2f}" == "3.00"
     assert number > 2
     assert vector.detach().numpy().tolist() == [1.0, 2.0]
+
+
+def _in_place(t):
+    text = "%.2f"
+    text %= t
+    return text
+
+
+TEXTS = {
+    "f-string": lambda t: f"{t:.2f}",
+    "%f": lambda t: "%.2f" % t,  # noqa: UP031 - it is what is tested
+    "%d": lambda t: "%d" % t,  # noqa: UP031
+    "a tuple": lambda t: "%.1e after %d" % (t, 4),  # noqa: UP031
+    "bytes": lambda t: b"%.2f" % t,
+    "in place": _in_place,
+    "logging": lambda t: logging.LogRecord("", 0, "", 0, "%.2f", (t,), None).getMessage(),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_a_text_of_a_value_is_made_without_a_word_and_cuts_nothing(text):
+    def f(x):
+        loss = x**2
+        seen.append(text(loss))
+        return loss
+
+    seen = []
+    assert text(number) == text(3.0)
+    assert pb.func.grad(f)(1.5) == 3.0
+    assert pb.func.grad(f)(pb.tensor(1.5)).item() == 3.0
+    assert pb.func.jvp(f, (1.5,), (1.0,)) == (2.25, 3.0)
+    assert pb.func.hessian(f)(1.5) == 2.0
+    assert seen == [text(2.25)] * len(seen)
+
+
+def test_a_remainder_is_no_text():
+    assert pb.func.grad(lambda x: 7.0 % x)(2.0) == -3.0
+    with pytest.warns(UserWarning, match="requires grad"):
+        float(number % 2)
 
 
 def test_python_builtins_keep_tensors():

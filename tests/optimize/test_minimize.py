@@ -57,6 +57,23 @@ def test_every_method_runs_as_scipy_runs_it_with_hand_written_derivatives(method
     assert expected.keys() <= found.keys()
 
 
+def one_element(x, target=1.5):
+    """A loss of shape (1, 1), with the minimum (target, target)."""
+    r = (x - target).reshape(-1, 1)
+    return r.T @ np.array([[2.0, 0.5], [0.5, 1.0]]) @ r * 0.5
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+def test_every_method_takes_an_objective_of_one_element(method):
+    assert np.allclose(minimize(one_element, np.zeros(2), method=method).x, 1.5, atol=1e-3)
+
+
+def test_an_objective_of_one_element_has_standard_errors_and_a_solution_differentiable_by_args():
+    found = minimize(one_element, np.zeros(2), x_scale=2.0, stderr=True)
+    assert np.allclose(found.covariance, np.linalg.inv([[2.0, 0.5], [0.5, 1.0]]))
+    assert pb.func.grad(lambda t: minimize(one_element, np.zeros(2), args=(t,)).x[0])(1.5) == pytest.approx(1)
+
+
 def test_value_and_gradient_come_of_one_evaluation():
     counted = Counted(rosenbrock)
     found = minimize(counted, START, method="L-BFGS-B")

@@ -317,3 +317,25 @@ def test_quantiles_have_scipys_values_where_rounding_moves_them_far(name, q):
         quantile = getattr(getattr(stats, name), method)
         found, _ = pb.func.value_and_grad(lambda q, quantile=quantile: quantile(q, *SHAPES[name]))(q)
         assert found == quantile(q, *SHAPES[name])
+
+
+@pytest.mark.parametrize("name", ["gamma", "dpareto_lognorm"])
+def test_entropies_of_tensors_without_adopt(name):
+    pb.release()
+    distribution = getattr(pb.scipy.stats, name)
+    args = [*{"gamma": (2.5,), "dpareto_lognorm": (3.0, 1.2, 2.5, 2.0)}[name], 0.1, 1.5]
+    given = [pb.tensor(x, requires_grad=True) for x in args]
+    found = distribution.entropy(*given)
+    assert found.item() == pytest.approx(getattr(stats, name).entropy(*args))
+    found.backward()
+    for place, x in enumerate(given):
+
+        def f(y, place=place):
+            return getattr(stats, name).entropy(*args[:place], y, *args[place + 1 :])
+
+        assert (
+            x.grad is None
+            if place == len(args) - 2
+            else x.grad.item() == pytest.approx(slope(f, args[place], 1e-3), rel=1e-6)
+        )
+    pb.adopt()

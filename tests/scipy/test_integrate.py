@@ -412,3 +412,11 @@ def test_constants_go_to_scipy_as_they_are():
     found = grad(lambda x: x * integrate.quad(decay, 0, 1, (1.3,))[0])(2.0)
     assert found == pytest.approx(exact(1.3), rel=1e-14)
     assert type(integrate.quad(lambda s: float(a) * s, 0, 1)[0]) is float
+
+
+def test_a_callback_that_captures_an_array_gets_it_with_numpys_methods():
+    def f(a):
+        return integrate.quad(lambda t: t * a.std(ddof=1), 0, 1)[0]
+
+    x = np.array([1.0, 3.0])
+    assert np.allclose(pb.func.grad(f)(x), pb.func.grad(lambda a: a.std(ddof=1) / 2)(x))

@@ -361,7 +361,7 @@ like_outer = lambda run: lambda input, vec2, *, out=None: run(input, vec2, out=o
 like_einsum = lambda run: lambda equation, *tensors_, tensors=UNSET: run(
     equation, tensor_list(run.__name__, "tensors", tensors_, tensors, UNSET))
 like__einsum_pair = lambda run: lambda input, other, equation: run(input, other, equation)
-like_tensordot = lambda run: lambda a, b, dims=2, *, out=None: run(a, b, dims, out=out)
+like_tensordot = lambda run: lambda a, b, dims=2, *, axes=None, out=None: run(a, b, dims, axes=axes, out=out)
 like_addmm = lambda run: lambda input, mat1, mat2, *, beta=1, alpha=1, out=None: run(
     input, mat1, mat2, beta if type(beta) in A_NUMBER else a_number(run.__name__, "beta", beta), alpha if type(alpha) in A_NUMBER else a_number(run.__name__, "alpha", alpha), out=out)
 like_addmv = lambda run: lambda input, mat, vec, *, beta=1, alpha=1, out=None: run(

@@ -81,14 +81,16 @@ PRODUCTS = [
     ),
     info(
         "tensordot",
-        lambda a, b, dims=2: np.tensordot(a, b, dims),
+        lambda a, b, dims=2, axes=None: np.tensordot(a, b, dims if axes is None else axes),
         cases(
             on((2, 3, 2), T((3, 2, 2))), on((2, 3), T((3, 2)), 1), on((2,), T((2,)), 0),
             on((2, 3), T((2, 3)), ([0, 1], [0, 1])), on((2, 3, 2), T((2, 2, 3)), ([0, 1], [-2, 2])),
+            on((2, 3), T((3, 2)), axes=1), on((2, 3), T((2, 3)), axes=((1, 0), (1, 0))),
         ),
         errors=[
             refused(RuntimeError, ("tensordot", "(2, 3)"), X, X, 1),
             refused(RuntimeError, ("tensordot", "pair up"), X, X, ([0], [0, 1])),
+            refused(TypeError, ("tensordot", "axes is NumPy's name of dims"), X, X, 1, axes=1),
         ],
     ),
 ]  # fmt: skip

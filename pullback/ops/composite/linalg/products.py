@@ -15,8 +15,12 @@ def inner(self, other, *, ops):
     return tensordot(self, other, ([-1], [-1]), ops=ops)
 
 
-def tensordot(a, b, dims=2, *, ops):
+def tensordot(a, b, dims=2, *, axes=None, ops):
     """Sums of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them."""
+    if axes is not None:
+        if dims != 2:
+            raise TypeError(f"tensordot: axes is NumPy's name of dims; give one of them, got {dims} and {axes}")
+        dims = axes
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot: dims must be between 0 and {min(a.ndim, b.ndim)}, got {dims}")

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
+from pullback.core.array_face import as_array
 from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import Tensor
 from pullback.func.forward import jvp
 from pullback.interop.adopt.clones import twin
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
@@ -129,10 +131,15 @@ def _twin(self: Any) -> Any:
     # SciPy compares with the median to choose between a tail and the rest: no derivative goes that way.
     quantiles = {name: _plainly(getattr(self, name)) for name in ("_isf", "_ppf")}
     made.__dict__ = {**vars(self), **quantiles}  # not self's own, which a twin has else
-    made.vecentropy = np.vectorize(made._entropy, otypes="d")  # that of `self` calls its own method
+    made.vecentropy = _of_arrays(twin(np.vectorize(made._entropy, otypes="d")))  # that of `self` calls its own method
     if hasattr(made, "_pdf"):
-        made._cdfvec = np.vectorize(made._cdf_single, otypes="d")
+        made._cdfvec = twin(np.vectorize(made._cdf_single, otypes="d"))
     return made
+
+
+def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function, which gets NumPy's face of Tensors: it may write into what np.asarray makes of a number."""
+    return lambda *args: function(*[as_array(x) if isinstance(x, Tensor) else x for x in args])
 
 
 @scipy_rule("scipy.stats._methods.nnlf")
