@@ -1,4 +1,4 @@
-"""Mistakes of pullback's own are not shown as mistakes of who calls: planted in kernels, composites and NumPy's face."""
+"""Mistakes of pullback's own, planted in a kernel and an adapter, are not shown as mistakes of who calls."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ CALLS = {
 def planted(request, monkeypatch):
     """The name of an error that the kernel of cumsum ends in by a mistake of its own."""
     names = {}
-    exec(f"def kernel(x, *rest):\n {PLANTED[request.param]}", names)  # noqa: S102 - mistakes, as somebody may make them
+    exec(f"def kernel(x, *rest):\n {PLANTED[request.param]}", names)
     monkeypatch.setattr(accumulations.cumsum, "__code__", names["kernel"].__code__)
     return request.param
 

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from pullback.core.array_face import Scalar
 from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
-from pullback.core.tensor import strided
+from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
 from pullback.interop.numpy_errors import on_numbers
 from pullback.interop.operands import array, values
@@ -76,8 +76,8 @@ def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -
 def matmul_in_place(self: Any, other: Any) -> Any:
     """self @= other."""
     result = self.copy() @ other  # the node saves what is overwritten here
-    if result is NotImplemented:
-        return result
+    if not isinstance(result, Tensor):
+        return result  # of a class that answered for itself
     if result.shape != self.shape:
         raise ValueError(f"x @= y: the product has shape {result.shape}, and x {self.shape}.")
     return self.copy_(result)
