@@ -48,7 +48,7 @@ def _is_arraylike(x: Any) -> bool:
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
     kind = type(x)
-    return hasattr(kind, "__array__") and not hasattr(kind, "__array_ufunc__") and not comes_first(kind)
+    return hasattr(kind, "__array__") and not comes_first(kind)
 
 
 _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _general) for kind in (Array, Scalar)}
