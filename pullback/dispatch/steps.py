@@ -241,7 +241,7 @@ def note_cut(op: Operator, args: Sequence[Any]) -> None:
     else:
         cuts = op.multi is not None and not all(op.node.differentiable_outputs) and called_by_user(op.shown)
     if cuts:
-        note_operator(op.name, *(x for _, x in array_arguments(op, args)))
+        note_operator(op.shown, *(x for _, x in array_arguments(op, args)))
 
 
 # -- view -------------------------------------------------------------------------------------------------------------
