@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
@@ -76,7 +78,12 @@ def _in_place(name: str) -> Callable[..., Any]:
             if not _is_arraylike(other):
                 return NotImplemented
             other = operand(other)
-        return write(self, other)
+        try:
+            return write(self, other)
+        except FloatingPointError:  # by np.errstate; NumPy has written all elements when it raises
+            with np.errstate(all="ignore"):
+                write(self, other)
+            raise
 
     return method
 

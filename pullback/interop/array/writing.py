@@ -16,7 +16,7 @@ from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
 from pullback.interop.numpy_errors import on_numbers
-from pullback.interop.operands import array, values
+from pullback.interop.operands import array
 
 
 def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
@@ -45,9 +45,7 @@ def fill(self: Any, value: Any) -> None:
 
 def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
     """Write values at places counted in C's order; values are taken over and over."""
-    places = np.arange(self.size).take(values(indices, "put"), mode=mode)
-    if places.size and array(values_).size:
-        self.flat[places] = values_
+    np.put(self, indices, values_, mode)
 
 
 def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
