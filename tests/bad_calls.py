@@ -26,7 +26,7 @@ import pullback as pb
 import pullback.nn.functional as F
 from pullback.autograd.gradcheck import GradcheckError
 from pullback.core import modes
-from pullback.core.errors import DetachingError, GradientError, InplaceError
+from pullback.core.errors import DetachingError, GradientError, InplaceError, InternalError
 from pullback.core.extras import MissingExtraError
 from pullback.interop.adoption import State
 
@@ -256,6 +256,8 @@ class Late(BaseException):
 def verdict(name, names, error):
     """'' for a good error, else what is wrong with it."""
     text = str(error)
+    if isinstance(error, InternalError):
+        return "called a mistake of pullback's own"
     if isinstance(error, RecursionError) or not isinstance(error, EXPECTED):
         return f"class {type(error).__name__}"
     if name.startswith("np.") and re.search(r"\bnp\.\w", text):

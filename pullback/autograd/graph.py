@@ -13,7 +13,7 @@ from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.autograd.validate import validate_grad
 from pullback.core import slots
 from pullback.core.array_type import TENSOR
-from pullback.core.errors import GradientError, UnsupportedError, type_name
+from pullback.core.errors import GradientError, UnsupportedError, type_name, with_article
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
@@ -94,6 +94,8 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     >>> pb.autograd.graph.call_node((x * x).grad_fn, [pb.ones(2)])
     (tensor([1., 2.]), tensor([1., 2.]))
     """
+    if not isinstance(node, Node):
+        raise TypeError(f"node must be a Node (the grad_fn of a Tensor), got {with_article(node)}.")
     metadata = node.input_metadata
     if len(grads) != len(metadata):
         raise TypeError(f"{node.name()} takes {len(metadata)} gradient(s), one for each output; got {len(grads)}.")

@@ -199,6 +199,15 @@ def is_users(frame: FrameType) -> bool:
     return (not file.startswith(_PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
 
 
+def called_by_user(name: str) -> bool:
+    """True if it is this function, or the ufunc of its name, that the user's code called, and none that calls it."""
+    frame: FrameType | None = sys._getframe(1)
+    called = ""
+    while frame is not None and not is_users(frame):
+        frame, called = frame.f_back, frame.f_code.co_name
+    return called in (name.rpartition(".")[2], "array_ufunc")
+
+
 def _place() -> Place:
     """File and line of the innermost frame that is the user's."""
     frame = users_frame(sys._getframe(2))

@@ -13,6 +13,7 @@
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     |   +-- GradientTypeError       (also a TypeError) a backward returned something that is no Tensor
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
+    +-- InternalError               code of pullback's failed by its own mistake
     +-- ConvergenceError            a solver did not find what was to be differentiated
 
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
@@ -152,6 +153,10 @@ class NonFiniteError(Portable, Explained, RuntimeError, FloatingPointError):
     def __init__(self, text: str, finding: object = None) -> None:
         self.finding = finding
         super().__init__(text)
+
+
+class InternalError(RuntimeError):
+    """Code of pullback's failed in a call whose arguments are right: a mistake to be reported."""
 
 
 class ConvergenceError(Explained, RuntimeError):

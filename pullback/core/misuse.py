@@ -29,6 +29,7 @@ from pullback.core.errors import (
     DtypeError,
     GradientError,
     InplaceError,
+    InternalError,
     LinAlgError,
     OperatorError,
     ReadError,
@@ -265,7 +266,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     said = getattr(error, "explained", False)
     if said and str(error).startswith((f"{name}(", f"{name}:")):
         return error
-    meant = bool(said or (frames and frames[-1][1])) and not isinstance(error, RecursionError)
+    meant = bool(said or (frames and frames[-1][1])) and not isinstance(error, (RecursionError, AssertionError))
     meant = meant and not str(error).startswith("Boolean value of Tensor")  # where a function expected a flag
     wrong = None
     if not meant or type(error) is TypeError:
@@ -273,6 +274,9 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     if wrong is not None:
         return _from(error, wrong, f"{name}(): {wrong}", TypeError)
     plain, kind = getattr(error, "plain", None), type(error)
+    if plain is None and not meant and is_ours(name, given, error, frames):
+        what = " ".join(filter(None, (type(error).__name__, str(error))))
+        return _from(error, what, f"{name}({_listed(given)}): {_REPORT} ({what}).", InternalError)
     if plain is None:
         plain, kind = _plainly(error, given, meant)
         plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
@@ -306,6 +310,43 @@ def explained_call(
     types = {argument.name: argument for argument in declared(signature)}
     pairs = [(types.get(key, Declared(key, "", False, "", True, False, None)), value) for key, value in given.items()]
     return _explained(name, pairs, error)
+
+
+def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[str, bool]]) -> bool:
+    """Whether pullback's code is at fault where the error was raised, and not one of the arguments of `name`."""
+    if frames[-1][0].partition(".")[0] != "pullback":
+        return False  # NumPy, SciPy or Python looked at the arguments
+    if any(isinstance(value, type) and not argument.base for argument, value in given):
+        return False  # a class stands for one of its objects
+    if isinstance(error, AttributeError):
+        return not any(_asked_in_vain(argument, value, error) for argument, value in given)
+    if isinstance(error, KeyError):
+        keys = [(type(key), key) for key in error.args]
+        return not any((type(x), x) in keys for _, value in given for x in _items(value) if isinstance(x, _KEYS))
+    if isinstance(error, TypeError):
+        called = _CALLED_WRONGLY.match(str(error))
+        return called is not None and called[1] != name.rpartition(".")[2].strip("_")
+    return isinstance(error, (NameError, AssertionError))
+
+
+_KEYS = (str, bytes, int, float, complex, type(None))  # what a table may be asked for
+_CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes |got an unexpected|got multiple)")
+
+
+def _asked_in_vain(argument: Declared, value: Any, error: AttributeError) -> bool:
+    """Whether it was this argument, or an item of it, that was asked for what only another type has."""
+    if argument.base not in ("", "Tensor") or not any(error.obj is x for x in _items(value)):
+        return False
+    if argument.base:
+        return isinstance(error.obj, Number)
+    return not isinstance(error.obj, (Tensor, ndarray)) or hasattr(str, error.name)  # where a text was expected
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return (value, *value) if isinstance(value, (str, list, tuple, range)) else (value,)
+
+
+_REPORT = "this is a mistake in pullback, not in your call. Please report it with its traceback"
 
 
 def _from(error: Exception, plain: str, text: str, kind: type[Exception]) -> Exception:
@@ -417,6 +458,7 @@ _SENTENCES = {
     r"unsupported operand type\(s\) for (\S+): '(\S+)' and '(\S+)'": r"\2 and \3 cannot be combined by \1",
     r"an integer is required": "an int is needed, and no bool",
     r"int\(\) argument must be a .* not '([\w.]+)'": rf"an int {_WHERE}",
+    r"float\(\) argument must be a .* not '([\w.]+)'": rf"a number {_WHERE}",
     r"bad operand type for .*: '([\w.]+)'": rf"a number {_WHERE}",
     r"must be real number, not ([\w.]+)": rf"a number {_WHERE}",
     r"unhashable type: '([\w.]+)'": r"\1 cannot stand here",

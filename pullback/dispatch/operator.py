@@ -23,6 +23,7 @@ CALLED = {
     "setitem": "__setitem__",
     "_index_put": "index_put",
     "_strided_view": "as_strided",
+    "_numpy_argsort": "argsort",
     "numpy_T": "T",
     "_to_copy": "to",
     "hermitian_map": "linalg.matrix_function",

@@ -11,7 +11,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_face import is_single, show_as_array, wrap_as
 from pullback.core.array_type import NUMPY, REGISTERED, STORED, is_constant, kernel_for, type_of
-from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.cuts import WATCHED, called_by_user, note_operator
 from pullback.core.errors import type_name
 from pullback.core.observers import run_kernel
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -232,12 +232,16 @@ def record(op: Operator, outs: Any, each: Sequence[Tensor], given: Prepared) -> 
 def note_cut(op: Operator, args: Sequence[Any]) -> None:
     """Note, for transforms, an operator whose results, or some of them (indices), have no derivative.
 
-    What only takes the shape of a tensor is none of these.
+    What only takes the shape of a tensor is none of these. What functions of ours drop, the user never saw.
     """
     if not WATCHED:
         return
-    if (op.record is None or op.multi is not None) and not op.name.endswith("_like") and not op.name.startswith("new_"):
-        note_operator(op.name, *(x for _, x in array_arguments(op, args)))
+    if op.record is None:
+        cuts = not op.name.endswith("_like") and not op.name.startswith("new_")
+    else:
+        cuts = op.multi is not None and not all(op.node.differentiable_outputs) and called_by_user(op.shown)
+    if cuts:
+        note_operator(op.shown, *(x for _, x in array_arguments(op, args)))
 
 
 # -- view -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, Array, Scalar
-from pullback.core.errors import UnsupportedError
+from pullback.core.array_type import layout_of
+from pullback.core.errors import InplaceError, UnsupportedError
 from pullback.core.late import ready
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
@@ -84,8 +85,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
         elif type(x) in ARRAYS and not others and not kwargs and ufunc in _OF_ONE:
             return _of_arrays(ufunc, _OF_ONE[ufunc](x), (x,))
         return _on_inputs(self, ufunc, method, (x, *others), kwargs)
-    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+    except Exception as error:
         inputs = (x, *others)
+        if type(error) is FloatingPointError and "out" in kwargs:  # NumPy has written all elements when it raises
+            with np.errstate(all="ignore"):
+                array_ufunc(self, ufunc, method, *inputs, **kwargs)
+            raise
         if type(self) in ARRAYS:
             raise_as_numpy(getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc)
@@ -233,6 +238,10 @@ def call(
         results = tuple(
             r if o is not None else np.copy(np.broadcast_to(r, shape)) for r, o in zip(results, outs, strict=True)
         )
+    if len(outs) == 2 and all(o is not None for o in outs):
+        first, second = map(layout_of, outs)
+        if first is not None and second is not None and np.shares_memory(first, second):
+            raise InplaceError(f"np.{name}: both results would be written into the same memory; give each its own out.")
     outs = tuple(deliver(name, in_order(r, order), o, casting) for r, o in zip(results, outs, strict=True))
     return outs if isinstance(result, tuple) else outs[0]
 

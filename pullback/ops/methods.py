@@ -1,5 +1,6 @@
 """Tensor's methods: the generated ones, Python's operators, indexing, casts and conversions."""
 
+from functools import update_wrapper
 from types import FunctionType
 
 import numpy as np
@@ -14,7 +15,8 @@ from pullback.core.late import LateAttribute, from_module
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.dispatch.call_errors import explained
-from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.pipeline import dispatch, inplace
+from pullback.dispatch.right_operand import answers
 from pullback.graph.node import Node
 from pullback.graph.tensor_hooks import (
     register_hook,
@@ -35,9 +37,10 @@ def _plain(name):
 
 
 def _binary(name):
-    """The same function, but that it leaves to its class what no array is and comes first in NumPy's order.
+    """The same function, but that it leaves to its class what no array is.
 
-    So SciPy's sparse matrices say what `t @ A` is. The common case runs the same code.
+    So SciPy's sparse matrices say what `t @ A` is, and None and texts are not equal to a tensor. The common case runs
+    the same code.
     """
     op = OPERATORS[name][0].operator
     if op is None or op.factory is None or op.factory.__module__ != calls.__name__:
@@ -49,13 +52,45 @@ def _binary(name):
 
 
 def _in_order(op, args):
-    if any(hasattr(type(x), "__array_priority__") and not hasattr(type(x), "__array__") for x in args):
+    try:
+        return dispatch(op, args)
+    except TypeError:
+        return _theirs(op.name, args)
+
+
+def _in_place_in_order(op, args):
+    try:
+        return inplace(op, args)
+    except TypeError:
+        return _theirs(op.name, args)
+
+
+def _theirs(name, args):
+    """NotImplemented, where the class of an operand is to answer; else the error that is being handled."""
+    if any(answers(x, name) for x in args):
         return NotImplemented
-    return dispatch(op, args)
+    raise  # noqa: PLE0704 - in a handler, whose error is this
 
 
 def _in_place(name):
-    return OPERATORS[name][0].inplace
+    """The same of an operator that writes into its first operand."""
+    write = OPERATORS[name][0].inplace
+    if "inplace" not in write.__code__.co_names:  # it chooses among overloads first
+        return _with_theirs(write, name)
+    names = {**write.__globals__, "inplace": _in_place_in_order}
+    call = FunctionType(write.__code__, names, write.__name__, write.__defaults__, write.__closure__)
+    call.__kwdefaults__ = write.__kwdefaults__
+    return update_wrapper(call, write)
+
+
+def _with_theirs(write, name):
+    def call(self, other):
+        try:
+            return write(self, other)
+        except TypeError:
+            return _theirs(name, (other,))
+
+    return update_wrapper(call, write)
 
 
 def _swapped(operator, name):
@@ -66,17 +101,6 @@ def _swapped(operator, name):
 
     reflected.__name__, reflected.__qualname__ = name, f"Tensor.{name}"
     return reflected
-
-
-def _equality(operator, name):
-    function = _plain(operator)
-
-    def compare(self, other):
-        # None and texts are no arrays: Python then finds that they are not equal.
-        return NotImplemented if other is None or type(other) is str else function(self, other)
-
-    compare.__name__, compare.__qualname__, compare.__doc__ = name, f"Tensor.{name}", function.__doc__
-    return compare
 
 
 _COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -97,10 +121,8 @@ def _attach_operators():
             LateAttribute(Tensor, f"__r{python}__", _swapped, name, f"__r{python}__")
         if name != "matmul":  # a product of matrices cannot be written into one of them
             LateAttribute(Tensor, f"__i{python}__", _in_place, name)
-    for python in ("lt", "le", "gt", "ge"):
-        LateAttribute(Tensor, f"__{python}__", _plain, python)
-    for python in ("eq", "ne"):
-        LateAttribute(Tensor, f"__{python}__", _equality, python, f"__{python}__")
+    for python in ("lt", "le", "gt", "ge", "eq", "ne"):
+        LateAttribute(Tensor, f"__{python}__", _binary, python)
     for python, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
         LateAttribute(Tensor, f"__{python}__", _plain, name)
 
@@ -108,7 +130,7 @@ def _attach_operators():
 @named("Tensor.__divmod__")
 def _divmod(self, other):
     """divmod(self, other): both results, as for ndarrays."""
-    return self // other, self % other
+    return NotImplemented if answers(other, "divmod") else (self // other, self % other)
 
 
 @named("Tensor.__rdivmod__")

@@ -53,12 +53,13 @@ CUTS = {
     "np.searchsorted": lambda x: np.searchsorted(X, x).sum().astype(float),
     "the cast to int64": lambda x: x.astype(int).sum() * 1.0,
     "sort": lambda x: x.sort().indices.sum() * 1.0,
+    "max": lambda x: x.max(0).indices * 1.0,
     "no_grad": whole,
     "inference_mode": inference,
     "set_grad_enabled": switched,
 }
 
-OF_TENSORS = {"item()", "tolist()", "data", "sort"}  # an Array's do not leave the graph
+OF_TENSORS = {"item()", "tolist()", "data", "sort", "max"}  # an Array's do not leave the graph
 
 
 @pytest.mark.parametrize("name", CUTS)
@@ -69,6 +70,26 @@ def test_what_cut_it_is_named_with_its_line(name):
     assert not found.any()
     assert len(caught) == 1
     assert caught[0].filename == __file__  # points to the user's call
+
+
+DROPPED = {  # functions of which the user sees nothing but what is differentiable
+    "solve": lambda x: np.linalg.solve(np.eye(3) * 2, x),
+    "inv": lambda x: np.linalg.inv(np.eye(3) * x),
+    "svd": lambda x: np.linalg.svd(np.eye(3) * x),
+    "qr": lambda x: pb.linalg.qr(x * pb.eye(3)),
+    "sort": lambda x: np.sort(x),
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+@pytest.mark.parametrize("made", [np.array, pb.tensor])
+def test_what_is_differentiable_is_not_blamed(name, made):
+    def f(x):
+        DROPPED[name](x)
+        return np.sum(np.ones(3))
+
+    with pytest.warns(IndependentResultWarning, match=r"does not depend on 'x'.*use another variable"):
+        grad(f)(made(X))
 
 
 def test_a_decorator_that_switches_recording_off_is_named():

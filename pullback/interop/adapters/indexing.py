@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import check
+from pullback.core.array_type import check, layout_of
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
@@ -308,13 +309,23 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     only("put", "mode", mode, ("raise", "wrap", "clip"))
     places, v = np.ravel(plain_values(ind, "put")), np.ravel(array(v))
     if places.size and v.size:
-        kept = np.arange(places.size) % v.shape[0]
-        write_flat(a, np.ravel_multi_index((_in_range(places, a.size, mode),), (a.size,), mode), v, kept)
+        kept, wrong = np.arange(places.size) % v.shape[0], None
+        if mode == "raise":
+            outside = np.flatnonzero((places < -a.size) | (places >= a.size))
+            wrong = outside[0] if outside.size else None
+        found = np.arange(a.size).take(places[:wrong], mode=mode)
+        if found.size and (wrong is None or _written_where_it_is(a, v)):
+            write_flat(a, found, v, kept[:wrong])
+        if wrong is not None:  # NumPy, too, has written to the places before
+            raise IndexError(f"np.put: index {places[wrong]} is out of bounds for an array of {a.size} elements.")
 
 
-def _in_range(places: Any, size: Any, mode: Any) -> Any:
-    """Negative indices count from the end, if they may."""
-    return np.where(places < 0, places + size, places) if mode == "raise" else places
+def _written_where_it_is(a: Any, v: Any) -> bool:
+    """Whether np.put writes into the memory of `a` itself, and not into a copy, which an error leaves unused."""
+    memory, other = layout_of(a), layout_of(v)
+    if memory is None or not memory.flags.c_contiguous:
+        return False
+    return other is None or not np.shares_memory(memory, other)
 
 
 def write_flat(a: Any, places: Any, v: Any, kept: Any) -> None:
@@ -331,6 +342,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if places.size and not vals.size:
         raise ValueError("np.place: cannot insert from an empty array.")
     if places.size:
+        refuse_overlap(
+            "np.place", lambda x, y: np.place(x, np.reshape(mask, x.shape), y), layout_of(arr), layout_of(vals)
+        )
         write_flat(arr, places, vals, np.arange(places.size) % vals.shape[0])
 
 

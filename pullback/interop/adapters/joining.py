@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import layout_of
+from pullback.core.tensor import Tensor
 from pullback.interop.operands import along, array, axes_of, cast, deliver, only, ops, values
 from pullback.interop.registry import rule
 
@@ -18,14 +20,32 @@ def concatenate(
     arrays = [array(x) for x in arrays]
     if axis is None:
         arrays, axis = [np.ravel(x) for x in arrays], 0
-    return deliver("concatenate", cast(ops.cat(arrays, axis), dtype, "concatenate", casting), out, casting)
+    result = cast(ops.cat(arrays, axis), dtype, "concatenate", casting)
+    return _delivered("concatenate", result, arrays, axis, out, casting)
 
 
 @rule("stack")
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """np.stack."""
-    result = ops.stack([array(x) for x in arrays], axis)
-    return deliver("stack", cast(result, dtype, "stack", casting), out, casting)
+    arrays = [array(x) for x in arrays]
+    result = cast(ops.stack(arrays, axis), dtype, "stack", casting)
+    return _delivered("stack", result, [np.expand_dims(x, axis) for x in arrays], axis, out, casting)
+
+
+def _delivered(name: str, result: Any, pieces: Any, axis: Any, out: Any, casting: Any) -> Any:
+    """`result` in `out`, piece after piece where one lies in memory of `out`: NumPy reads what it has written."""
+    memory = layout_of(out) if isinstance(out, Tensor) and out.shape == result.shape else None
+    if memory is None or not any(_shares(memory, layout_of(x)) for x in pieces):
+        return deliver(name, result, out, casting)
+    end = 0
+    for x in pieces:
+        start, end = end, end + x.shape[axis]
+        deliver(name, x, out[along(out.ndim, axis, slice(start, end))], casting)
+    return out
+
+
+def _shares(memory: Any, other: Any) -> bool:
+    return other is not None and np.shares_memory(memory, other)
 
 
 @rule("hstack")

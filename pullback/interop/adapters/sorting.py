@@ -49,7 +49,11 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     """np.argsort."""
     only("argsort", "order", order, (None,))
     a, axis = _flat(a, axis)
-    return ops.argsort(a, axis, stable=bool(stable) or kind in ("stable", "mergesort"))
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
+    if not a.ndim:
+        return np.argsort(np.empty(a.shape), axis, kind)  # NumPy's error, or no place at all
+    return ops._numpy_argsort(a, axis, "stable" if stable else kind)
 
 
 @rule("partition")
@@ -117,7 +121,9 @@ def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: A
 
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     """np.argpartition, of which any order serves that has the elements at their places."""
-    return argsort(a, axis, order=order)
+    only("argpartition", "order", order, (None,))
+    a, axis = _flat(a, axis)
+    return ops.argsort(a, axis)
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.core.array_face import Scalar, as_array
 from pullback.core.array_type import TENSOR, layout_of
 from pullback.core.errors import UnsupportedError, with_article
@@ -15,6 +16,7 @@ from pullback.graph.inplace_views import become_view
 from pullback.interop.array.flat import Flat
 from pullback.interop.array.functions import of_a_number, reverse
 from pullback.interop.conversion import plain_array
+from pullback.interop.operands import array
 
 
 def _size(self: Any) -> int:
@@ -71,7 +73,9 @@ def _flat(self: Any) -> Any:
 
 
 def _write_flat(self: Any, values: Any) -> None:
-    Flat(self)[...] = values
+    values = array(values)
+    refuse_overlap("x.flat = y", lambda x, y: setattr(x, "flat", y), layout_of(self), layout_of(values))
+    Flat(self)[...] = np.copy(values)
 
 
 def _shape(self: Any) -> Any:

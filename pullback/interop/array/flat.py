@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.numpy.overlap import refuse_overlap
+from pullback.core.array_type import layout_of
 from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array
 
@@ -53,8 +55,26 @@ class Flat:
         return self._array[self._place(self._positions(index))]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        positions = self._positions(index)
         value = array(value)
+        try:
+            positions = self._positions(index)
+        except IndexError:
+            self._write_before_error(index, value)
+            raise
+        memory, others = layout_of(self.base), layout_of(value)
+        refuse_overlap("x.flat[i] = y", lambda x, y: x.flat.__setitem__(index, y), memory, others)
+        self._write(positions, value)
+
+    def _write_before_error(self, index: Any, value: Any) -> None:
+        """Write to the places before the first one that does not exist, as NumPy has done when it raises."""
+        places = np.asarray(index)
+        if places.dtype.kind in "iu" and places.ndim and value.size:
+            good = (places.ravel() >= -len(self)) & (places.ravel() < len(self))
+            before = good.tolist().index(False)
+            if before:
+                self._write(places.ravel()[:before] % len(self), np.resize(value, places.size)[:before])
+
+    def _write(self, positions: Any, value: Any) -> None:
         if positions.ndim or value.size != 1:  # NumPy takes the values over and over, and leaves those too many
             positions = positions.ravel()
             value = np.resize(value, positions.shape) if value.shape != positions.shape and value.ndim else value

@@ -6,12 +6,15 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
+from pullback.dispatch.right_operand import answers, comes_first
 from pullback.interop.operands import READY, operand
 from pullback.ops.array_calls import factories, made_by
 from pullback.ops.tables import OPERATORS
@@ -44,7 +47,10 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 def _is_arraylike(x: Any) -> bool:
     """Whether NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
-    return isinstance(x, (Tensor, list, tuple, ndarray)) or hasattr(type(x), "__array__")
+    if isinstance(x, (Tensor, list, tuple, ndarray)):
+        return True
+    kind = type(x)
+    return hasattr(kind, "__array__") and not comes_first(kind)
 
 
 _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _general) for kind in (Array, Scalar)}
@@ -72,7 +78,12 @@ def _in_place(name: str) -> Callable[..., Any]:
             if not _is_arraylike(other):
                 return NotImplemented
             other = operand(other)
-        return write(self, other)
+        try:
+            return write(self, other)
+        except FloatingPointError:  # by np.errstate; NumPy has written all elements when it raises
+            with np.errstate(all="ignore"):
+                write(self, other)
+            raise
 
     return method
 
@@ -85,7 +96,7 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
         mine = self._array if type(self._array) is ndarray else numbers_of(self)
         theirs = numbers_of(other) if isinstance(other, Tensor) else other
         if mine is None or theirs is None is not other:
-            return on_tensors(self, other)
+            return NotImplemented if answers(other, name) else on_tensors(self, other)
         if WATCHED:
             note_operator(name, self, other)
         if type(theirs) is list or type(theirs) is tuple:
@@ -97,6 +108,8 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _divmod(self: Any, other: Any) -> Any:
+    if type(other) not in READY and not _is_arraylike(other):
+        return NotImplemented
     return self // other, self % other
 
 

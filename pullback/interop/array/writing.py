@@ -13,10 +13,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from pullback.core.array_face import Scalar
 from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
-from pullback.core.tensor import strided
+from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
 from pullback.interop.numpy_errors import on_numbers
-from pullback.interop.operands import array, values
+from pullback.interop.operands import array
 
 
 def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
@@ -45,9 +45,7 @@ def fill(self: Any, value: Any) -> None:
 
 def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
     """Write values at places counted in C's order; values are taken over and over."""
-    places = np.arange(self.size).take(values(indices, "put"), mode=mode)
-    if places.size and array(values_).size:
-        self.flat[places] = values_
+    np.put(self, indices, values_, mode)
 
 
 def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
@@ -76,8 +74,8 @@ def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -
 def matmul_in_place(self: Any, other: Any) -> Any:
     """self @= other."""
     result = self.copy() @ other  # the node saves what is overwritten here
-    if result is NotImplemented:
-        return result
+    if not isinstance(result, Tensor):
+        return result  # of a class that answered for itself
     if result.shape != self.shape:
         raise ValueError(f"x @= y: the product has shape {result.shape}, and x {self.shape}.")
     return self.copy_(result)

@@ -18,6 +18,11 @@ def argsort(self, dim=-1, descending=False, stable=None):
     return order(self, dim, descending) if self.ndim else np.zeros((), np.int64)
 
 
+def numpy_argsort(self, dim, kind):
+    """The same in the order of NumPy's own sort, whose default moves equal elements."""
+    return np.argsort(self, dim, kind)
+
+
 def sort(self, dim=-1, descending=False, stable=None):
     """(values, indices) of self sorted along dim."""
     indices = argsort(self, dim, descending)

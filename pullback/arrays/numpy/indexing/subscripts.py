@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.fast.flat_indices import add_rows, places_of
+from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.arrays.numpy.shape.slices import diagonal
 
 # Below this many elements numpy.add.at on the index itself is faster than working out flat positions.
@@ -122,7 +123,21 @@ def flat_positions(shape, index):
 
 def write_at(out, index, value):
     """out[index] = value; at a position that index names twice, the last value in C order stays."""
+    if isinstance(value, np.ndarray) and not (out.base is value.base is None) and np.may_share_memory(out, value):
+        _check_overlap(out, index, value)
     out[in_c_order(index)] = np.asarray(value, order="C") if isinstance(value, np.ndarray) else value
+
+
+def _check_overlap(out, index, value):
+    """Refuse a value in the memory of out where NumPy copies none: for a mask, and in steps of another length."""
+    items = index if type(index) is tuple else (index,)
+    if not any(type(item) is np.ndarray or isinstance(item, list) for item in items):
+        written = out[index]
+        if written.ndim != 1 or not value.ndim or written.strides[0] == value.strides[-1]:
+            return
+    elif len(items) > 1:
+        return
+    refuse_overlap("x[i] = y", lambda x, y: x.__setitem__(index, y), out, value)
 
 
 def in_c_order(index):

@@ -1,0 +1,93 @@
+"""The operand on the right is asked: operators beside objects of other classes, as NumPy and PyTorch have them."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+ARITHMETIC = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "matmul": operator.matmul,
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "lshift": operator.lshift,
+    "rshift": operator.rshift, "divmod": divmod,
+}  # fmt: skip
+COMPARED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
+
+
+class Quantity:
+    """Answers whatever it is asked with the name of the question."""
+
+
+for _name in [f"__r{name}__" for name in ARITHMETIC] + [f"__{name}__" for name in COMPARED]:
+    setattr(Quantity, _name, lambda self, other, name=_name: name)
+
+
+class Opaque(Quantity):
+    __array_ufunc__ = None
+
+
+class First(Quantity):
+    __array_priority__ = 1e6
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+
+class Stranger:
+    """Answers nothing."""
+
+
+def array(f):
+    """What f gives for an Array, and for a Scalar."""
+    found = []
+    pb.func.grad(lambda x: (found.append(f(x * 1.0)), found.append(f(x[0] * 1.0)), x.sum())[-1])(np.ones(2))
+    return found
+
+
+def everywhere(f):
+    return [f(pb.ones(2)), f(pb.tensor(1.0, requires_grad=True)), *array(f)]
+
+
+@pytest.mark.parametrize("kind", [Quantity, Opaque, First])
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_asks_the_right_operand(name, kind):
+    if name in ("and", "or", "xor", "lshift", "rshift") and kind is Quantity:
+        assert ARITHMETIC[name](pb.ones(2), kind()) == f"__r{name}__"  # NumPy's arrays ask for each element
+    else:
+        assert everywhere(lambda x: ARITHMETIC[name](x, kind())) == [f"__r{name}__"] * 4
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_what_cannot_be_written_in_place_asks_the_right_operand(name):
+    assert everywhere(lambda x: getattr(operator, name)(x, Quantity())) == [f"__r{name[1:]}__"] * 4
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_comparisons_ask_the_right_operand(name):
+    assert everywhere(lambda x: getattr(operator, name)(x, Opaque())) == [f"__{COMPARED[name]}__"] * 4
+    assert getattr(operator, name)(pb.ones(2), Quantity()) == f"__{COMPARED[name]}__"
+
+
+def test_nothing_else_is_equal_to_a_tensor():
+    for x in (object(), Stranger(), None, "a", {}):
+        assert (pb.ones(2) == x) is False
+        assert (pb.ones(2) != x) is True
+    for compared in array(lambda x: x == Stranger()):
+        assert not np.any(compared)
+
+
+@pytest.mark.parametrize("name", [*ARITHMETIC, "lt", "le", "gt", "ge", *IN_PLACE])
+def test_where_nobody_answers_our_error_says_what_the_operand_must_be(name):
+    operate = ARITHMETIC.get(name) or getattr(operator, name)
+    with pytest.raises(TypeError, match=r"argument '(other|exponent|mat2|tensor2)' must be a Tensor, an ndarray"):
+        operate(pb.ones(2), Stranger())
+
+
+def test_lists_and_texts_keep_our_error():
+    with pytest.raises(TypeError, match=r"Make a tensor of it first"):
+        pb.ones(2) * [1.0, 2.0]
+    with pytest.raises(TypeError, match=r"argument 'other' must be a Tensor.*got str"):
+        pb.ones(2) % "a"
