@@ -10,7 +10,6 @@ import numpy as np
 
 from pullback.graph.saved import FEW
 
-
 ndarray = np.ndarray
 _next_number = itertools.count().__next__
 
