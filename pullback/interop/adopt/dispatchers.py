@@ -93,7 +93,7 @@ def _referable(kind: type) -> type:
     return type(kind.__name__, (kind,), {"__slots__": ("__weakref__",)})
 
 
-_OWN = frozenset(dir(Dispatcher)) | {"__weakref__", "__builtins__"}  # by which namespaces are known
+_OWN = frozenset(dir(Dispatcher)) | {"__weakref__", "__builtins__"}  # the last marks what is a namespace
 
 
 class WithLists(Dispatcher):
