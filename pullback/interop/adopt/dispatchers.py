@@ -68,7 +68,7 @@ class Dispatcher:
         return MethodType(self, instance) if binds else self
 
     __class__ = property(lambda self: type(self.genuine))
-    __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is looked through for what a function holds
+    __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is searched for what a function holds
 
     def __eq__(self, other: object) -> Any:
         return self is other or self.genuine is other
