@@ -114,7 +114,7 @@ METHODS = {
     "choose": "np.choose(a, choices) for a.choose(choices)",
     "dot": "a @ x, or np.dot(a, x), for a.dot(x)",
     "fill": "a = np.full_like(a, x, like=x) for a.fill(x)",
-    "put": f"{_INTO} a.put(i, x)",
+    "put": f"{_INTO} np.put(a, i, x)",
     "searchsorted": "np.searchsorted(a, x) for a.searchsorted(x)",
 }
 

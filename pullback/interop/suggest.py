@@ -44,7 +44,7 @@ def remedy(library: str, *names: str) -> str:
     """What to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
     instead = advice(library, *names)
     if names[0] in WRITES and transform_runs() and not State.on:
-        return f"{BY_STORE} Or else: {instead}"
+        return f"{BY_STORE} Without it: {instead}"
     return f"{instead}{BY_CALL if would_help(*names) else _of_lists(names[0])}"
 
 

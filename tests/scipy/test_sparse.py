@@ -287,3 +287,33 @@ def test_a_function_that_is_not_zero_at_zero_is_refused():
     A = recorded()
     with pytest.raises(UnsupportedError, match=r"np\.exp has no rule .*A\.toarray\(\)"):
         np.exp(A)
+
+
+class Doubling(sparse_linalg.LinearOperator):
+    def __init__(self):
+        super().__init__(float, (3, 3))
+
+    def _matvec(self, v):
+        return 2 * v
+
+    def _adjoint(self):
+        return self
+
+
+@pytest.mark.parametrize(("operator", "matrix"), [
+    (sparse_linalg.LinearOperator((2, 3), lambda v: DENSE[:2] @ v, lambda v: DENSE[:2].T @ v), DENSE[:2]),
+    (sparse_linalg.LinearOperator((3, 3), DENSE.dot, DENSE.T.__matmul__, DENSE.__matmul__,
+                                  rmatmat=DENSE.T.__matmul__), DENSE),
+    (sparse_linalg.aslinearoperator(DENSE), DENSE),
+    (Doubling(), 2 * np.eye(3)),
+], ids=["of vectors", "of matrices too", "of a matrix", "a class"])  # fmt: skip
+def test_an_operator_takes_matrices(operator, matrix):
+    m, n = matrix.shape
+    x, y = np.arange(2.0 * n).reshape(n, 2) + 1, np.arange(2.0 * m).reshape(m, 2)
+    for call, of_matrix, at in (
+        (lambda x: operator @ x, lambda x: matrix @ x, x),
+        (lambda x: operator.matmat(x), lambda x: matrix @ x, x),
+        (lambda y: operator.rmatmat(y), lambda y: matrix.T @ y, y),
+    ):
+        expected = pb.func.grad(lambda x, f=of_matrix: np.sum(f(x) ** 3))(at)
+        np.testing.assert_allclose(pb.func.grad(lambda x, f=call: np.sum(f(x) ** 3))(at), expected)

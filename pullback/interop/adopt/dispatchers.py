@@ -68,6 +68,7 @@ class Dispatcher:
         return MethodType(self, instance) if binds else self
 
     __class__ = property(lambda self: type(self.genuine))
+    __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is searched for what a function holds
 
     def __eq__(self, other: object) -> Any:
         return self is other or self.genuine is other
@@ -92,7 +93,7 @@ def _referable(kind: type) -> type:
     return type(kind.__name__, (kind,), {"__slots__": ("__weakref__",)})
 
 
-_OWN = frozenset(dir(Dispatcher)) | {"__weakref__", "__builtins__"}  # by which namespaces are known
+_OWN = frozenset(dir(Dispatcher)) | {"__weakref__", "__builtins__"}  # the last marks what is a namespace
 
 
 class WithLists(Dispatcher):

@@ -1,6 +1,6 @@
 """NumPy's and SciPy's own tests, which their wheels bring, pass under `adopt()` as they do without it.
 
-PULLBACK_LONG=1 runs all of them, which takes two hours. To run those of one module:
+PULLBACK_LONG=1 runs all of them, which takes hours. To run those of one module:
 PULLBACK_LONG=1 pytest tests/interop/adopt/test_libraries_own_tests.py -k scipy.optimize.tests.test_minpack
 """
 
@@ -62,7 +62,7 @@ def run(module, tmp_path, *options):
     }
 
 
-@pytest.mark.skipif(not LONG, reason="takes two hours: PULLBACK_LONG=1")
+@pytest.mark.skipif(not LONG, reason="takes hours: PULLBACK_LONG=1")
 @pytest.mark.parametrize("module", list(modules()) if LONG else ["of NumPy or SciPy"])
 def test_they_end_as_without_adopt(module, tmp_path):
     without, within = run(module, tmp_path), run(module, tmp_path, "-p", "adopting")
