@@ -144,7 +144,7 @@ def page():
 
 def version_of(text):
     """The NumPy that a page was written for."""
-    return text.partition("for NumPy ")[2].partition(",")[0]
+    return text.partition("of NumPy ")[2].partition(",")[0]
 
 
 def main():

@@ -130,7 +130,7 @@ def version():
 
 def version_of(text):
     """The SciPy that a page was written for."""
-    return text.partition("for SciPy ")[2].partition(":")[0]
+    return text.partition("of SciPy ")[2].partition(",")[0]
 
 
 def main():

@@ -128,14 +128,14 @@ NAMES = frozenset({
 })  # fmt: skip
 
 
+def has_rule(name: str) -> bool:
+    """Whether a function of SciPy has a rule, so that `pullback.scipy` has it for Tensors."""
+    return name in RULES or (name.startswith("scipy.stats.") and name.rpartition(".")[2] in DISTRIBUTION_METHODS)
+
+
 def would_help(*names: str) -> bool:
     """Whether one of these calls works once `adopt()` has been called."""
-    return not State.on and any(
-        name in NAMES
-        or name in RULES
-        or (name.startswith("scipy.stats.") and name.rpartition(".")[2] in DISTRIBUTION_METHODS)
-        for name in names
-    )
+    return not State.on and any(name in NAMES or has_rule(name) for name in names)
 
 
 BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 EXPRESSIONS = {
     "np.bartlett": "pullback.signal.windows.bartlett(M)",
+    "np.kaiser": "np.i0(beta * np.sqrt(1 - np.linspace(-1, 1, M) ** 2)) / np.i0(beta)",
     "np.random.exponential": "scale * np.random.standard_exponential(size)",
     "np.random.gumbel": "loc + scale * np.random.gumbel(size=size)",
     "np.random.laplace": "loc + scale * np.random.laplace(size=size)",
@@ -25,34 +26,11 @@ EXPRESSIONS = {
     "math.erf": "scipy.special.erf(x)",
     "math.erfc": "scipy.special.erfc(x)",
     "math.fsum": "np.sum(np.stack(x))",
+    "math.isclose": "abs(a - b) <= np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)",
+    "cmath.isclose": "abs(a - b) <= np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)",
     "math.lgamma": "scipy.special.gammaln(x)",
     "math.prod": "np.prod(np.stack(x))",
     "math.sumprod": "np.sum(np.multiply(p, q))",
-    "scipy.special.comb":
-        "np.exp(scipy.special.gammaln(N + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(N - k + 1))",
-    "scipy.special.softplus": "np.logaddexp(0, x)",
-    "scipy.linalg.circulant": "c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]",
-    "scipy.linalg.expm": "pullback.linalg.matrix_exp(A)",
-    "scipy.linalg.pinvh": "np.linalg.pinv(a, hermitian=True)",
-    "scipy.linalg.toeplitz": "c[np.abs(np.arange(len(c))[:, None] - np.arange(len(c)))]",
-    "scipy.spatial.distance.chebyshev": "np.max(np.abs(u - v))",
-    "scipy.spatial.distance.cityblock": "np.sum(np.abs(u - v))",
-    "scipy.spatial.distance.cosine": "1 - np.sum(u * v) / np.sqrt(np.sum(u ** 2) * np.sum(v ** 2))",
-    "scipy.spatial.distance.euclidean": "np.linalg.norm(u - v)",
-    "scipy.spatial.distance.sqeuclidean": "np.sum((u - v) ** 2)",
-    "scipy.stats.expon.logpdf": "-x",
-    "scipy.stats.expon.pdf": "np.exp(-x)",
-    "scipy.stats.gmean": "np.exp(np.mean(np.log(a)))",
-    "scipy.stats.hmean": "1 / np.mean(1 / a)",
-    "scipy.stats.norm.cdf": "scipy.special.ndtr((x - loc) / scale)",
-    "scipy.stats.norm.logcdf": "scipy.special.log_ndtr((x - loc) / scale)",
-    "scipy.stats.norm.logpdf": "-((x - loc) / scale) ** 2 / 2 - np.log(scale * np.sqrt(2 * np.pi))",
-    "scipy.stats.norm.pdf": "np.exp(-((x - loc) / scale) ** 2 / 2) / (scale * np.sqrt(2 * np.pi))",
-    "scipy.stats.norm.ppf": "loc + scale * scipy.special.ndtri(q)",
-    "scipy.stats.norm.sf": "scipy.special.ndtr((loc - x) / scale)",
-    "scipy.stats.poisson.logpmf": "scipy.special.xlogy(k, mu) - mu - scipy.special.gammaln(k + 1)",
-    "scipy.stats.sem": "np.std(a, ddof=1) / np.sqrt(len(a))",
-    "scipy.stats.zscore": "(a - np.mean(a)) / np.std(a)",
 }  # fmt: skip
 
 _INTO = "into a Tensor: a = np.array(a, like=x), then"
@@ -85,27 +63,18 @@ ADVICE = {
     "np.ndenumerate": "a loop over np.ndindex(t.shape), with t[index]",
     "np.nditer": "the function for whole arrays, or a loop over t",
     "np.require": "t itself, or np.copy(t, order=...) for another order of its memory",
-    "np.random.choice": "t[np.random.randint(len(t), size=size)]",
+    "np.random.choice": "t[np.random.choice(len(t), size=size, replace=replace, p=p)]",
     "np.random.gamma": "scale * np.random.standard_gamma(shape, size), whose shape stays a plain number",
     "np.random.multivariate_normal": "mean + np.random.standard_normal(len(mean)) @ np.linalg.cholesky(cov).T",
     "np.random.permutation": "t[np.random.permutation(len(t))]",
     "np.random.shuffle": "t = t[np.random.permutation(len(t))]",
     "np.vectorize": "the function for whole arrays, or np.stack of its values in a loop",
     "operator.setitem": f"{_INTO} a[i] = x",
+    "math.hypot": "np.hypot(x, y), or np.linalg.norm(np.stack([...])) of more numbers",
+    "math.log": "np.log(x), or np.log(x) / np.log(base)",
+    "cmath.log": "np.log(z + 0j), or np.log(z + 0j) / np.log(base + 0j)",
     "math.gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
-    "scipy.special.factorial": "np.exp(scipy.special.gammaln(n + 1))",
-    "scipy.linalg.cho_factor": "L = np.linalg.cholesky(A)",
-    "scipy.linalg.cho_solve": "pullback.cholesky_solve(b, L), where b is a matrix",
-    "scipy.linalg.sqrtm": "w, v = np.linalg.eigh(A); (v * np.sqrt(w)) @ v.T, where A is symmetric positive definite",
-    "scipy.linalg.logm": "w, v = np.linalg.eigh(A); (v * np.log(w)) @ v.T, where A is symmetric positive definite",
     "np.polynomial.Polynomial": "np.polyval(coef[::-1], x) for Polynomial(coef)(x)",
-    "scipy.interpolate.interp1d": "np.interp(x, xp, fp), which is piecewise linear",
-    "scipy.signal.convolve": "np.convolve for vectors, pullback.nn.functional.conv2d for images",
-    "scipy.signal.convolve2d": "pullback.nn.functional.conv2d(image[None, None], kernel[::-1, ::-1][None, None])",
-    "scipy.signal.correlate": "np.correlate for vectors, pullback.nn.functional.conv2d for images",
-    "scipy.signal.correlate2d": "pullback.nn.functional.conv2d(image[None, None], kernel[None, None])",
-    "scipy.signal.fftconvolve": "np.convolve for vectors, np.fft.rfft and np.fft.irfft for long ones",
-    "scipy.stats.pearsonr": "np.corrcoef(x, y)[0, 1]",
 }
 
 # Methods of plain arrays, which are in C, and see that an argument is a Tensor only when they have lost its gradient.
@@ -144,7 +113,6 @@ HOMES = {
         "pullback.adopt() at the top of the program: scipy.sparse.coo_array((values, (rows, cols)), shape); or make "
         "them by pullback.scipy.sparse, or write A.toarray() @ x."
     ),
-    "scipy.ndimage": "Filters are convolutions: pullback.nn.functional.conv1d, conv2d and conv3d have rules.",
 }
 
 # Modules whose functions have the same meaning as those of these names elsewhere, in the order of preference; and the
@@ -155,9 +123,5 @@ SAME = {
     "math": ("np",),
     "cmath": ("np",),
     "scipy.special": ("pullback", "pullback.special"),
-    "scipy.linalg": ("np.linalg", "pullback.linalg", "pullback"),
-    "scipy.integrate": ("np", "pullback"),
-    "scipy.fft": ("np.fft", "pullback.fft"),
-    "scipy.spatial.distance": ("pullback",),
 }
-NOT_THE_SAME = {"scipy.linalg.polar", "scipy.special.bernoulli", "scipy.spatial.distance.norm", "math.remainder"}
+NOT_THE_SAME = {"scipy.special.bernoulli", "math.remainder", "np.tril_indices", "np.triu_indices"}

@@ -12,7 +12,7 @@ import numpy as np
 from pullback.core.call_site import PACKAGES, call_site
 from pullback.core.cuts import transform_runs
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
-from pullback.interop.adoption import BY_CALL, BY_STORE, State, would_help
+from pullback.interop.adoption import BY_CALL, BY_STORE, State, has_rule, would_help
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME, WRITES
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.late import late_function
@@ -100,12 +100,13 @@ def _instead(name: str) -> Any:
     found = counterpart(name)
     if found and type(getattr(sys.modules.get("scipy.special"), name.removeprefix("scipy.special."), None)) is np.ufunc:
         return f"{name} takes Tensors, but not everything that can hold them{_JOIN}"
+    if has_rule(name) and name.rpartition(".")[0] not in HOMES:
+        return f"Write pullback.{name}(...), which takes Tensors, and all that SciPy's takes."
     if found:
         return f"Write {found}."
     generator, _, tail = name.partition(".")
     function = f"np.random.{tail}" if generator.isidentifier() and generator not in PACKAGES else ""
     drawn = EXPRESSIONS.get(function) or ADVICE.get(function, "")
-    drawn = drawn.replace("np.random.randint", f"{generator}.integers")
     return f"Write {drawn.replace('np.random', generator)}." if drawn else ""
 
 
@@ -117,7 +118,7 @@ def counterpart(name: str) -> Any:
     for other in SAME.get(home, ()):
         full = f"{other}.{tail}"
         if full in supported() and full not in EXPRESSIONS and full not in ADVICE:
-            return full + _signature(full)
+            return full + ("(z + 0j)" if home == "cmath" else _signature(full))
     return ""
 
 
