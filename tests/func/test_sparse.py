@@ -131,7 +131,7 @@ def test_maxima_and_sorting_count_with_each_outcome():
 
 S = sp.random_array((6, 6), density=0.3, rng=np.random.default_rng(3), format="csr")
 BANDED, LOWER, TALL = np.eye(6) - 2 * np.eye(6, k=1), np.tril(np.ones((6, 6))), np.eye(6)[:, :4]
-OPERATOR, E3 = sp.linalg.aslinearoperator(S), np.array([0.0, 0.0, 1.0])
+OPERATOR, E3 = scipy.sparse.linalg.aslinearoperator(S), np.array([0.0, 0.0, 1.0])
 CONSTANTS = {
     "S @ x": lambda x: S @ x,
     "S.dot(x)": lambda x: S.dot(x),

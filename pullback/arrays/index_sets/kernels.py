@@ -1,8 +1,8 @@
 """Kernels on index sets: what of which input elements each element of a linear operator's result may be made.
 
 Tangent formulas are linear, so a dual array whose tangent is an `IndexSets` tells, when a function has run, on what its
-results depend. Numbers that move never matter: a product with 0 keeps the set. So the result holds for other inputs too,
-as long as the same operators run. A kernel is chosen by what the declaration of the operator promises:
+results depend. Numbers that move never matter: a product with 0 keeps the set. So the result holds for other inputs
+too, as long as the same operators run. A kernel is chosen by what the declaration of the operator promises:
 
 - *pointwise*: each element has the union of the sets at its place;
 - *moving* (views, indexing, joining): the kernel of NumPy, run on the numbers of the sets, with 0 for constants;
@@ -308,6 +308,7 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
 
 
 def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """What an operator gives of which nothing closer is known: sets of all."""
     sets = [x for x in _operands(op, args) if type(x) is IndexSets]
     return _like_zeros(op, args, store, lambda shape: _joined(store, [_all_of(store, x.ids, shape) for x in sets]))
 

@@ -53,11 +53,11 @@ def jacobian_sparsity(
     Notes
     -----
     The function runs once, in forward mode, on tangents that hold no numbers but sets of elements of the argument: of a
-    product, say, the union of the sets of both factors, also where a factor happens to be 0. Only the zeros of a matrix
-    that the function holds, or is given, count in a product. Nothing is probed. So the pattern holds wherever the
-    function runs the same operators: branches taken by `if`, and indices computed from values, are those of this call,
-    while `np.where`, maxima and sorting count with each outcome. What an operator has no closer rule for (a
-    decomposition, a Fourier transform) depends on all of its argument.
+    product, say, the union of the sets of both factors, also where a factor happens to be 0. Only in a product of
+    matrices the zeros of one that the function holds, or is given, pass nothing on. Nothing is probed. So the pattern
+    holds wherever the function runs the same operators: branches taken by `if`, and indices computed from values, are
+    those of this call, while `np.where`, maxima and sorting count with each outcome. What an operator has no closer
+    rule for (a decomposition, a Fourier transform) depends on all of its argument.
 
     Examples
     --------
