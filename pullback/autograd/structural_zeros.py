@@ -426,8 +426,10 @@ def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gra
     if all(_shows(part.value) for part in there):
         untouched = all(map(_is_untouched, there))
         grads = node.apply(ops, value, unpack)
-        # A user's backward may make numbers of nothing.
-        return [Masked(g, NOTHING, True) if untouched and g is not None and _is_nothing(g) else g for g in grads]
+        if not untouched:
+            return grads
+        masks = [part.mask for part in there]
+        return [g if g is None else _of_nothing(g, masks) for g in grads]
     grads = node.apply(ops, value, unpack)
     if type(grad) is Masked and _all_samples_touched(value):
         return grads
@@ -438,6 +440,13 @@ def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gra
             return grads
     masks = [part.mask for part in there]
     return [None if g is None else Masked(g, _IfAny(masks, g), True) for g in grads]
+
+
+def _of_nothing(g: Any, masks: Sequence[Mask]) -> Any:
+    """What an opaque node made of nothing; a user's backward may make numbers of it."""
+    if not _shows(g):
+        return Masked(g, _IfAny(masks, g), True)
+    return Masked(g, NOTHING, True) if _is_nothing(g) else g
 
 
 def _all_samples_touched(g: Any) -> bool:

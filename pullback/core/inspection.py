@@ -40,10 +40,10 @@ def storage_offset(self: Tensor) -> int:
     >>> x[1].storage_offset()
     3
     """
-    array: Any = strided(self, "storage_offset")
+    array = strided(self, "storage_offset")
     if array is not memory_of(self):  # several share that, each of which has a place in memory of its own
         return kernel_for((self._array,), "storage_geometry")(self._array)[2]  # type: ignore[no-any-return]
-    owner = array
+    owner: Any = array
     while type(owner.base) is ndarray:
         owner = owner.base
     return int(array.ctypes.data - owner.ctypes.data) // self.itemsize

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import CONSTANTS, memory_of
+from pullback.core.array_type import SCALARS, is_array, memory_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, names_in, rebuilt
@@ -177,13 +177,12 @@ def arrays_held(*holders: Any) -> list[np.ndarray]:
     found, seen = [], {id(holders)}
     kept: list[Any] = [holders]  # some are made by looking, and must not give their id away
     for x in kept:
-        if isinstance(x, Tensor):
-            x = memory_of(x)
-        if type(x) is np.ndarray:
-            found.append(x)
+        if is_array(x):
+            memory = memory_of(x)
+            found += [] if memory is None else [memory]
         elif not issubclass(type(x), LEAVES) and len(kept) < _MANY:
             for part in (*_parts_of(x), *_globals_of(x)):
-                if type(part) not in CONSTANTS - {np.ndarray} and id(part) not in seen:
+                if type(part) not in SCALARS and id(part) not in seen:
                     seen.add(id(part))
                     kept.append(part)
     return found

@@ -145,6 +145,8 @@ def of_type(numbers, like):
 
 
 MASKED = {name: (f, [0.0, 2.0, 4.0]) for name, f in STRUCTURAL if name != "boolean index"}
+MASKED["nothing at all"] = (lambda x: pb.where(pb.tensor(False), (x.log().softmax(0) @ x.sqrt()), 1.0), [0.0, 2.0])
+MASKED["nothing of a view"] = (lambda x: pb.where(x < 0, x.log().cumprod(0).softmax(0), 1.0), [0.0, 2.0])
 MASKED |= {name: (f, at) for name, f, at, _ in COMPUTED}
 
 
@@ -167,6 +169,14 @@ def test_masked_programs_agree_without_a_look_at_numbers(seed, derivative):
     x = pb.tensor([rng.choice([0.0, -1.0, 1.5, 0.7, np.inf]) for _ in range(6)], requires_grad=True)
     found, expected = (shown(derivative(lambda x: f(x, keep), t)) for t in (hidden(x), x))
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_plain_cotangent_of_zeros_is_nothing():
+    x = hidden(pb.tensor([0.0, 2.0], requires_grad=True))
+    for again in (False, True):
+        (found,) = pb.autograd.grad(x.log().softmax(0) + x.sqrt(), x, pb.zeros(2), create_graph=again)
+        np.testing.assert_array_equal(shown(found), [0.0, 0.0])
 
 
 def test_the_truth_of_an_array_is_not_its_length():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 import pullback as pb
 from pullback.core.errors import GradientError
@@ -126,6 +127,153 @@ def test_a_factor_of_zero_is_no_reason():
 def test_maxima_and_sorting_count_with_each_outcome():
     for function in (lambda x: np.max(x), lambda x: np.sort(x)[0], lambda x: np.where(x[0] > 1, x[0], x[1] * x[2])):
         assert jacobian_sparsity(function)(np.array([3.0, 2.0, 1.0])).toarray().all()
+
+
+S = sp.random_array((6, 6), density=0.3, rng=np.random.default_rng(3), format="csr")
+BANDED, LOWER, TALL = np.eye(6) - 2 * np.eye(6, k=1), np.tril(np.ones((6, 6))), np.eye(6)[:, :4]
+OPERATOR, E3 = scipy.sparse.linalg.aslinearoperator(S), np.array([0.0, 0.0, 1.0])
+CONSTANTS = {
+    "S @ x": lambda x: S @ x,
+    "S.dot(x)": lambda x: S.dot(x),
+    "S.T @ x": lambda x: S.T @ x,
+    "x @ S": lambda x: x @ S,
+    "S @ X": lambda x: S[:3, :3] @ x.reshape(3, 2),
+    "csc": lambda x: S.tocsc() @ x,
+    "coo": lambda x: S.tocoo() @ x,
+    "matrix": lambda x: sp.csr_matrix(S) * x,
+    "values that move": lambda x: S.multiply(x[:, None]) @ x[::-1],
+    "operator": lambda x: OPERATOR @ x,
+    "transposed operator": lambda x: OPERATOR.rmatvec(x),
+    "diagonal": lambda x: np.diag(x) @ BANDED,
+    "banded": lambda x: BANDED @ x,
+    "from the right": lambda x: x @ BANDED,
+    "transposed": lambda x: BANDED.T @ x,
+    "dot": lambda x: np.dot(BANDED, x),
+    "einsum": lambda x: np.einsum("ij,j->i", BANDED, x),
+    "tensordot": lambda x: np.tensordot(BANDED, x, 1),
+    "matrices": lambda x: BANDED[:3, :3] @ x.reshape(3, 2),
+    "twice": lambda x: BANDED @ (BANDED @ x),
+    "triangular": lambda x: LOWER @ x,
+    "no square": lambda x: x @ TALL,
+    "cumsum": np.cumsum,
+    "cumsum, along": lambda x: np.cumsum(x.reshape(2, 3), axis=0),
+    "cumsum, backwards": lambda x: np.cumsum(x[::-1])[::-1],
+    "cumprod": np.cumprod,
+    "logcumsumexp": lambda x: pb.logcumsumexp(x, 0),
+    "cross": lambda x: np.cross(x[:3], x[3:]),
+    "cross with a constant": lambda x: np.cross(x.reshape(2, 3), E3),
+    "diff and roll": lambda x: np.diff(np.roll(x, 2)),
+    "tril": lambda x: np.tril(np.outer(x, x)).sum(0),
+    "convolve": lambda x: np.convolve(x, E3 - 2, "same"),
+}
+VALUED = [name for name in CONSTANTS if name != "matrices"]  # of which a node saves a copy of a part
+
+
+def seen(derivative, shape, points=2):
+    """Where a derivative was found to differ from zero, at some random points."""
+    rng = np.random.default_rng(1)
+    found = [np.reshape(derivative(rng.standard_normal(6)), shape) for _ in range(points)]
+    return np.any([abs(x) > 1e-12 for x in found], axis=0)
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_zeros_of_constants_and_of_running_sums_are_no_entries(name):
+    function = CONSTANTS[name]
+    with pb.adopt():
+        pattern = jacobian_sparsity(function)(np.zeros(6)).toarray()
+        np.testing.assert_array_equal(pattern, seen(pb.func.jacobian(function), pattern.shape))
+
+
+@pytest.mark.parametrize("name", VALUED)
+def test_they_are_none_in_hessians_either(name):
+    def function(x):
+        return np.sum(CONSTANTS[name](x) ** 3)
+
+    with pb.adopt():
+        pattern = hessian_sparsity(function)(np.ones(6)).toarray()
+        np.testing.assert_array_equal(pattern, seen(pb.func.hessian(function), pattern.shape))
+
+
+def test_large_matrices_of_zeros():
+    n = 3000
+    A = sp.diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)).tocsr()
+    with pb.adopt():
+        assert jacobian_sparsity(lambda x: A @ x**2)(np.ones(n)).nnz == A.nnz == 3 * n - 2
+        assert sparse_hessian(lambda x: np.sum((A @ x) ** 3))(np.ones(n)).nnz == 5 * n - 6
+
+
+def test_zeros_that_were_computed_may_be_others():
+    x, mask = np.array([0.0, 1.0, -2.0, 0.5, 0.0, 3.0]), np.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
+    for function in (
+        lambda y: y @ y,
+        lambda y: (y - x) @ y,
+        lambda y: (y > 0) @ y,
+        lambda y: np.where(y > 0, 1.0, 0.0) @ y,
+        lambda y: np.sign(y) @ y + mask[0],
+        lambda y: np.dot((y > 0).astype(float), y),
+    ):
+        assert jacobian_sparsity(function)(x).toarray().all()
+        assert hessian_sparsity(lambda y, f=function: f(y) ** 2 + np.sum(y) ** 2)(x).toarray().all()
+
+
+ORDERS = {
+    "sort": lambda x: np.sort(x)[:2],
+    "sort along": lambda x: np.sort(x.reshape(2, 3), axis=1)[:, 0],
+    "median": np.median,
+    "nanmedian": np.nanmedian,
+    "quantile": lambda x: np.quantile(x, 0.3),
+    "percentile": lambda x: np.percentile(x, [20, 60]),
+    "topk": lambda x: pb.topk(x, 2).values,
+    "kthvalue": lambda x: pb.kthvalue(x, 2).values,
+    "cummax": lambda x: pb.cummax(x, 0).values,
+    "cummin": lambda x: pb.cummin(x, 0).values,
+    "maximum.accumulate": np.maximum.accumulate,
+    "mode": lambda x: pb.mode(x).values,
+    "max": lambda x: pb.max(x.reshape(2, 3), 1).values,
+    "amax": np.max,
+    "ptp": np.ptp,
+    "msort": lambda x: pb.msort(x)[1:3],
+    "max_pool": lambda x: pb.nn.functional.max_pool1d(x.reshape(1, 1, 6), 2),
+    "clip": lambda x: np.clip(x, -0.5, 0.5) * x,
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_patterns_of_hessians_hold_for_every_order(name):
+    def function(x):
+        y = np.ravel(ORDERS[name](x))
+        return np.sum(np.arange(1.0, 1 + y.size) * y**3) + np.sum(y) ** 2
+
+    for at in (np.arange(6.0), np.zeros(6)):
+        pattern = hessian_sparsity(function)(at).toarray()
+        assert not (seen(pb.func.hessian(function), pattern.shape, 4) & ~pattern).any()
+        jacobian = jacobian_sparsity(ORDERS[name])(at).toarray()
+        assert not (seen(pb.func.jacobian(ORDERS[name]), jacobian.shape, 4) & ~jacobian).any()
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse", "both"])
+def test_what_is_auxiliary_comes_beside_the_matrix(mode):
+    def function(x):
+        return x[1:] * x[:-1], {"sum": np.sum(x), "of": "x"}
+
+    x = np.arange(1.0, 4.0)
+    for sparsity in (None, jacobian_sparsity(function, has_aux=True)(x)):
+        matrix, aux = sparse_jacobian(function, has_aux=True, sparsity=sparsity, mode=mode)(x)
+        np.testing.assert_array_equal(matrix.toarray(), [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]])
+        assert aux == {"sum": 6.0, "of": "x"}
+        assert not isinstance(aux["sum"], pb.Tensor)
+    for pattern in (None, hessian_sparsity(lambda x: (np.sum(x**3), 1), has_aux=True)(x)):
+        hessian, aux = sparse_hessian(lambda x: (np.sum(x**3), x[0]), has_aux=True, sparsity=pattern)(x)
+        np.testing.assert_array_equal(hessian.toarray(), np.diag(6 * x))
+        assert aux == 1.0
+    with pytest.raises(RuntimeError, match="must return a pair"):
+        sparse_jacobian(lambda x: x, has_aux=True)(x)
+
+
+@pytest.mark.filterwarnings("ignore::pullback.extend.IndependentResultWarning")
+def test_what_is_auxiliary_comes_beside_an_empty_matrix():
+    matrix, aux = sparse_jacobian(lambda x: (np.ones(2), "aux"), has_aux=True)(np.ones(3))
+    assert (matrix.shape, matrix.nnz, aux) == ((2, 3), 0, "aux")
 
 
 @pytest.mark.parametrize(("diagonals", "colors"), [((0, 1), 2), ((-1, 0, 1), 3), ((-2, -1, 0, 1, 2), 5)])

@@ -113,6 +113,9 @@ class DualArray:
     def __len__(self) -> int:
         return len(self.primal)
 
+    def __bool__(self) -> bool:
+        return bool(self.primal)
+
     # -- what the type tells of one: see arrays.dual.described ------------------------------------------------
     def values(self) -> RawArray:
         """The primal alone, of the innermost level, and so on inwards."""

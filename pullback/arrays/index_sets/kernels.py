@@ -1,8 +1,8 @@
 """Kernels on index sets: what of which input elements each element of a linear operator's result may be made.
 
 Tangent formulas are linear, so a dual array whose tangent is an `IndexSets` tells, when a function has run, on what its
-results depend. Numbers that move never matter: a product with 0 keeps the set. So the result holds for other inputs too,
-as long as the same operators run. A kernel is chosen by what the declaration of the operator promises:
+results depend. Numbers that move never matter: a product with 0 keeps the set. So the result holds for other inputs
+too, as long as the same operators run. A kernel is chosen by what the declaration of the operator promises:
 
 - *pointwise*: each element has the union of the sets at its place;
 - *moving* (views, indexing, joining): the kernel of NumPy, run on the numbers of the sets, with 0 for constants;
@@ -15,6 +15,7 @@ as long as the same operators run. A kernel is chosen by what the declaration of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -185,11 +186,16 @@ def _product(op: Operator, args: Sequence[Any], store: Store) -> Any:
     shape = tuple(sizes[letter] for letter in result)
     parts = []
     for letters, operand, others, factor in ((first, x, second, y), (second, y, first, x)):
-        if type(operand) is IndexSets and _has_lasting_zeros(store, factor) and _is_sparse(store, operand, factor):
+        if type(operand) is not IndexSets:
+            continue
+        sifted = None
+        if _has_lasting_zeros(store, factor):
             of_ids = letters, np.broadcast_to(operand.ids, [sizes[letter] for letter in letters])
             of_factor = others, np.broadcast_to(factor, [sizes[letter] for letter in others])
-            parts.append(_sifted(store, of_ids, of_factor, result, shape))
-        elif type(operand) is IndexSets:
+            sifted = _sifted(store, of_ids, of_factor, result, shape)
+        if sifted is not None:
+            parts.append(sifted)
+        else:
             left = [letter for letter in result if letter in letters]
             summed = tuple(i for i, letter in enumerate(letters) if letter not in result)
             ids = union_along(store, operand.ids, summed)
@@ -207,24 +213,24 @@ def _has_lasting_zeros(store: Store, factor: Any) -> bool:
     return store.is_constant(factor) and not factor.all()
 
 
-def _is_sparse(store: Store, operand: IndexSets, factor: ndarray) -> bool:
-    """Whether it pays to look at each number of a constant: a product has so many sets for each element of a union."""
-    repeated = operand.size / max(factor.size, 1)
-    return np.count_nonzero(factor) * max(store.counts(operand.ids).mean(), 1) * max(repeated, 1) < _MANY
-
-
 _MANY = 20_000_000  # members of sets, which take 160 MB for a moment
 
 
 def _sifted(
     store: Store, of_ids: tuple[str, ndarray], of_factor: tuple[str, ndarray], result: str, shape: Shape
-) -> ndarray:
-    """The unions in a product with a constant, of what stands beside the numbers in that other than 0."""
+) -> ndarray | None:
+    """The unions in a product with a constant, of what stands beside the numbers in that other than 0.
+
+    None where these are so many that they cost too much.
+    """
     (letters, ids), (others, factor) = of_ids, of_factor
     shared = [letter for letter in letters if letter in others]
     rest = [letter for letter in letters if letter not in others]
     nonzero = np.nonzero(factor)
-    behind = np.indices([ids.shape[letters.index(letter)] for letter in rest], sparse=True)
+    sizes = [ids.shape[letters.index(letter)] for letter in rest]
+    if np.count_nonzero(factor) * math.prod(sizes) * (1 + store.counts(ids).sum() / max(ids.size, 1)) > _MANY:
+        return None
+    behind = np.indices(sizes, sparse=True)
     at = {letter: places.reshape(-1, *[1] * len(rest)) for letter, places in zip(others, nonzero, strict=True)}
     at |= dict(zip(rest, (x[None] for x in behind), strict=True))
     taken = ids[tuple(at[letter] for letter in letters)] if shared or rest else ids
@@ -308,6 +314,7 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
 
 
 def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """What an operator gives of which nothing closer is known: sets of all."""
     sets = [x for x in _operands(op, args) if type(x) is IndexSets]
     return _like_zeros(op, args, store, lambda shape: _joined(store, [_all_of(store, x.ids, shape) for x in sets]))
 

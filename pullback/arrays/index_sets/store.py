@@ -78,7 +78,7 @@ class Store:
         return result
 
     def running(self, numbers: ndarray, most: int) -> ndarray | None:
-        """In each column of a table of sets the union of all up to each row; None if these have more than `most` members.
+        """In each column of a table of sets the union of all up to each row; None for more than `most` members.
 
         An element is in all unions from the first row on that has it. So each is a beginning of one list by column.
         """

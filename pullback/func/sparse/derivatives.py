@@ -11,7 +11,7 @@ from pullback.arrays.dual.untouched import has_nan
 from pullback.core.errors import GradientError
 from pullback.core.named import named
 from pullback.core.tensor import ndarray
-from pullback.func.boundary import Argnums
+from pullback.func.boundary import Argnums, split_aux
 from pullback.func.gradient import grad
 from pullback.func.linearization import linearized
 from pullback.func.reverse import vjp
@@ -25,6 +25,7 @@ def sparse_jacobian(
     func: Callable[..., Any],
     argnums: Argnums = 0,
     *,
+    has_aux: bool = False,
     sparsity: Any = None,
     mode: Mode = "auto",
     check: bool | None = None,
@@ -34,9 +35,11 @@ def sparse_jacobian(
     Parameters
     ----------
     func : callable
-        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
+        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays (with
+        `has_aux`, a pair of that and anything else).
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
+    has_aux : bool, default False
     sparsity : scipy.sparse array or matrix, 2-D array or Coloring, optional
         Which entries may differ from zero, as `jacobian_sparsity` finds it, or a coloring of these. It is found anew
         at each call if it is not given, which costs more than the evaluation.
@@ -50,7 +53,8 @@ def sparse_jacobian(
     -------
     callable
         Of the same arguments. Gives a scipy.sparse.csr_array of shape (m, n), the elements of the result by those of
-        the argument, each in the order of their leaves and of C within each leaf.
+        the argument, each in the order of their leaves and of C within each leaf. With `has_aux` a pair of that and
+        what is auxiliary.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def sparse_jacobian(
     checked = (sparsity is not None) if check is None else check
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(choice, args, kwargs)
+        chosen = Chosen(choice, args, kwargs, has_aux)
         colors = color_jacobian(find(chosen), mode) if coloring is None else coloring
         return _evaluated(chosen, colors, checked)
 
@@ -91,7 +95,12 @@ def sparse_jacobian(
 
 @named("func.sparse_hessian", "callable func")
 def sparse_hessian(
-    func: Callable[..., Any], argnums: Argnums = 0, *, sparsity: Any = None, check: bool | None = None
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    sparsity: Any = None,
+    check: bool | None = None,
 ) -> Callable[..., Any]:
     """A function that computes the Hessian of a scalar `func` as a sparse matrix.
 
@@ -100,14 +109,15 @@ def sparse_hessian(
     Parameters
     ----------
     func : callable
-        Returns a real scalar.
-    argnums, sparsity, check
+        Returns a real scalar (with `has_aux`, a pair of that and anything else).
+    argnums, has_aux, sparsity, check
         As for `sparse_jacobian`; `hessian_sparsity` finds the pattern, and `color_hessian` colors it.
 
     Returns
     -------
     callable
-        Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n).
+        Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n); with `has_aux` a pair of that
+        and what is auxiliary.
 
     Raises
     ------
@@ -131,14 +141,14 @@ def sparse_hessian(
            [   0., -400.,  200.]])
     """
     choice = one_argument("sparse_hessian", func, argnums)
-    choice.function = grad(func, argnums)
+    choice.function = grad(func, argnums, has_aux)
     coloring = sparsity if sparsity is None or isinstance(sparsity, Coloring) else color_hessian(sparsity)
     checked = (sparsity is not None) if check is None else check
     if coloring is not None and not coloring.symmetric:
         raise TypeError("func.sparse_hessian: the coloring must be one of color_hessian's, got one of a Jacobian.")
 
     def hessian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(choice, args, kwargs)
+        chosen = Chosen(choice, args, kwargs, has_aux)
         colors = color_hessian(find(chosen)) if coloring is None else coloring
         return _evaluated(chosen, colors, checked)
 
@@ -147,6 +157,7 @@ def sparse_hessian(
 
 def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
     by_columns = by_rows = along = None
+    aux: list[Any] = []
     if coloring.pattern.shape[1] != chosen.size:
         raise GradientError(
             f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the argument has {chosen.size} "
@@ -154,32 +165,38 @@ def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
         )
     if coloring.forward or check:
         # Masks of zeros cost as much as the rest, and matter only where a NaN shows.
-        by_columns, along = _pushed(chosen, coloring, check, masks=False)
+        by_columns, along, *aux = _pushed(chosen, coloring, check, masks=False)
         if any(x is not None and has_nan(np.ravel(x)) for x in (by_columns, along)):
-            by_columns, along = _pushed(chosen, coloring, check, masks=True)
+            by_columns, along, *aux = _pushed(chosen, coloring, check, masks=True)
     if coloring.reverse:
-        value, pull = vjp(chosen.of_leaves, *chosen.leaves)
+        value, pull, *aux = vjp(chosen.of_leaves, *chosen.leaves, has_aux=chosen.has_aux)
         _fits(chosen, coloring, joined(chosen.transform, value).size)
         by_rows = products(chosen.transform, pull, coloring.row_seeds(), value)
     if by_columns is None and by_rows is None:
-        _fits(chosen, coloring, joined(chosen.transform, chosen.of_leaves(*chosen.leaves)).size)
+        found = chosen.of_leaves(*chosen.leaves)
+        value, *aux = split_aux(chosen.transform, found) if chosen.has_aux else (found,)
+        _fits(chosen, coloring, joined(chosen.transform, value).size)
     matrix = coloring.matrix(None if by_columns is None else by_columns.T, by_rows)
     if along is not None:
         _compare(chosen, matrix, coloring.directions(check)[-1], along)
-    return matrix
+    return (matrix, *aux) if aux else matrix
 
 
-def _pushed(chosen: Chosen, coloring: Coloring, check: bool, *, masks: bool) -> tuple[ndarray | None, ndarray | None]:
-    """(the products with the seeds, a color in each row; that with the direction to check with): None if unwanted."""
+def _pushed(chosen: Chosen, coloring: Coloring, check: bool, *, masks: bool) -> tuple[Any, ...]:
+    """(the products with the seeds, a color in each row; that with the direction to check with; perhaps an aux).
+
+    The first two are None if unwanted.
+    """
     directions = coloring.directions(check)
     samples = [x[0] for x in batches_of(directions[-1:], chosen.leaves)] if check else chosen.leaves
-    value, push, along = linearized(chosen.of_leaves, tuple(chosen.leaves), tuple(samples), masks=masks)
+    found = linearized(chosen.of_leaves, tuple(chosen.leaves), tuple(samples), has_aux=chosen.has_aux, masks=masks)
+    value, push, along, *aux = found
     _fits(chosen, coloring, joined(chosen.transform, value).size)
     made = None
     if coloring.forward:
         seeds = directions[:-1] if check else directions
         made = products(chosen.transform, lambda tangents: push(*tangents), seeds, chosen.leaves)
-    return made, joined(chosen.transform, along) if check else None
+    return made, joined(chosen.transform, along) if check else None, *aux
 
 
 def _fits(chosen: Chosen, coloring: Coloring, rows: int) -> None:

@@ -23,15 +23,17 @@ from pullback.func.sparse.vectors import Chosen, one_argument
 
 
 @named("func.jacobian_sparsity", "callable func")
-def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
     """A function that finds which entries of the Jacobian of `func` may differ from zero.
 
     Parameters
     ----------
     func : callable
-        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays.
+        Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays (with
+        `has_aux`, a pair of that and anything else, which is not looked at).
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
+    has_aux : bool, default False
 
     Returns
     -------
@@ -49,10 +51,11 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callabl
     Notes
     -----
     The function runs once, in forward mode, on tangents that hold no numbers but sets of elements of the argument: of a
-    product, say, the union of the sets of both factors, also where a factor happens to be 0. Nothing is probed. So the
-    pattern holds wherever the function runs the same operators: branches taken by `if`, and indices computed from
-    values, are those of this call, while `np.where`, maxima and sorting count with each outcome. What an operator
-    has no closer rule for (a decomposition, a Fourier transform) depends on all of its argument.
+    product, say, the union of the sets of both factors, also where a factor happens to be 0. Only in a product of
+    matrices the zeros of one that the function holds, or is given, pass nothing on. Nothing is probed. So the pattern
+    holds wherever the function runs the same operators: branches taken by `if`, and indices computed from values, are
+    those of this call, while `np.where`, maxima and sorting count with each outcome. What an operator has no closer
+    rule for (a decomposition, a Fourier transform) depends on all of its argument.
 
     Examples
     --------
@@ -65,13 +68,13 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callabl
     choice = one_argument("jacobian_sparsity", func, argnums)
 
     def sparsity(*args: Any, **kwargs: Any) -> Any:
-        return find(Chosen(choice, args, kwargs))
+        return find(Chosen(choice, args, kwargs, has_aux))
 
     return sparsity
 
 
 @named("func.hessian_sparsity", "callable func")
-def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
     """A function that finds which entries of the Hessian of a scalar `func` may differ from zero.
 
     As `jacobian_sparsity` of its gradient: the sets go through the backward pass too.
@@ -79,8 +82,9 @@ def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable
     Parameters
     ----------
     func : callable
-        Returns a real scalar.
+        Returns a real scalar (with `has_aux`, a pair of that and anything else).
     argnums : int or str, default 0
+    has_aux : bool, default False
 
     Returns
     -------
@@ -107,10 +111,10 @@ def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0) -> Callable
            [0, 1, 0]])
     """
     choice = one_argument("hessian_sparsity", func, argnums)
-    choice.function = grad(func, argnums)
+    choice.function = grad(func, argnums, has_aux)
 
     def sparsity(*args: Any, **kwargs: Any) -> Any:
-        return symmetric(find(Chosen(choice, args, kwargs)))
+        return symmetric(find(Chosen(choice, args, kwargs, has_aux)))
 
     return sparsity
 
@@ -131,7 +135,7 @@ def find(chosen: Chosen, most: int | None = None) -> Any:
         start += x.size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IndependentResultWarning)  # an empty pattern says it
-        value, tangent = push(chosen.transform, chosen.of_leaves, tuple(leaves), tuple(tangents), masks=False)
+        value, tangent = push(chosen.transform, chosen.result_of_leaves, tuple(leaves), tuple(tangents), masks=False)
     found = []
     for y, t in zip(flatten(value)[0], flatten(tangent)[0], strict=True):
         sets = _sets_in(t, store)

@@ -14,7 +14,7 @@ from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.batching import vmap
-from pullback.func.boundary import Argnums, Choice, floating_argument
+from pullback.func.boundary import Argnums, Choice, floating_argument, split_aux
 from pullback.func.held_arrays import arrays_held
 from pullback.func.rule_calls import stripped
 
@@ -39,11 +39,13 @@ class Chosen:
         Those of the argument.
     size : int
         How many elements they have.
+    has_aux : bool
+        Whether the function returns a pair of its result and anything else.
     """
 
-    def __init__(self, choice: Choice, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    def __init__(self, choice: Choice, args: Sequence[Any], kwargs: dict[str, Any], has_aux: bool = False) -> None:
         (self._place,) = choice.places(args, kwargs)
-        self.transform, self._function = choice.transform, choice.function
+        self.transform, self._function, self.has_aux = choice.transform, choice.function, has_aux
         self._args, self._kwargs = list(args), kwargs
         given = kwargs[self._place] if isinstance(self._place, str) else args[self._place]
         found, self._structure = flatten(given)
@@ -67,11 +69,16 @@ class Chosen:
         return [x for x in held if not any(y is not None and np.may_share_memory(x, y) for y in own)]
 
     def of_leaves(self, *leaves: Any) -> Any:
-        """The function of the leaves alone."""
+        """The function of the leaves alone; with `has_aux` a pair."""
         args, kwargs = list(self._args), dict(self._kwargs)
         holder: Any = kwargs if isinstance(self._place, str) else args
         holder[self._place] = unflatten(self._structure, list(leaves))
         return self._function(*args, **kwargs)
+
+    def result_of_leaves(self, *leaves: Any) -> Any:
+        """The same without what is auxiliary."""
+        found = self.of_leaves(*leaves)
+        return split_aux(self.transform, found)[0] if self.has_aux else found
 
 
 FEW = 24  # vectors, of which each alone is faster through a linear map than all at once
