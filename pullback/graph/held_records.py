@@ -80,7 +80,7 @@ class Contents:
     def __init__(self, array: ndarray) -> None:
         self.array = array
         self.before: Any = array
-        if not array.flags.writeable and not isinstance(array.base, ndarray):
+        if not array.flags.writeable and not issubclass(type(array.base), ndarray):
             return
         if array.size > MANY:
             self.before = Fingerprint(array)
@@ -117,7 +117,7 @@ def _equal(a: ndarray, b: ndarray) -> bool:
 
 def owner_of(array: ndarray) -> ndarray:
     """The ndarray in whose memory `array` lies."""
-    while isinstance(array.base, ndarray):
+    while issubclass(type(array.base), ndarray):
         array = array.base
     return array
 
