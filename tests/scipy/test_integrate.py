@@ -412,3 +412,12 @@ def test_constants_go_to_scipy_as_they_are():
     found = grad(lambda x: x * integrate.quad(decay, 0, 1, (1.3,))[0])(2.0)
     assert found == pytest.approx(exact(1.3), rel=1e-14)
     assert type(integrate.quad(lambda s: float(a) * s, 0, 1)[0]) is float
+
+
+def test_second_derivatives_of_an_integral_under_vmap_are_those_of_each_sample():
+    value = lambda k: integrate.quad(lambda t: np.exp(k * t), 0, 1)[0]  # noqa: E731
+    k = np.array([0.5, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = pb.func.vmap(pb.func.grad(pb.func.grad(value)))(k)
+    np.testing.assert_allclose(found, [pb.func.grad(pb.func.grad(value))(x) for x in k], rtol=1e-13)
