@@ -115,11 +115,11 @@ def _equal(a: ndarray, b: ndarray) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM"))
 
 
-def owner_of(array: ndarray) -> ndarray:
+def owner_of(array: Any) -> ndarray:
     """The ndarray in whose memory `array` lies."""
     while issubclass(type(array.base), ndarray):
         array = array.base
-    return array
+    return array  # type: ignore[no-any-return]
 
 
 def at_its_place(x: ndarray, owner: ndarray, memory: ndarray) -> ndarray:
