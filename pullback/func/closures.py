@@ -13,9 +13,11 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, as_tensor
+from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
+from pullback.graph.held_objects import LEAVES, attributes_of, items_of
 
 
 class Captures(Captured):
@@ -27,8 +29,8 @@ class Captures(Captured):
         Each once.
     """
 
-    def __init__(self, name: str, *functions: Any, with_globals: bool = True) -> None:
-        super().__init__(name, *functions, with_globals=with_globals)
+    def __init__(self, name: str, *functions: Any) -> None:
+        super().__init__(name, *functions)
         self.tensors = [x for x in self.held_tensors if isinstance(stripped(x), Tensor)]
         self._faces = [type(x) for x in self.tensors]  # as they are now: a rule shows Arrays as Tensors while it runs
         self._last: tuple[list[Any], tuple[Any, ...]] | None = None
@@ -51,6 +53,26 @@ class Captures(Captured):
             faced = {id(tensor): _faced(x, face) for x, tensor, face in triples}
             self._last = [*leaves], self._copied(faced)
         return self._last[1]
+
+
+def capture_tensors(functions: Sequence[Any]) -> bool:
+    """True if a derivative is at stake by what functions hold; globals, which cost more to look at, are left out."""
+    seen: dict[int, Any] = {}  # by identity, which what is made by looking must not give away
+    todo = [*functions]
+    while todo:
+        x = todo.pop()
+        if issubclass(type(x), Tensor):
+            if isinstance(stripped(x), Tensor):
+                return True
+        elif not issubclass(type(x), LEAVES) and id(x) not in seen:
+            seen[id(x)] = x
+            items = items_of(x)
+            parts = (
+                *(items.values() if isinstance(items, dict) else items),
+                *(part for _, part, _ in attributes_of(x)),
+            )
+            todo += [part for part in parts if type(part) not in CONSTANTS]  # of long lists
+    return False
 
 
 def _faced(x: Any, face: type) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.core import cuts, modes
 from pullback.core.array_face import ARRAYS, as_array, plain_until, show_as_array, wrap_array
-from pullback.core.array_type import NUMBERS, array_type, carries_derivative, read
+from pullback.core.array_type import ARRAY_TYPES, NDARRAY, NUMBERS, array_type, carries_derivative, read
 from pullback.core.errors import (
     DetachingError,
     GradientError,
@@ -57,6 +57,8 @@ class Rule:
         self.vjps: dict[int, Callable[..., Any] | None] | None = None  # by argument, which the vjp then calls
         self.vmap: Callable[..., Any] | None = None
         self.has_looped = False  # over a batch, and said so
+        # (a rule that needs numbers, arguments) -> what it gives where a batch is further in: func.implicit.by_sample
+        self.by_sample: Callable[..., Any] | None = None
         self.instead = f"Name what it gives for all at once with @{self.name}.defvmap, if that is known"
         self.seen_linear: Any = None  # the rule, its vjp or its jvp, that has been seen to be linear
         try:
@@ -121,6 +123,8 @@ class Call:
             found = batched_apply(f"the {role} of {self.rule.name}", again, args, kwargs)
             if found is not None:
                 return found[0]
+        if levels and self.rule.by_sample is not None and any(map(_holds_batch, leaves)):
+            return self.rule.by_sample(function, args)
         if levels:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
         else:
@@ -286,6 +290,17 @@ def levels_of(x: Any) -> Iterator[Tensor]:
     while isinstance(x, Tensor):
         yield x
         x = x._array
+
+
+def _holds_batch(x: Any) -> bool:
+    """True if there is a batch inside of a Tensor, or of its tangents."""
+    if isinstance(x, Tensor):
+        return _holds_batch(x._array)
+    kind = ARRAY_TYPES.get(type(x))
+    if kind is None or kind is NDARRAY:
+        return False
+    parts = kind.components(x) or ()
+    return kind.many or any(_holds_batch(getattr(holder, name)) for _, holder, name in parts)
 
 
 def handed_out(x: Any) -> Any:

@@ -34,8 +34,6 @@ class Captured:
         Of the call, for errors.
     *functions
         Those that run again, or containers of them; anything else may stand among them.
-    with_globals : bool
-        Whether the globals that they read count too.
 
     Attributes
     ----------
@@ -47,9 +45,8 @@ class Captured:
 
     _extra = None  # as of a node, whose part it plays in errors about tensors
 
-    def __init__(self, name: str, *functions: Any, with_globals: bool = True) -> None:
+    def __init__(self, name: str, *functions: Any) -> None:
         self._name, self._given, self.functions = name, functions, functions
-        self._with_globals = with_globals
         self.held_tensors: list[Tensor] = []
         self._records: dict[int, Held] = {}
         self._parents: dict[int, list[int]] = {}
@@ -76,7 +73,7 @@ class Captured:
         if kind in CONSTANTS and kind is not ndarray:  # of long lists
             return
         if issubclass(kind, LEAVES) and not issubclass(kind, (ndarray, Tensor)) and here not in self._records:
-            if not (issubclass(kind, type) and is_users_class(part) and self._with_globals):
+            if not (issubclass(kind, type) and is_users_class(part)):
                 return
             self._records[here] = Held(vars(part), {}, {}, True)
             self._classes.append(part)
@@ -97,7 +94,7 @@ class Captured:
     def _record(self, x: Any) -> None:
         here, attributes = id(x), {name: (part, setter) for name, part, setter in attributes_of(x)}
         held = self._records[here] = Held(x, items_of(x), attributes, False)
-        if self._with_globals and isinstance(x, FunctionType) and is_users_file(x.__code__.co_filename):
+        if isinstance(x, FunctionType) and is_users_file(x.__code__.co_filename):
             self._record_globals(x)
         for part in held.parts():
             self._note(part, here)

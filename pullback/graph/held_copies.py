@@ -92,7 +92,7 @@ class Copies:
         elif isinstance(x, (list, deque)):
             made.clear()
             made.extend(map(self._copied, items))
-        elif isinstance(x, ndarray):
+        elif issubclass(type(x), ndarray):
             for i, part in enumerate(items):
                 made.reshape(-1)[i] = self._copied(part)
         elif isinstance(x, set):

@@ -60,7 +60,7 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
             return (x.cell_contents,)
         except ValueError:  # not filled yet
             return ()
-    return tuple(x.flat) if isinstance(x, ndarray) and x.dtype == object else ()
+    return tuple(x.flat) if issubclass(type(x), ndarray) and x.dtype == object else ()
 
 
 def attributes_of(x: Any) -> Iterator[tuple[str, Any, Callable[[Any, Any], None]]]:

@@ -80,7 +80,7 @@ class Contents:
     def __init__(self, array: ndarray) -> None:
         self.array = array
         self.before: Any = array
-        if not array.flags.writeable and not isinstance(array.base, ndarray):
+        if not array.flags.writeable and not issubclass(type(array.base), ndarray):
             return
         if array.size > MANY:
             self.before = Fingerprint(array)
@@ -115,11 +115,11 @@ def _equal(a: ndarray, b: ndarray) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM"))
 
 
-def owner_of(array: ndarray) -> ndarray:
+def owner_of(array: Any) -> ndarray:
     """The ndarray in whose memory `array` lies."""
-    while isinstance(array.base, ndarray):
+    while issubclass(type(array.base), ndarray):
         array = array.base
-    return array
+    return array  # type: ignore[no-any-return]
 
 
 def at_its_place(x: ndarray, owner: ndarray, memory: ndarray) -> ndarray:

@@ -308,6 +308,7 @@ def test_vmap_of_the_gradient_is_that_of_each_sample():
     with pytest.warns(UserWarning, match="make one state of the samples"):
         found = pb.func.vmap(grad(loss))(rates)
     np.testing.assert_array_equal(found, [grad(loss)(rate) for rate in rates])
+    np.testing.assert_array_equal(pb.func.vmap(grad(grad(loss)))(rates), [grad(grad(loss))(rate) for rate in rates])
 
 
 def test_a_step_reads_the_variable_of_a_loop_as_it_was_at_the_call():

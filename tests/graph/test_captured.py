@@ -10,12 +10,14 @@ import weakref
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 
 import pullback as pb
+import pullback.scipy
 from pullback.core.errors import GradientError, SavedTensorModifiedError
 from pullback.func import custom_root, grad, jvp, linearize
 from pullback.graph.captured import Captured
-from pullback.scipy import integrate
+from pullback.scipy import integrate, optimize
 from pullback.utils.checkpoint import checkpoint
 
 FACTOR = 1.0
@@ -196,6 +198,44 @@ def test_an_integral_reads_what_it_captured_at_the_call(function):
     assert grad(grad(square))(2.0) == pytest.approx(0.5)
     value, push = linearize(function, 2.0)
     assert (value, push(4.0)) == (pytest.approx(1.0), pytest.approx(2.0))
+
+
+def by_iteration(k, i):
+    operator = scipy.sparse.linalg.LinearOperator((2, 2), matvec=lambda v: v * i(), rmatvec=lambda v: v * i())
+    return np.sum(pullback.scipy.sparse.linalg.bicgstab(operator, k * np.ones(2))[0])
+
+
+def by_event(k, i):
+    def event(t, y):
+        return y[0] - 0.1 * i()
+
+    event.terminal = True
+    return integrate.solve_ivp(lambda t, y: -k * y * i(), (0, 9), [1.0], events=event).t[-1]
+
+
+IN_LOOPS = {
+    "quad_vec": lambda k, i: integrate.quad_vec(lambda t: np.exp(k * t * i()), 0, 1)[0],
+    "nquad": lambda k, i: integrate.nquad(lambda y, x: k * x * y * i(), [[0, 1], [0, 1]])[0],
+    "tanhsinh": lambda k, i: integrate.tanhsinh(lambda t: k * t * i(), 0, 1).integral,
+    "cubature": lambda k, i: integrate.cubature(lambda t: k * t[:, 0] * i(), [0.0], [1.0]).estimate,
+    "solve_ivp": lambda k, i: integrate.solve_ivp(lambda t, y: -k * y * i(), (0, 1), [1.0]).y[0, -1],
+    "event": by_event,
+    "brentq": lambda k, i: optimize.brentq(lambda x: x**2 - k * i(), 0.0, 9.0),
+    "minimize": lambda k, i: optimize.minimize(lambda x: np.sum((x - k * i()) ** 2), [0.0]).x[0],
+    "bicgstab": by_iteration,
+    "matrix_function": lambda k, i: pb.linalg.matrix_function(k * np.eye(2), lambda w: w ** i()).sum(),
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_the_variable_of_a_loop_is_what_it_was_at_the_call(name):
+    def total(k, kept):
+        found = 0.0
+        for i in range(1, 4):
+            found = found + IN_LOOPS[name](k, (lambda i=i: i) if kept else lambda: i)  # noqa: B023
+        return found
+
+    assert grad(total)(1.3, False) == pytest.approx(grad(total)(1.3, True), rel=1e-12)
 
 
 @pytest.mark.parametrize("use_reentrant", [False, True])

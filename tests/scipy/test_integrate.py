@@ -420,3 +420,12 @@ def test_a_callback_that_captures_an_array_gets_it_with_numpys_methods():
 
     x = np.array([1.0, 3.0])
     assert np.allclose(pb.func.grad(f)(x), pb.func.grad(lambda a: a.std(ddof=1) / 2)(x))
+
+
+def test_second_derivatives_of_an_integral_under_vmap_are_those_of_each_sample():
+    value = lambda k: integrate.quad(lambda t: np.exp(k * t), 0, 1)[0]  # noqa: E731
+    k = np.array([0.5, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = pb.func.vmap(pb.func.grad(pb.func.grad(value)))(k)
+    np.testing.assert_allclose(found, [pb.func.grad(pb.func.grad(value))(x) for x in k], rtol=1e-13)

@@ -17,6 +17,7 @@ from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
@@ -262,6 +263,7 @@ def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -
 
 _loop.__name__ = "checkpointed_loop"  # of the node
 _checkpointed = CustomFunction(_loop, _vjp, _jvp)
+_checkpointed._rule.by_sample = by_sample
 _checkpointed._rule.instead = "Its step takes one state at a time; make one state of the samples where that is too slow"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +10,9 @@ import scipy.integrate
 
 from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
-from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.by_sample import by_sample, run_by_sample
 from pullback.func.implicit.functions import plain
-from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.trajectories import Problem
 
@@ -25,45 +24,17 @@ def solve_discretely(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leav
     leaves = [t, *y0, *args]
     if all(numbers_of(x) is not None for x in leaves if isinstance(x, Tensor)):
         return _recorded(problem, y0, t, args)
-    found = _of_sample(_Samples(problem, len(y0), leaves), *leaves)  # in vmap: each sample has steps of its own
+
+    def solved(*given: Any) -> Leaves:
+        problem.captured.renew()
+        return _recorded(problem, *given)
+
+    found = by_sample(solved, (y0, t, args), _SAMPLES)  # in vmap: each sample has steps of its own
     problem.captured.settle()
     return found  # type: ignore[no-any-return]
 
 
-class _Samples:
-    """A call for many samples: what is computed is recorded when a derivative is wanted, one after the other."""
-
-    def __init__(self, problem: Problem, count: int, leaves: Leaves) -> None:
-        self.problem, self.count = problem, count
-        self.free = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
-
-    def of_free(self, leaves: Sequence[Any]) -> tuple[Any, Leaves]:
-        """(the solution as a function of the leaves that are differentiated, these)."""
-        self.problem.captured.renew()
-        return restricted(self.solved, leaves, self.free), [leaves[i] for i in self.free]
-
-    def solved(self, leaves: Sequence[Any]) -> Leaves:
-        """y at the times."""
-        t, *others = leaves
-        return _recorded(self.problem, others[: self.count], t, others[self.count :])
-
-
-def _odeint(how: _Samples, *leaves: Any) -> Leaves:
-    return how.solved(leaves)
-
-
-def _vjp(cotangents: Leaves, ys: Leaves, how: _Samples, *leaves: Any) -> tuple[Any, ...]:
-    pulled = Linearized(*how.of_free(leaves)).pull(cotangents)
-    return None, *replaced([None] * len(leaves), how.free, pulled)
-
-
-def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Samples, *leaves: Any) -> Leaves:
-    return push(*how.of_free(leaves), [tangents[1 + i] for i in how.free])
-
-
-_odeint.__name__ = "odeint"  # of the node
-_of_sample = CustomFunction(_odeint, _vjp, _jvp)
-_of_sample._rule.instead = ONE_SYSTEM
+_SAMPLES = run_by_sample("odeint", ONE_SYSTEM)
 
 
 def _recorded(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leaves:

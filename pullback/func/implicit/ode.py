@@ -107,7 +107,7 @@ def odeint(
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
     name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
     captured, many = Captures(name, f), len(given)
-    if any(isinstance(x, Tensor) for x in (t, *start, *given)):
+    if any(isinstance(x, Tensor) for x in (t, *start, *given, *captured.tensors)):
         captured.keep()
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
     if sensitivity == "adjoint":

@@ -15,6 +15,7 @@ from scipy.optimize import OptimizeResult
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
@@ -317,4 +318,5 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
+_trajectory._rule.by_sample = by_sample
 _trajectory._rule.instead = ONE_SYSTEM

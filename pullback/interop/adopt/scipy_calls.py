@@ -22,7 +22,7 @@ from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
-from pullback.func.closures import Captures
+from pullback.func.closures import capture_tensors
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
 from pullback.interop.adoption import MAKERS, RULES
@@ -91,9 +91,7 @@ class ScipyFunction(Dispatcher):
         module = self.genuine.__module__
         if module.startswith("scipy.optimize") and scipy_name(self.genuine) not in RULES:
             return False  # what the functions give is looked at: see `guarded`
-        return module.startswith(_BY_CAPTURES) and bool(
-            Captures("", *args, *kwargs.values(), with_globals=False).tensors
-        )
+        return module.startswith(_BY_CAPTURES) and capture_tensors((*args, *kwargs.values()))
 
     def guarded(self, args: Iterable[Any]) -> list[Any]:
         """The arguments of a solver, whose functions are guarded; SciPy's own capture nothing."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.scipy.rules.integrate.calls import Call
@@ -160,4 +161,5 @@ def _parted(vector: Any, shapes: list[Any]) -> Leaves:
 
 _integral.__name__ = "integral"  # of the node
 _integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]
+_integral._rule.by_sample = by_sample  # type: ignore[attr-defined]
 _integral._rule.instead = _ONE  # type: ignore[attr-defined]
