@@ -12,6 +12,7 @@ scipy_calls.py  SciPy's functions and classes; their rules are in pullback/scipy
 ways.py         what a function of SciPy may do with our tensors besides a rule of its own
 clones.py       NumPy's and SciPy's own Python for our tensors
 patches.py      methods that are replaced in place: np.r_, np.vectorize
+backends.py     einops and opt_einsum, which are told of our tensors
 """
 
 from __future__ import annotations

@@ -179,4 +179,4 @@ def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:
     return import_
 
 
-_ROOTS = ("numpy", "scipy", "math", "cmath")
+_ROOTS = ("numpy", "scipy", "math", "cmath", "einops", "opt_einsum")
