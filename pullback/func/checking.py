@@ -111,17 +111,12 @@ def _check(function: Any, args: Any, order: int, settings: _Settings, path: tupl
         way = (mode, *path)
         if mode == "fwd":
             value, tangent = jvp(function, args, directions)
-            expected.confirm(lambda found, tangent=tangent, way=way: _compare(tangent, found, settings, way))
+            expected.confirm(tangent, settings, way)
             _check(lambda *xs: jvp(function, xs, directions)[1], args, order - 1, settings, way, rng)
         else:
             value, pull = vjp(function, *args)
             weights = _random(value, rng)
-            product = _product(pull(weights), directions)
-            expected.confirm(
-                lambda found, product=product, weights=weights, way=way: _compare(
-                    product, _product(weights, found), settings, way
-                )
-            )
+            expected.confirm(_product(pull(weights), directions), settings, way, weights)
             _check(lambda *xs, weights=weights: vjp(function, *xs)[1](weights), args, order - 1, settings, way, rng)
 
 
@@ -159,14 +154,15 @@ class _Differences:
         self._steps = [eps * size / _FACTOR**k for k in range(smaller + 1)]
         self._found: list[Any] = []
 
-    def confirm(self, compare: Callable[[Any], None]) -> None:
-        """Call `compare` with the derivatives until one passes; if none does, raise what it said of the first."""
+    def confirm(self, found: Any, settings: _Settings, way: tuple[str, ...], weights: Any = None) -> None:
+        """Raise if `found` is the derivative (with weights, its product with them) by no step: what the first says."""
         said: AssertionError | None = None
         for k, step in enumerate(self._steps):
             if k == len(self._found):
                 self._found.append(self._with(step))
+            expected = self._found[k] if weights is None else _product(weights, self._found[k])
             try:
-                compare(self._found[k])
+                _compare(found, expected, settings, way)
             except AssertionError as error:
                 said = said or error
             else:

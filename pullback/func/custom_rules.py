@@ -7,7 +7,7 @@ The user's functions get plain ndarrays wherever that loses no derivative. Where
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core import modes
@@ -26,6 +26,7 @@ def custom_vjp(
     vjp: Callable[..., Any] | None = None,
     *,
     jvp: Callable[..., Any] | None = None,
+    writable: bool = False,
 ) -> Any:
     """A function of ndarrays, compiled code perhaps, that is differentiated by a rule of yours: its vjp.
 
@@ -41,6 +42,9 @@ def custom_vjp(
     jvp : callable, optional
         `jvp(tangents, result, *args, **keywords)` for forward mode: `tangents` is a tuple with one for each argument;
         gives that of the result, J tangents. Or name it later: `@f.defjvp`.
+    writable : bool, default False
+        Hand out copies that may be written into, for compiled code that takes no read-only memory: Cython's
+        `double[:]`, signatures of Numba. What is written into them reaches nobody.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def custom_vjp(
     >>> pb.func.grad(lambda b: solve(A, b).sum())(b)
     array([0.5  , 0.125])
     """
-    return _made(function, vjp, jvp)
+    return _made(function, vjp, jvp, writable)
 
 
 @named("custom_jvp")
@@ -95,6 +99,7 @@ def custom_jvp(
     jvp: Callable[..., Any] | None = None,
     *,
     vjp: Callable[..., Any] | None = None,
+    writable: bool = False,
 ) -> Any:
     """A function of ndarrays that is differentiated by a rule of yours, its jvp; see `custom_vjp`.
 
@@ -107,6 +112,8 @@ def custom_jvp(
         `jvp(tangents, result, *args)` gives the tangent of the result; or enter it by `defjvp`.
     vjp : callable, optional
         As of `custom_vjp`, in place of the transposed jvp.
+    writable : bool, default False
+        As of `custom_vjp`.
 
     Returns
     -------
@@ -133,13 +140,13 @@ def custom_jvp(
     >>> round(pb.func.grad(scaled)(1.0).item(), 6)
     -0.273212
     """
-    return _made(function, vjp, jvp)
+    return _made(function, vjp, jvp, writable)
 
 
-def _made(function: Any, vjp: Any, jvp: Any) -> Any:
+def _made(function: Any, vjp: Any, jvp: Any, writable: bool) -> Any:
     if function is None:
-        return functools.partial(_made, vjp=vjp, jvp=jvp)
-    return CustomFunction(function, vjp, jvp)
+        return functools.partial(_made, vjp=vjp, jvp=jvp, writable=writable)
+    return CustomFunction(function, vjp, jvp, writable=writable)
 
 
 def _need_callable(role: str, given: Any) -> None:
@@ -150,12 +157,14 @@ def _need_callable(role: str, given: Any) -> None:
 class CustomFunction:
     """A function with a derivative of its own; `custom_vjp` and `custom_jvp` make it."""
 
-    def __init__(self, function: Callable[..., Any], vjp: Any = None, jvp: Any = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], vjp: Any = None, jvp: Any = None, *, writable: bool = False
+    ) -> None:
         for role, given in (("the function", function), ("vjp", vjp), ("jvp", jvp)):
             if given is not None or role == "the function":
                 _need_callable(role, given)
         functools.update_wrapper(self, function)
-        self._rule = Rule(function, vjp, jvp)
+        self._rule = Rule(function, vjp, jvp, writable)
         self._node = type(self._rule.name, (Recorded,), {"__module__": getattr(function, "__module__", __name__)})
 
     def __repr__(self) -> str:
@@ -206,8 +215,52 @@ class CustomFunction:
         if backward is not None:
             _need_callable("backward", backward)
         self._rule.forward, named = (None, vjp) if backward is None else (vjp, backward)
-        self._rule.vjp = named
+        self._rule.vjp, self._rule.vjps = named, None
         return named
+
+    def defvjps(self, *vjps: Callable[..., Any] | None, argnums: Sequence[int] | None = None) -> None:
+        """Name a vjp for each argument. Only those run whose gradient is wanted.
+
+        Parameters
+        ----------
+        *vjps : callable or None
+            `vjp(cotangent, result, *args, **keywords)` gives the gradient of its argument alone. None stands for an
+            argument that has no gradient.
+        argnums : sequence of int, optional
+            The positions of their arguments; by default 0, 1, 2, ... An argument without an entry is refused where it
+            is differentiated.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        TypeError
+            What is given cannot be called, or `argnums` are not as many different positions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> product = pb.custom_vjp(np.matmul)
+        >>> product.defvjps(
+        ...     lambda cotangent, y, A, B: cotangent @ B.T,
+        ...     lambda cotangent, y, A, B: A.T @ cotangent,
+        ... )
+        >>> A, B = np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])
+        >>> pb.func.grad(lambda B: product(A, B).sum())(B)  # the first one does not run
+        array([[1.],
+               [2.]])
+        """
+        for vjp in vjps:
+            if vjp is not None:
+                _need_callable("vjp", vjp)
+        places = tuple(range(len(vjps))) if argnums is None else tuple(argnums)
+        if len(places) != len(vjps) or len({*places}) != len(places) or not all(type(n) is int for n in places):
+            raise TypeError(
+                f"custom_vjp: argnums must be {len(vjps)} different positions, one for each vjp, got {argnums!r}."
+            )
+        self._rule.forward, self._rule.vjp, self._rule.vjps = None, vjps, dict(zip(places, vjps, strict=True))
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Name the jvp, as a decorator.
@@ -280,6 +333,8 @@ class CustomFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(_has_tensors, (*args, *kwargs.values()))):
             return record(self._node, self._rule, args, kwargs, modes.current())
+        if self._rule.writable:  # it may write into what it gets here too, and into the caller's nowhere
+            return self._rule.call(self._rule.function, args, kwargs)
         return self._rule.function(*args, **kwargs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,10 +49,12 @@ tape_apply: Callable[..., Any] | None = None
 class Rule:
     """A user's function, and what is known of its derivative."""
 
-    def __init__(self, function: Callable[..., Any], vjp: Any, jvp: Any) -> None:
+    def __init__(self, function: Callable[..., Any], vjp: Any, jvp: Any, writable: bool = False) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         self.function, self.vjp, self.jvp = function, vjp, jvp
+        self.writable = writable
         self.forward: Callable[..., Any] | None = None  # of (result, residuals); the vjp takes these then
+        self.vjps: dict[int, Callable[..., Any] | None] | None = None  # by argument, which the vjp then calls
         self.vmap: Callable[..., Any] | None = None
         self.has_looped = False  # over a batch, and said so
         self.instead = f"Name what it gives for all at once with @{self.name}.defvmap, if that is known"
@@ -61,6 +63,14 @@ class Rule:
             self.signature: inspect.Signature | None = inspect.signature(function)
         except (TypeError, ValueError):  # of some compiled functions
             self.signature = None
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What one of the user's functions gives of plain values: their own copies, where it may write into them."""
+        if self.writable:
+            leaves, structure = flatten((args, kwargs))
+            args, kwargs = unflatten(structure, [x.copy() if type(x) is ndarray else x for x in leaves])
+        with on_plain_arrays(self.name):
+            return function(*args, **kwargs)
 
     def places(self) -> list[inspect.Parameter]:
         """The parameters that take arguments by position, as far as they are known."""
@@ -95,6 +105,8 @@ class Call:
             raise GradientError(
                 f"{name} has no derivative yet: name its vjp with @{name}.defvjp, or its jvp with @{name}.defjvp."
             )
+        if rule.vjps is not None and rule.jvp is None:
+            self.refuse_missing([i for i, x in enumerate(self.leaves) if isinstance(stripped(x), Tensor)])
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments by position, with these leaves."""
@@ -113,8 +125,7 @@ class Call:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
         else:
             try:
-                with on_plain_arrays(self.rule.name):
-                    return _apart(function(*args, **kwargs))
+                return _apart(self.rule.call(function, args, kwargs))
             except TypeError:
                 self._refuse_count(role, function, args, kwargs)
                 raise
@@ -167,6 +178,30 @@ class Call:
             f"{role} with NumPy's or pullback's functions, which record here, or give what it calls a rule of its own "
             "(pullback.custom_vjp)."
         )
+
+    def vjp(self, given: tuple[Any, ...], why: str, wanted: Collection[int]) -> Any:
+        """What the user's vjp gives; of one for each argument, those alone with a leaf among the wanted ones run."""
+        rules = self.rule.vjps
+        if rules is None:
+            return self.run("vjp", self.rule.vjp, given, self.kwargs, why)
+        found = []
+        for i, part in enumerate(self.args[2]):
+            rule = rules.get(i) if any(n in wanted for n in _leaves_of(part)) else None
+            found.append(rule and self.run("vjp", rule, given, self.kwargs, why))
+        return tuple(found)
+
+    def refuse_missing(self, wanted: Collection[int]) -> None:
+        """Raise if a wanted leaf is one of an argument that has no vjp of its own, where the others have."""
+        rules = self.rule.vjps
+        if rules is None:
+            return
+        for i, part in enumerate(self.args[2]):
+            if i not in rules and any(n in wanted for n in _leaves_of(part)):
+                raise GradientError(
+                    f"{self.rule.name}: there is no vjp for the argument {self.names()[i]!r}, which is being "
+                    f"differentiated. Give {self.rule.name}.defvjps one for it, or None if it has no gradient; or "
+                    "detach() the argument."
+                )
 
     def gradients(self, found: Any, points: Sequence[Any]) -> list[Any]:
         """What a vjp has returned, by leaves: checked, None where there is none."""
@@ -222,6 +257,16 @@ def _by_position(name: str, signature: inspect.Signature, args: Any, kwargs: Any
             bound.arguments.setdefault(parameter.name, parameter.default)
         bound.arguments = {key: bound.arguments[key] for key in signature.parameters if key in bound.arguments}
     return bound.args, bound.kwargs
+
+
+def _leaves_of(structure: Structure) -> Iterator[int]:
+    """The numbers of the leaves in a part of a tree."""
+    if isinstance(structure, int):
+        yield structure
+    elif structure is not None:
+        parts = structure[2]
+        for part in parts.values() if isinstance(parts, dict) else parts:
+            yield from _leaves_of(part)
 
 
 # -- leaves: what is inside of Tensors, and what users see of it ------------------------------------------------------
@@ -288,7 +333,7 @@ def on_plain_arrays(name: str) -> Iterator[None]:
         if "read-only" in str(error):
             error.add_note(
                 f"What {name} and its rules are given is read-only, because others need it unchanged: work on a copy "
-                "(np.array(x))."
+                "(np.array(x)), or let custom_vjp make one (writable=True)."
             )
         raise
     finally:

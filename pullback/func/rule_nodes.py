@@ -25,7 +25,7 @@ from pullback.core.factory import from_numpy
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
 from pullback.func import rule_calls
-from pullback.func.rule_calls import Call, Rule, handed_out, levels_of, on_plain_arrays, shape_of, stripped
+from pullback.func.rule_calls import Call, Rule, handed_out, levels_of, shape_of, stripped
 from pullback.graph.journal import refuse_writes, refuses_writes
 from pullback.graph.node import edge_to
 from pullback.graph.saved import Form, checked, save_other
@@ -57,8 +57,7 @@ def _again(node: Any, rule: Rule, state: modes.Modes, args: tuple[Any, ...], kwa
     """The same call for one sample of a batch: with Tensors of the levels further out, or with none."""
     if any(isinstance(x, Tensor) for x in flatten((args, kwargs))[0]):
         return record(node, rule, args, kwargs, state)
-    with on_plain_arrays(rule.name):
-        return rule.function(*args, **kwargs)
+    return rule.call(rule.function, args, kwargs)
 
 
 def _shown(y: Tensor, single: bool) -> Any:
@@ -145,11 +144,12 @@ class Recorded(Function):
         call = ctx.call
         differentiable = [d is not None and d.kind in "fc" for _, d in ctx._output_metadata]
         cotangents = [stripped(g) if is_one else None for g, is_one in zip(grads, differentiable, strict=True)]
+        wanted = [i for i, needs in enumerate(ctx.needs_input_grad[1:]) if needs]
         if call.rule.vjp is not None:
-            found = _pulled(ctx, cotangents, "the gradient is itself being differentiated")
+            call.refuse_missing(wanted)
+            found = _pulled(ctx, cotangents, "the gradient is itself being differentiated", wanted)
         else:
             args, outputs = _values(ctx, ctx.leaves), _values(ctx, ctx.outputs_kept)
-            wanted = [i for i, needs in enumerate(ctx.needs_input_grad[1:]) if needs]
 
             def push(directions: list[Any]) -> list[Any]:
                 given = [_zeros(x) for x in args]
@@ -176,7 +176,7 @@ class Recorded(Function):
 
             def pull(cotangents: list[Any]) -> list[Any]:
                 given = iter(cotangents)
-                found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why)
+                found = _pulled(ctx, [next(given) if _is_differentiable(y) else None for y in outputs], why, moving)
                 return [None if found[i] is None else _summed(found[i], args[i]) for i in moving]
 
             points = [y for y in outputs if _is_differentiable(y)]
@@ -190,8 +190,7 @@ def _computed(ctx: Any, call: Call, inside: list[Any]) -> tuple[list[Any], list[
     rule = call.rule
     before = modes.set_modes(call.state)  # so that what the function should not use is seen: see _own
     try:
-        with on_plain_arrays(rule.name):
-            found = (rule.forward or rule.function)(*call.arguments(inside), **call.kwargs)
+        found = rule.call(rule.forward or rule.function, call.arguments(inside), call.kwargs)
         found, residuals = (found, None) if rule.forward is None else _pair(rule.name, found)
         outputs, call.result = flatten(found)
         kept, ctx.residuals_structure = flatten(residuals)
@@ -208,15 +207,15 @@ def _computed(ctx: Any, call: Call, inside: list[Any]) -> tuple[list[Any], list[
     return leaves[:count], leaves[count:], lent, lending
 
 
-def _pulled(ctx: Any, cotangents: list[Any], why: str) -> list[Any]:
-    """The gradients by leaves, from the user's vjp."""
+def _pulled(ctx: Any, cotangents: list[Any], why: str, wanted: Sequence[int]) -> list[Any]:
+    """The gradients by leaves, from the user's vjp: at least those of the wanted leaves."""
     call, rule = ctx.call, ctx.call.rule
     cotangent = unflatten(call.result, [handed_out(c) for c in cotangents])
     if rule.forward is None:
         args = _values(ctx, ctx.leaves)
         result = unflatten(call.result, [handed_out(y) for y in _values(ctx, ctx.outputs_kept)])
         given = (cotangent, result, *call.arguments(args))
-        return call.gradients(call.run("vjp", rule.vjp, given, call.kwargs, why), args)  # type: ignore[no-any-return]
+        return call.gradients(call.vjp(given, why, wanted), args)  # type: ignore[no-any-return]
     # The arguments are looked at only where the residuals depend on them: they may have been written into since.
     plain = ctx.has_residuals and not modes.current().records(ctx._level)
     args = ctx.forms if plain else _values(ctx, ctx.leaves)

@@ -15,7 +15,7 @@ import pullback as pb
 from pullback.autograd import gradcheck, gradgradcheck
 from pullback.core.array_face import Array, Scalar
 from pullback.core.tensor import NestedTensor
-from pullback.func import grad, jvp
+from pullback.func import grad, hessian, jvp, vmap
 from pullback.utils.checkpoint import checkpoint
 from tests.func.test_nesting import INNER, OUTER, V, X, value
 from tests.func.test_nesting import f as nested_f
@@ -940,3 +940,112 @@ def test_the_function_runs_once_however_many_transforms_differentiate_it(outer):
     third = pb.func.grad(g)(1.0) if outer == "grad" else pb.func.jvp(g, (1.0,), (1.0,))[1]
     assert third == pytest.approx(-np.cos(1.0))
     assert len(calls) == 1
+
+
+# -- a vjp for each argument ------------------------------------------------------------------------------------------
+def product_by_argument(ran, **named):
+    product = pb.custom_vjp(lambda a, b, power=1: a * b**power, **named)
+    product.defvjps(
+        lambda g, y, a, b, power=1: ran.append("a") or g * b**power,
+        lambda g, y, a, b, power=1: ran.append("b") or g * a * power * b ** (power - 1),
+    )
+    return product
+
+
+WANTED = {
+    "the first": (lambda f: grad(f)(2.0, 3.0), 3.0, {"a"}),
+    "the second": (lambda f: grad(f, argnums=1)(2.0, 3.0), 2.0, {"b"}),
+    "both": (lambda f: sum(grad(f, argnums=(0, 1))(2.0, 3.0)), 5.0, {"a", "b"}),
+    "by keyword": (lambda f: grad(lambda b: f(2.0, power=3, b=b))(3.0), 54.0, {"b"}),
+    "forward mode": (lambda f: jvp(lambda b: f(2.0, b), (3.0,), (1.0,))[1], 2.0, {"b"}),
+    "a second derivative": (lambda f: hessian(lambda b: f(2.0, b, power=3))(3.0), 36.0, {"b"}),
+    "vmap": (lambda f: vmap(grad(f))(np.ones(2), np.array([3.0, 4.0])).sum(), 7.0, {"a"}),
+    "of Tensors": (lambda f: pb.autograd.grad(f(2.0, LEAF), LEAF)[0].item(), 2.0, {"b"}),
+}
+LEAF = pb.tensor(3.0, requires_grad=True)
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize(("way", "expected", "meant"), WANTED.values(), ids=WANTED)
+def test_only_the_vjps_of_arguments_whose_gradient_is_wanted_run(way, expected, meant):
+    ran = []
+    assert way(product_by_argument(ran)) == pytest.approx(expected)
+    assert set(ran) == meant
+
+
+def test_vjps_by_argument_take_trees_and_none():
+    f = pb.custom_vjp(lambda p, k: p["x"] * p["y"][0] * k)
+    f.defvjps(lambda g, y, p, k: {"x": g * p["y"][0] * k, "y": [g * p["x"] * k]}, None)
+    assert grad(f)({"x": 2.0, "y": [3.0]}, 5.0) == {"x": 15.0, "y": [10.0]}
+    with pytest.warns(pb.extend.IndependentResultWarning):
+        assert grad(f, argnums=1)({"x": 2.0, "y": [3.0]}, 5.0) == 0
+
+
+def test_an_argument_without_a_vjp_of_its_own_is_refused_where_it_is_differentiated():
+    f = pb.custom_vjp(lambda a, b: a * b)
+    f.defvjps(lambda g, y, a, b: g * a, argnums=[1])
+    assert grad(f, argnums=1)(2.0, 3.0) == 2.0
+    with pytest.raises(RuntimeError, match=r"no vjp for the argument 'a'.*defvjps"):
+        grad(f)(2.0, 3.0)
+    f.defjvp(lambda tangents, y, a, b: tangents[0] * b + tangents[1] * a)
+    assert jvp(f, (2.0, 3.0), (1.0, 1.0))[1] == 5.0
+    with pytest.raises(RuntimeError, match=r"no vjp for the argument 'a'.*defvjps"):
+        grad(f)(2.0, 3.0)
+    f.defvjp(lambda g, y, a, b: (g * b, g * a))  # in the place of both
+    assert grad(f)(2.0, 3.0) == 3.0
+
+
+def test_vjps_by_argument_that_do_not_fit_are_refused():
+    f = pb.custom_vjp(lambda a, b: a * b)
+    with pytest.raises(TypeError, match="vjp must be callable, got int"):
+        f.defvjps(1)
+    for argnums in ((0, 1), (0.0,), ()):
+        with pytest.raises(TypeError, match="argnums must be 1 different positions"):
+            f.defvjps(np.multiply, argnums=argnums)
+    with pytest.raises(TypeError, match="argnums must be 2 different positions"):
+        f.defvjps(np.multiply, np.multiply, argnums=(1, 1))
+    f.defvjps(lambda g: g)
+    with pytest.raises(TypeError, match=r"its vjp is called with \(cotangent, result, a, b\)"):
+        grad(f)(2.0, 3.0)
+    f.defvjps(lambda g, y, a, b: np.ones(3))
+    with pytest.raises(RuntimeError, match=r"the gradient of a must have shape \(2,\), got shape \(3,\)"):
+        grad(lambda a: f(a, 3.0).sum())(np.ones(2))
+
+
+# -- copies that may be written into ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("form", ["vjp", "jvp", "forward and backward"])
+def test_writable_hands_out_copies_and_nobody_sees_what_is_written(form):
+    def in_place(x, s):
+        assert x.flags.writeable
+        assert x.flags.c_contiguous
+        x *= s
+        return x
+
+    def rule(g, y, x, s):
+        for array in (g, y, x):
+            array *= s
+        return g, None
+
+    if form == "jvp":
+        f = pb.custom_jvp(in_place, lambda t, *given: rule(t[0], *given)[0], writable=True)
+        assert jvp(lambda x: f(x, 3.0), (np.ones(2),), (np.ones(2),))[1].tolist() == [3.0, 3.0]
+        return
+    f = pb.custom_vjp(in_place, writable=True)
+    if form == "vjp":
+        f.defvjp(rule)
+    else:
+        f.defvjp(lambda x, s: (in_place(x, s), s), lambda s, g: (g.__imul__(s), None))
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    t = pb.tensor(x, requires_grad=True)
+    np.testing.assert_array_equal(f(x, 3.0), 3 * np.array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(grad(lambda x: f(x.T, 3.0).sum())(x), np.full((2, 2), 3.0))
+    f(t, 3.0).sum().backward()
+    assert t.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    assert t.tolist() == x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_without_writable_a_write_says_how_to_ask_for_it():
+    f = pb.custom_vjp(lambda x: x.__imul__(2), lambda g, y, x: 2 * g)
+    with pytest.raises(ValueError, match="read-only") as caught:
+        grad(lambda x: f(x).sum())(np.ones(2))
+    assert "writable=True" in "".join(caught.value.__notes__)
