@@ -248,3 +248,32 @@ def test_no_cycle_is_made():
         assert len(gc.get_objects()) - before < 50
     finally:
         gc.enable()
+
+
+def keeping(what):
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = what(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.kept[0]
+
+    return Kept.apply
+
+
+@pytest.mark.parametrize("outer", [pb.func.grad, lambda f: lambda x: pb.func.jvp(f, (x,), (pb.ones(()),))[1]])
+def test_in_transforms_of_transforms_what_leaves_for_python_or_numpy_is_refused_by_name_and_line(outer):
+    x = pb.tensor(2.0)
+    for what in (
+        lambda x: [3 * x.item() ** 2],
+        lambda x: (3 * x.detach().numpy() ** 2,),
+        lambda x: [3 * x.detach() ** 2],
+    ):
+        with pytest.raises(RuntimeError, match=rf"{__name__.rpartition('.')[2]}\.py:\d+ .*keeps as ctx\.kept"):
+            outer(pb.func.grad(keeping(what)))(x)
+    with pytest.raises(RuntimeError, match=r"detach\(\) at .* of what forward saves"):
+        outer(pb.func.grad(Detached.apply))(x)
+    assert outer(pb.func.grad(keeping(lambda x: [3 * x**2, 5.0])))(x).item() == 12
