@@ -134,9 +134,6 @@ def _differentiated(x: Tensor) -> Any:
     return inside
 
 
-_NUMBERS = (float, complex, np.inexact)
-
-
 def refuse_what_detached(name: str, watched: Run, values: Sequence[Any], verb: str = "returns") -> None:
     """Raise where a forward has detached what an outer transform differentiates, and has values without it."""
     for what, (file, line) in watched.cuts.items():

@@ -84,8 +84,7 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     fresh, is_cut = _forward_again(ctx, kept.arguments())
     before = {name: ctx.__dict__[name] for name in kept.names if name in ctx.__dict__}
 
-    def followed(old: Any, of_fresh: Callable[[], Any]) -> Any:
-        new = None if fresh is None else of_fresh()
+    def followed(old: Any, new: Any) -> Any:
         if new is old or (isinstance(new, Tensor) and not new._requires_grad and not is_cut):
             return old
         return new if isinstance(new, Tensor) and new._requires_grad and _same(old, new) else _refused(ctx, old)
@@ -98,9 +97,10 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
                 again = [None] * len(leaves)
             pairs = zip(leaves, again, strict=True)
             ctx.__dict__[name] = unflatten(
-                structure, [followed(x, lambda y=y: y) if isinstance(x, Tensor) else x for x, y in pairs]
+                structure, [followed(x, y) if isinstance(x, Tensor) else x for x, y in pairs]
             )
-        ctx._again = {i: lambda old, i=i: followed(old, lambda: fresh._to_save[i]) for i in kept.places}
+        saved = {i: None if fresh is None else fresh._to_save[i] for i in kept.places}
+        ctx._again = {i: lambda old, new=new: followed(old, new) for i, new in saved.items()}
         return backward(ctx, *grads)
     finally:
         ctx._again = None
