@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from pullback.core.array_face import ARRAYS, as_tensor, show_as_array, shown_as_
 from pullback.core.array_type import TENSOR, array_type, is_array
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
+from pullback.core.pytree import flatten
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, detached_here, hold, ndarray, wrap
 from pullback.core.types import Gradient, Version
@@ -832,6 +834,10 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
         output = watch.watch(run)
         outputs = output if isinstance(output, tuple) else (output,)
         refuse_what_detached(ctx.name(), watch, [y for y in outputs if not _has_no_gradient(ctx, y)])
+        if watch.cuts and cls.follows_intermediates and cls.setup_context is Function.setup_context:
+            refuse_what_detached(ctx.name(), watch, ctx._to_save, "saves")
+            for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
+                refuse_what_detached(ctx.name(), watch, flatten(kept)[0], f"keeps as ctx.{name}")
         # What follows custom rules (func/rule_nodes.py) has run them further out itself.
         if cls.setup_context is not Function.setup_context or ctx._dirty or not cls.follows_intermediates:
             return output

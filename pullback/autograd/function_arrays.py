@@ -134,14 +134,18 @@ def _differentiated(x: Tensor) -> Any:
     return inside
 
 
-def refuse_what_detached(name: str, watched: Run, outputs: Sequence[Any]) -> None:
-    """Raise where a forward has detached what an outer transform differentiates, and returns values without it."""
+def refuse_what_detached(name: str, watched: Run, values: Sequence[Any], verb: str = "returns") -> None:
+    """Raise where a forward has detached what an outer transform differentiates, and has values without it."""
     for what, (file, line) in watched.cuts.items():
-        for y in outputs:
-            if isinstance(y, Tensor) and y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,))):
+        for y in values:
+            if isinstance(y, Tensor):
+                lost = y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,)))
+            else:  # what is returned has become a Tensor, where it can
+                lost = verb != "returns" and isinstance(y, (ndarray, *_NUMBERS)) and np.asarray(y).dtype.kind in "fc"
+            if lost:
                 raise GradientError(
                     f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones "
-                    f"would lose their derivative of what forward returns. {_REMEDY}"
+                    f"would lose their derivative of what forward {verb}. {_REMEDY}"
                 )
 
 

@@ -22,6 +22,7 @@ from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import cuts
 from pullback.core.array_type import array_type, innermost, numbers_of
 from pullback.core.errors import GradientError
+from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.core.version import version_of
 from pullback.graph.snapshot import MANY
@@ -62,20 +63,19 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
         if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
             places.append(i)
     if len(ctx.__dict__) > ctx._own:  # what forward has set stands behind the node's own
-        for name, x in islice(ctx.__dict__.items(), ctx._own, None):
-            if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
-                names.append(name)
+        for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
+            for x in flatten(kept)[0] if type(kept) in (list, tuple, dict) else (kept,):
+                if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
+                    names.append(name)
+                    break
     return Intermediates(places, names, args, bool(ctx._dirty)) if places or names else None
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
-    """Whether a constant is no input and no output, nor in the memory of one."""
+    """Whether a constant is no input and no output; a view of one is made without recording, as all else there."""
     if x._level != ctx._level or x._array.dtype.kind not in "fc":
         return False
-    for y in (*args, *outputs):
-        if x is y or (isinstance(y, Tensor) and y._counter is not None and y._counter is x._counter):
-            return False
-    return True
+    return not any(x is y for y in (*args, *outputs))
 
 
 def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
@@ -84,16 +84,23 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     fresh, is_cut = _forward_again(ctx, kept.arguments())
     before = {name: ctx.__dict__[name] for name in kept.names if name in ctx.__dict__}
 
-    def followed(old: Any, of_fresh: Callable[[], Any]) -> Any:
-        new = None if fresh is None else of_fresh()
+    def followed(old: Any, new: Any) -> Any:
         if new is old or (isinstance(new, Tensor) and not new._requires_grad and not is_cut):
             return old
         return new if isinstance(new, Tensor) and new._requires_grad and _same(old, new) else _refused(ctx, old)
 
     try:
         for name, old in before.items():
-            ctx.__dict__[name] = followed(old, lambda: fresh.__dict__.get(name))  # noqa: B023 - called at once
-        ctx._again = {i: lambda old, i=i: followed(old, lambda: fresh._to_save[i]) for i in kept.places}
+            leaves, structure = flatten(old)
+            again, other = flatten(None if fresh is None else fresh.__dict__.get(name))
+            if other != structure:
+                again = [None] * len(leaves)
+            pairs = zip(leaves, again, strict=True)
+            ctx.__dict__[name] = unflatten(
+                structure, [followed(x, y) if isinstance(x, Tensor) else x for x, y in pairs]
+            )
+        saved = {i: None if fresh is None else fresh._to_save[i] for i in kept.places}
+        ctx._again = {i: lambda old, new=new: followed(old, new) for i, new in saved.items()}
         return backward(ctx, *grads)
     finally:
         ctx._again = None

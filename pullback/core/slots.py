@@ -29,6 +29,8 @@ formula_failed: Callable[[Exception], None] = _unfilled
 tangents: Callable[[], Any] = _unfilled
 # (operator, class) -> what runs it in the common case on Arrays or Scalars, or None: see ops.array_calls
 array_call: Callable[..., Any] = _unfilled
+# (function of NumPy or SciPy, rule) -> a block in which calls of the function on our tensors run the rule
+replaced: Callable[..., Any] = _unfilled
 # (error) -> error: that of another library about one of our tensors in our words, any other as it is
 explain_foreign: Callable[[Exception], Exception] = _unfilled
 # () -> a context manager in which `adopt()` is in force, or None where it is already

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from pullback.core import modes
+from pullback.core import modes, slots
 from pullback.core.array_type import CONSTANTS
 from pullback.core.errors import type_name
 from pullback.core.named import named
@@ -329,6 +330,37 @@ class CustomFunction:
         _need_callable("vmap", vmap)
         self._rule.vmap = vmap
         return vmap
+
+    def replacing(self) -> AbstractContextManager[None]:
+        """A block in which calls of the wrapped function of NumPy or SciPy have this derivative in place of pullback's.
+
+        It is for code that you cannot change. A function of SciPy is replaced as far as pullback learns of its calls:
+        after `adopt()`, or in `pullback.scipy`. What NumPy and SciPy call inside of other functions keeps pullback's
+        derivative. Other threads and tasks see nothing of the block.
+
+        Returns
+        -------
+        context manager
+
+        Raises
+        ------
+        UnsupportedError
+            Some calls would not be replaced: array operators or methods compute the same, or pullback does not learn of
+            the calls.
+        TypeError
+            The wrapped function is none of NumPy's or SciPy's.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> def program(x):
+        ...     return np.sum(np.arctan2(x, 1.0))
+        >>> clipped = pb.custom_vjp(np.arctan2, lambda g, angle, y, x: (g * np.clip(x / (x**2 + y**2), 0, 0.25), None))
+        >>> with clipped.replacing():
+        ...     pb.func.grad(program)(np.array([0.0, 3.0]))
+        array([0.25, 0.1 ])
+        """
+        return slots.replaced(self._rule.function, self)  # type: ignore[no-any-return]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(_has_tensors, (*args, *kwargs.values()))):

@@ -11,6 +11,7 @@ requires grad into a plain array without saying so.
     array/         the methods of Array and Scalar: those of ndarrays and NumPy's numbers
     suggest.py     the error for what has no rule
     foreign.py     errors of other libraries about our tensors
+    replaced.py    a user's rule in the place of ours
     adopt/         adopt(): code for NumPy is differentiated as it stands
 
 None of it is imported before a program needs it: until then its methods are `LateAttribute`s.
@@ -99,5 +100,6 @@ def attach() -> None:
     Tensor.__array_priority__ = 1000.0  # for libraries that still ask: NumPy's own arrays give way by __array_ufunc__
 
 
+slots.replaced = calling(f"{__name__}.replaced", "replaced")
 slots.explain_foreign = calling(f"{__name__}.foreign", "explain_foreign")
 slots.adopt_meanwhile = calling(f"{__name__}.adopt.switch", "adopt_meanwhile")

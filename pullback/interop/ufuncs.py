@@ -61,7 +61,7 @@ SCIPY_OF_DEGREE = {
 
 
 # The rules of functions of one number that have been called: the shortest way, where each step costs some 20 ns.
-_OF_ONE: dict[Any, Callable[..., Any]] = {}
+OF_ONE: dict[Any, Callable[..., Any]] = {}
 _known = UFUNCS.get
 
 
@@ -70,7 +70,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
     try:
         if type(x) is Tensor and not others and not kwargs:
             try:
-                rule = _OF_ONE[ufunc]
+                rule = OF_ONE[ufunc]
             except KeyError:
                 pass
             else:
@@ -82,8 +82,8 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
             if known is not None and kind in READY and (kind is not ndarray or other.dtype.char != "O"):
                 result = known(x, y)
                 return _of_arrays(ufunc, result, (x, y)) if type(self) in ARRAYS else result
-        elif type(x) in ARRAYS and not others and not kwargs and ufunc in _OF_ONE:
-            return _of_arrays(ufunc, _OF_ONE[ufunc](x), (x,))
+        elif type(x) in ARRAYS and not others and not kwargs and ufunc in OF_ONE:
+            return _of_arrays(ufunc, OF_ONE[ufunc](x), (x,))
         return _on_inputs(self, ufunc, method, (x, *others), kwargs)
     except Exception as error:
         inputs = (x, *others)
@@ -104,7 +104,7 @@ def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any
     rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
     if rule is not None and not kwargs and method == "__call__":
         if ufunc.nin == 1:
-            _OF_ONE[ufunc] = rule
+            OF_ONE[ufunc] = rule
         for x in inputs:
             if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
                 break

@@ -46,6 +46,54 @@ class Attribute(Function):
         return grad * ctx.slope
 
 
+class InAContainer(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = {"slopes": [3 * x * x, 1], "input": x}
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.kept["slopes"][0] * ctx.kept["slopes"][1]
+
+
+class AView(Function):
+    """A view of the input, made where nothing records."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.reshape(1, -1))
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3 * ctx.saved_tensors[0][0] ** 2
+
+
+class AViewOfTheOutput(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x**3
+        ctx.view = y.reshape(1, -1)
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3 * ctx.view[0] / ctx.saved_tensors[0]
+
+
+class Detached(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.detach())
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3 * ctx.saved_tensors[0] ** 2
+
+
 class ByNumPy(Function):
     @staticmethod
     def forward(ctx, x):
@@ -106,7 +154,7 @@ def second(function, x):
     return pb.autograd.grad((slope * x).sum(), x)[0].numpy()
 
 
-@pytest.mark.parametrize("function", [Saved, BySetup, Attribute])
+@pytest.mark.parametrize("function", [Saved, BySetup, Attribute, InAContainer, AView, AViewOfTheOutput])
 def test_second_derivatives_are_those_of_what_forward_computed(function):
     x = leaf(2.0, -1.0)
     np.testing.assert_allclose(second(function.apply, x), 9 * x.detach().numpy() ** 2)
@@ -117,7 +165,7 @@ def test_second_derivatives_are_those_of_what_forward_computed(function):
     np.testing.assert_allclose(x.grad.numpy(), 3 * x.detach().numpy() ** 2)
 
 
-@pytest.mark.parametrize("function", [ByNumPy, ByChance])
+@pytest.mark.parametrize("function", [ByNumPy, ByChance, Detached])
 def test_where_it_cannot_be_followed_the_second_derivative_is_an_error(function):
     x = leaf(2.0, -1.0)
     with pytest.raises(
@@ -200,3 +248,32 @@ def test_no_cycle_is_made():
         assert len(gc.get_objects()) - before < 50
     finally:
         gc.enable()
+
+
+def keeping(what):
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = what(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.kept[0]
+
+    return Kept.apply
+
+
+@pytest.mark.parametrize("outer", [pb.func.grad, lambda f: lambda x: pb.func.jvp(f, (x,), (pb.ones(()),))[1]])
+def test_in_transforms_of_transforms_what_leaves_for_python_or_numpy_is_refused_by_name_and_line(outer):
+    x = pb.tensor(2.0)
+    for what in (
+        lambda x: [3 * x.item() ** 2],
+        lambda x: (3 * x.detach().numpy() ** 2,),
+        lambda x: [3 * x.detach() ** 2],
+    ):
+        with pytest.raises(RuntimeError, match=rf"{__name__.rpartition('.')[2]}\.py:\d+ .*keeps as ctx\.kept"):
+            outer(pb.func.grad(keeping(what)))(x)
+    with pytest.raises(RuntimeError, match=r"detach\(\) at .* of what forward saves"):
+        outer(pb.func.grad(Detached.apply))(x)
+    assert outer(pb.func.grad(keeping(lambda x: [3 * x**2, 5.0])))(x).item() == 12
