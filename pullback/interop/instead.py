@@ -27,6 +27,13 @@ EXPRESSIONS = {
     "math.fsum": "np.sum(np.stack(x))",
     "math.lgamma": "scipy.special.gammaln(x)",
     "math.prod": "np.prod(np.stack(x))",
+    "statistics.fmean": "np.mean(np.stack(data))",
+    "statistics.mean": "np.mean(np.stack(data))",
+    "statistics.median": "np.median(np.stack(data))",
+    "statistics.pstdev": "np.std(np.stack(data))",
+    "statistics.pvariance": "np.var(np.stack(data))",
+    "statistics.stdev": "np.std(np.stack(data), ddof=1)",
+    "statistics.variance": "np.var(np.stack(data), ddof=1)",
     "math.sumprod": "np.sum(np.multiply(p, q))",
     "scipy.special.comb":
         "np.exp(scipy.special.gammaln(N + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(N - k + 1))",
@@ -56,7 +63,7 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 ADVICE = {
-    "float": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
+    "float": "t itself, or t.item() of an Array (no Tensor's), which keep the gradient; t.detach().item() is the bare number",
     "int": "int(t.detach().item()) for the bare number",
     "complex": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import statistics
 import sys
 
 import numpy as np
@@ -231,6 +232,9 @@ VALUES = {"N": 5.0, "n": 5.0, "k": 2.0, "m": 1.5, "v": 1.5, "z": 0.75, "loc": 0.
 VECTORS = {"v": np.array([0.5, 1.0, 2.5])}
 OF_ITS_OWN = {  # where signature and names do not tell how to call it
     "math.fsum": ([0.5, 1.0],), "math.prod": ([0.5, 1.0],), "math.dist": ([1.0, 2.0], [3.0, 5.0]),
+    **{f"statistics.{name}": ([0.5, 1.0, 4.0],) for name in (
+        "fmean", "mean", "median", "pstdev", "pvariance", "stdev", "variance"
+    )},
     "math.sumprod": ([1.0, 2.0], [3.0, 5.0]), "scipy.linalg.pinvh": (VALUES["A"],),
 }  # fmt: skip
 CALLED = {
@@ -254,7 +258,7 @@ CALLED = {
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_expressions_give_what_the_function_gives_and_take_tensors(name):
-    values = {**VALUES, "a": 0.8, "scipy": scipy, "np": np, "math": math, "pullback": pb}
+    values = {**VALUES, "a": 0.8, "scipy": scipy, "np": np, "math": math, "statistics": statistics, "pullback": pb}
     if name.startswith("scipy.spatial"):
         values |= VECTORS
     if name.startswith("scipy.stats") and CALLED.get(name) == "a":
@@ -268,7 +272,7 @@ def test_expressions_give_what_the_function_gives_and_take_tensors(name):
     if name in OF_ITS_OWN:
         given = OF_ITS_OWN[name]
         values |= dict(zip(("x", "q") if len(given) == 1 else ("p", "q"), given, strict=False))
-        values |= {"a": given[0], "start": given[0], "stop": given[-1]}
+        values |= {"a": given[0], "data": given[0], "start": given[0], "stop": given[-1]}
     else:
         names = arguments or {"scipy.stats.norm": "x loc scale", "scipy.spatial.distance": "u v"}.get(
             name.rpartition(".")[0], "x"
