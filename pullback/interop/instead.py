@@ -63,7 +63,8 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 ADVICE = {
-    "float": "t itself, or t.item() of an Array (no Tensor's), which keep the gradient; t.detach().item() is the bare number",
+    "float": "t itself, which NumPy takes for a number, or t.item() of an Array, which is one that keeps its gradient; "
+    "t.detach().item() is the bare number, without its gradient",
     "int": "int(t.detach().item()) for the bare number",
     "complex": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",
