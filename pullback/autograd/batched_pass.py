@@ -74,14 +74,17 @@ def opened(size: int, called: str, randomness: str = "error") -> Iterator[tuple[
     """A batch of so many elements, and the level of Tensors around its arrays."""
     state = modes.current()
     level, batch = state.level + 1, Batch(size, randomness, called)
-    before, drew = modes.set_modes(state.deeper()), drawing.get()
+    drew = drawing.get()
     try:
+        modes.restore(state.deeper())
         drawing.set(Draws(batch, level))
         yield batch, level
     finally:
         batch.open = False
-        drawing.set(drew)
-        modes.restore(before)
+        try:
+            drawing.set(drew)
+        finally:
+            modes.restore(state)
 
 
 def in_one(

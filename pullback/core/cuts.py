@@ -204,7 +204,8 @@ def called_by_user(name: str) -> bool:
     frame: FrameType | None = sys._getframe(1)
     called = ""
     while frame is not None and not is_users(frame):
-        frame, called = frame.f_back, frame.f_code.co_name
+        called = frame.f_code.co_name
+        frame = frame.f_back
     return called in (name.rpartition(".")[2], "array_ufunc")
 
 

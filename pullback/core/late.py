@@ -72,6 +72,29 @@ def calling(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
+def late_method(owner: type, name: str, make: Callable[..., Any], *args: Any) -> None:
+    """Give a class a method that stands in until it is first called.
+
+    To look it up is not to make it, as for a `LateAttribute`: NumPy's C code drops what is raised where it looks for a
+    method (a signal's exception, say), and takes it for missing.
+
+    Parameters
+    ----------
+    owner : class
+    name : str
+    make : function (*args) -> the method
+    """
+
+    def call(self: Any, /, *given: Any, **keywords: Any) -> Any:
+        made = make(*args)
+        if vars(owner).get(name) is call:
+            setattr(owner, name, made)
+        return made(self, *given, **keywords)
+
+    call.__name__, call.__qualname__ = name, f"{owner.__name__}.{name}"
+    setattr(owner, name, call)
+
+
 class LateAttribute:
     """Stands for an attribute of a class until it is first asked for, be it only for its documentation.
 

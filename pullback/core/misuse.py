@@ -339,7 +339,7 @@ def _asked_in_vain(argument: Declared, value: Any, error: AttributeError) -> boo
         return False
     if argument.base:
         return isinstance(error.obj, Number)
-    return not isinstance(error.obj, (Tensor, ndarray)) or hasattr(str, error.name)  # where a text was expected
+    return not isinstance(error.obj, (Tensor, ndarray)) or hasattr(str, str(error.name))  # where a text was expected
 
 
 def _items(value: Any) -> Sequence[Any]:

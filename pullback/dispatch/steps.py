@@ -239,7 +239,8 @@ def note_cut(op: Operator, args: Sequence[Any]) -> None:
     if op.record is None:
         cuts = not op.name.endswith("_like") and not op.name.startswith("new_")
     else:
-        cuts = op.multi is not None and not all(op.node.differentiable_outputs) and called_by_user(op.shown)
+        outputs = getattr(op.node, "differentiable_outputs", ())
+        cuts = op.multi is not None and not all(outputs) and called_by_user(op.shown)
     if cuts:
         note_operator(op.shown, *(x for _, x in array_arguments(op, args)))
 

@@ -185,8 +185,9 @@ def _run(
     """The results for the samples in these leaves."""
     state, refused = modes.current(), refusals.last
     level, batch = state.level + 1, Batch(size, randomness, f"vmap({_name(func)})", drew_from, func)
-    before, drew = modes.set_modes(state.batching()), drawing.get()
-    try:
+    drew = drawing.get()
+    try:  # with nothing between it and what it undoes: a signal's exception may come after any call of C's
+        modes.restore(state.batching())
         drawing.set(Draws(batch, level))
         inside = [
             constant(x, batch, level) if dim is None else enter(x, dim, batch, level)
@@ -205,8 +206,10 @@ def _run(
         raise better from None
     finally:
         batch.open = False
-        drawing.set(drew)
-        modes.restore(before)
+        try:
+            drawing.set(drew)
+        finally:
+            modes.restore(state)
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

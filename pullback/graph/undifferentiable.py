@@ -20,8 +20,8 @@ class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
         self.operator = operator
         of = f" with respect to {argument!r}" if argument else ""
         super().__init__(
-            f"the derivative for {operator!r}{of} is not implemented. Write its formula in derivatives.yaml (see "
-            "docs/declarations.md), or wrap the computation in a pullback.autograd.Function with a backward of its own."
+            f"the derivative for {operator!r}{of} is not implemented. Give the computation a derivative of its own: "
+            "pullback.custom_vjp, or a pullback.autograd.Function. (An operator of yours has it in its declaration.)"
         )
 
 
@@ -75,8 +75,8 @@ def derivative_not_implemented(node: Node, operator: str, argument: str) -> Deri
 def no_tangent(operator: str, output: str) -> NoReturn:
     """Raise for an output without tangent formula."""
     raise NotImplementedError(
-        f"the tangent of {operator!r} (output {output!r}) is not implemented: forward mode needs a `result:` formula "
-        "in derivatives.yaml."
+        f"the tangent of {operator!r} (output {output!r}) is not implemented. Give the computation a tangent of its "
+        "own: pullback.custom_jvp. (An operator of yours has it as the `result:` formula of its declaration.)"
     )
 
 

@@ -14,7 +14,7 @@ requires grad into a plain array without saying so.
     replaced.py    a user's rule in the place of ours
     adopt/         adopt(): code for NumPy is differentiated as it stands
 
-None of it is imported before a program needs it: until then its methods are `LateAttribute`s.
+None of it is imported before a program needs it: until then `LateAttribute`s and `late_method`s stand for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from pullback.core import slots
 from pullback.core.array_face import Array, Scalar
-from pullback.core.late import LateAttribute, calling, from_module
+from pullback.core.late import LateAttribute, calling, from_module, late_method
 from pullback.core.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _attribute(kind: type, name: str) -> object:
 def attach() -> None:
     """Give the classes their attributes."""
     for name, (module, function) in _OF_TENSOR.items():
-        LateAttribute(Tensor, name, from_module, f"{__name__}.{module}", function)
+        late = late_method if name.startswith("__array_") else LateAttribute
+        late(Tensor, name, from_module, f"{__name__}.{module}", function)
     for name in _EXTENDED:
         LateAttribute(Tensor, name, _extended, name)
     for kind, names in ((Array, (*_OF_BOTH, *_OF_ARRAY)), (Scalar, (*_OF_BOTH, *_OF_SCALAR))):

@@ -30,13 +30,21 @@ EXPRESSIONS = {
     "cmath.isclose": "abs(a - b) <= np.maximum(rel_tol * np.maximum(abs(a), abs(b)), abs_tol)",
     "math.lgamma": "scipy.special.gammaln(x)",
     "math.prod": "np.prod(np.stack(x))",
+    "statistics.fmean": "np.mean(np.stack(data))",
+    "statistics.mean": "np.mean(np.stack(data))",
+    "statistics.median": "np.median(np.stack(data))",
+    "statistics.pstdev": "np.std(np.stack(data))",
+    "statistics.pvariance": "np.var(np.stack(data))",
+    "statistics.stdev": "np.std(np.stack(data), ddof=1)",
+    "statistics.variance": "np.var(np.stack(data), ddof=1)",
     "math.sumprod": "np.sum(np.multiply(p, q))",
 }  # fmt: skip
 
 _INTO = "into a Tensor: a = np.array(a, like=x), then"
 
 ADVICE = {
-    "float": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
+    "float": "t itself, which NumPy takes for a number, or t.item() of an Array, which is one that keeps its gradient; "
+    "t.detach().item() is the bare number, without its gradient",
     "int": "int(t.detach().item()) for the bare number",
     "complex": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",

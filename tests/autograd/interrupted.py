@@ -209,6 +209,8 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "reentrant": lambda: pb.utils.checkpoint.checkpoint(pb.sin, leaf(), use_reentrant=True).sum().backward(),
     "func.grad": lambda: pb.func.grad(lambda t: np.sum(np.sin(t) * t))(np.ones(3)),
     "func.jvp": lambda: pb.func.jvp(lambda t: t.sin() * t, (np.ones(3),), (np.ones(3),)),
+    "func.vmap": lambda: pb.func.vmap(lambda t: np.sum(np.sin(t) * t))(np.ones((2, 3))),
+    "func.vjp": lambda: pb.func.vjp(lambda t: np.sin(t) * t, np.ones(3))[1](np.ones(3)),
     "hessian": lambda: pb.autograd.functional.hessian(lambda t: (t**3).sum(), pb.ones(2)),
     "functional.jvp": lambda: pb.autograd.functional.jvp(lambda t: t**3, pb.ones(2), pb.ones(2)),
     "invalid": lambda: (leaf() * 0).sqrt().sqrt().sum().backward(),

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -93,3 +95,30 @@ def test_a_sum_of_inf_and_minus_inf_in_a_bucket_is_nan():
     (x * pb.tensor([np.inf, 1.0])).sum().backward()
     assert np.isnan(x.grad[0].item())
     assert not left_over()
+
+
+FIRST_USE = """
+import sys
+import numpy as np
+import pullback as pb
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+f = pb.func.grad(lambda x: np.sum(np.sin(x) * x))
+try:
+    f(np.zeros(2))
+except KeyboardInterrupt:
+    print(f(np.zeros(2)))
+"""
+
+
+@pytest.mark.parametrize("module", ["pullback.interop.ufuncs", "pullback.interop.adapters.reductions"])
+def test_an_interrupt_in_what_a_first_use_imports_comes_through(module):
+    """NumPy drops what is raised while it looks for `__array_ufunc__`, and would take the Tensor for a sequence."""
+    run = subprocess.run([sys.executable, "-c", FIRST_USE.format(module=module)], capture_output=True, text=True)
+    assert run.stdout == "[0. 0.]\n", run.stderr

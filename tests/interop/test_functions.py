@@ -1,5 +1,7 @@
 """Every NumPy function with a rule: NumPy's value, shape and dtype, and the gradient that differences of NumPy give."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -245,3 +247,25 @@ def test_initial_is_taken_in_the_dtype_of_the_result_and_no_axis_keeps_the_shape
 def test_a_mean_in_integers_is_refused_on_every_way(name, axis):
     with pytest.raises(TypeError, match=rf"np\.{name.removeprefix('nan')}: dtype=int16 would round"):
         getattr(np, name)(pb.tensor([1.5, 2.0]), axis=axis, dtype=np.int16)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.emath.sqrt(x).imag.sum() + np.emath.sqrt(x).real.sum(),
+        lambda x: np.emath.sqrt(x * x).sum(),
+        lambda x: np.emath.log(x).real.sum() + np.emath.log10(x).real.sum() + np.emath.log2(x).real.sum(),
+        lambda x: np.emath.logn(2.0, x).real.sum(),
+        lambda x: np.emath.power(x, -2).real.sum(),
+    ],
+)
+def test_np_emath_is_complex_where_the_real_function_ends(f):
+    x = np.array([-1.5, 2.5, 0.4])
+    found, step = pb.func.grad(f)(x), 1e-6 * np.eye(3)
+    assert np.allclose(found, [(f(x + h) - f(x - h)) / 2e-6 for h in step], rtol=1e-6)
+
+
+def test_fractions_are_numbers_beside_arrays():
+    half = Fraction(1, 2)
+    found = pb.func.grad(lambda x: half * x[0] + x[1] * half - (x[2] + half) / half + (x * half).sum())(np.ones(3))
+    assert found.tolist() == [1.0, 1.0, -1.5]

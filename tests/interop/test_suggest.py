@@ -4,6 +4,7 @@ import cmath
 import importlib
 import math
 import re
+import statistics
 import sys
 
 import numpy as np
@@ -238,6 +239,9 @@ VALUES = {"n": 5.0, "k": 2.0, "loc": 0.5, "scale": 2.0, "start": 1.0, "stop": 9.
           "rel_tol": 1e-9, "abs_tol": 0.0}  # fmt: skip
 OF_ITS_OWN = {  # where signature and names do not tell how to call it
     "math.fsum": ([0.5, 1.0],), "math.prod": ([0.5, 1.0],), "math.dist": ([1.0, 2.0], [3.0, 5.0]),
+    **{f"statistics.{name}": ([0.5, 1.0, 4.0],) for name in (
+        "fmean", "mean", "median", "pstdev", "pvariance", "stdev", "variance"
+    )},
     "math.sumprod": ([1.0, 2.0], [3.0, 5.0]),
 }  # fmt: skip
 CALLED = {
@@ -252,7 +256,9 @@ CALLED = {
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_expressions_give_what_the_function_gives_and_take_tensors(name):
-    values = {**VALUES, "scipy": scipy, "np": np, "math": math, "cmath": cmath, "pullback": pb}
+    values = {
+        **VALUES, "scipy": scipy, "np": np, "math": math, "cmath": cmath, "statistics": statistics, "pullback": pb
+    }  # fmt: skip
     function = values[name.partition(".")[0]]
     for part in name.split(".")[1:]:
         function = getattr(function, part, None)
@@ -261,7 +267,7 @@ def test_expressions_give_what_the_function_gives_and_take_tensors(name):
     if name in OF_ITS_OWN:
         given = OF_ITS_OWN[name]
         values |= dict(zip(("x", "q") if len(given) == 1 else ("p", "q"), given, strict=False))
-        values |= {"a": given[0], "start": given[0], "stop": given[-1]}
+        values |= {"a": given[0], "data": given[0], "start": given[0], "stop": given[-1]}
     else:
         given = [values[n] for n in CALLED.get(name, "x").split()]
     if name == "math.comb":

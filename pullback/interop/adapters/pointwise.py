@@ -7,8 +7,21 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS
+from pullback.core.tensor import Tensor
 from pullback.dispatch.steps import is_whole
-from pullback.interop.operands import array, cast, deliver, floating, frozen, is_hidden, operand, ops, refuse, tensor_of
+from pullback.interop.operands import (
+    array,
+    cast,
+    deliver,
+    floating,
+    frozen,
+    is_hidden,
+    operand,
+    ops,
+    refuse,
+    tensor_of,
+    values,
+)
 from pullback.interop.registry import UFUNCS, rule
 from pullback.interop.ufuncs import call
 
@@ -219,3 +232,34 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         raise refuse("astype", "device", f"{device!r} is not available")
     result = cast(array(x), dtype, "astype", "unsafe")
     return ops.clone(result) if copy and result is x else result
+
+
+# -- np.emath: complex where the real function ends --------------------------------------------------------------------
+
+
+def _with_roots(x: Any) -> Any:
+    """`x`, complex if one of its numbers is negative."""
+    x = array(x)
+    if x.dtype.kind == "c" or not np.any(values(x.detach(), "emath") < 0 if isinstance(x, Tensor) else x < 0):
+        return x
+    return x.astype(np.complex64 if x.dtype.char in "ef" else np.complex128)
+
+
+def _emath(name: str) -> None:
+    function = getattr(np, name)
+    rule(f"emath.{name}")(lambda x: function(_with_roots(x)))
+
+
+for _name in ("sqrt", "log", "log2", "log10"):
+    _emath(_name)
+
+
+@rule("emath.power")
+def _(x: Any, p: Any) -> Any:
+    p = array(p)
+    return np.power(_with_roots(x), p.astype(float) if p.dtype.kind in "iu" and np.any(p < 0) else p)
+
+
+@rule("emath.logn")
+def _(n: Any, x: Any) -> Any:
+    return np.log(_with_roots(x)) / np.log(_with_roots(n))
