@@ -46,4 +46,3 @@ def test_products_take_it_beside_their_other_arguments():
     np.testing.assert_allclose(pb.func.vhp(func=total, primals=X, cotangents=X), 6 * X**2)
     np.testing.assert_allclose(pb.func.jet(func=np.square, primals=(X,), series=([X],))[1][0], 2 * X**2)
     pb.func.check_grads(func=total, args=(X,))
-
