@@ -6,6 +6,8 @@ import ast
 import warnings
 from typing import Final
 
+from pullback.codegen.of_pytorch import instead_of_syntax
+
 MAX_LENGTH: Final = 2000
 MAX_DEPTH: Final = 50
 _OPEN, _CLOSE = "([{", ")]}"
@@ -50,7 +52,7 @@ def parse_expression(text: str) -> ast.expr:
     except SyntaxError as error:
         column = max(error.offset or 1, 1)
         raise ExpressionError(
-            f"is not a Python expression: {error.msg}", "Write one Python expression", column
+            f"is not a Python expression: {error.msg}", instead_of_syntax(text) or "Write one Python expression", column
         ) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("is too deeply nested to be read", "Move parts into helper functions", 1) from None

@@ -25,7 +25,7 @@ from pullback.codegen.schema import Schema, Type, parse_schema
 from pullback.codegen.yaml_source import Entry
 
 _OWN_KEYS = ("name", "output_differentiability", "node")
-_NOT_IMPLEMENTED = re.compile(rf"""{NOT_IMPLEMENTED.value}(\(\s*("[^"]*"|'[^']*')\s*\))?""")
+_NOT_IMPLEMENTED = re.compile(rf"""{NOT_IMPLEMENTED.value}(\(\s*("[^"]*"|'[^']*')?\s*\))?""")
 _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 from pullback.codegen.errors import Where, shorten, suggest
 from pullback.codegen.expression import parse_expression
+from pullback.codegen.of_pytorch import instead_of
 from pullback.codegen.signature import REQUIRED, Arg, Default, Required, Return, Schema, Type
 
 __all__ = [
@@ -84,9 +85,10 @@ def parse_schema(text: str, where: Where | None = None) -> Schema:
     head = _HEAD.match(text)
     end = _closing(text, head.end() - 1) if head is not None else None
     if head is None or end is None:
-        raise where.error(
-            "the schema has no argument list", "Write it as name.overload(Tensor self, int dim=0) -> Tensor"
-        )
+        remedy = "Write it as name.overload(Tensor self, int dim=0) -> Tensor"
+        if "::" in text.partition("(")[0]:
+            raise where.error("the name has a namespace", f"{remedy}; the namespace is given once, under `namespace:`")
+        raise where.error("the schema has no argument list", remedy)
     name, overload = head[1], head[2] or ""
     unique_name = f"{name}_{overload}" if overload else name
     if name.startswith("__") or keyword.iskeyword(unique_name) or keyword.iskeyword(name):
@@ -270,6 +272,7 @@ def _default(text: str, type_: Type, name: str, where: Where) -> Default:
         remedy = (
             f'Write `{name}="{text.lower()}"` for a text, or {allowed}' if _NAME.fullmatch(text) else f"Write {allowed}"
         )
+        remedy = instead_of(text) or remedy
         raise where.error(f"cannot read the default {shorten(text)!r} of argument {name!r}", remedy) from None
     if not _fits(value, type_):
         remedy = f"Declare `{type_}? {name}=None`" if value is None else "Change the default or the type"

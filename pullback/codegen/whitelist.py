@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pullback.codegen.constants_index import find_constants
 from pullback.codegen.errors import Where, nearest, shorten, suggest
 from pullback.codegen.expression import MAX_DEPTH
+from pullback.codegen.of_pytorch import instead_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -120,7 +121,8 @@ class Checker:
             known = [*self.names, *(alias for alias in self.aliases if alias not in self.names)]
             if nearest(node.id, known) is None and (near := nearest(node.id, CONSTANTS)) is not None:
                 known = [*known, near]
-            raise self.refuse(node, f"names unknown argument {node.id!r}", suggest(node.id, known, limit=24))
+            remedy = instead_of(node.id) or suggest(node.id, known, limit=24)
+            raise self.refuse(node, f"names unknown argument {node.id!r}", remedy)
 
     def constant(self, node: ast.Constant, text_allowed: bool) -> None:
         """Check a constant: a number of bounded size, a string where one may stand, True, False or None."""
@@ -161,7 +163,8 @@ class Checker:
         function = node.func
         if isinstance(function, ast.Attribute):
             if function.attr not in self.operators:
-                remedy = f"{_meant(nearest(function.attr, self.operators))}A method call must be that of an operator"
+                near = _meant(nearest(function.attr, self.operators))
+                remedy = instead_of(function.attr) or f"{near}A method call must be that of an operator"
                 raise self.refuse(node, f"calls the unknown method '.{function.attr}' in {{}}", remedy)
             name = ast.copy_location(ast.Name(function.attr, ast.Load()), function)
             node = ast.copy_location(ast.Call(name, [function.value, *node.args], node.keywords), node)
@@ -196,7 +199,7 @@ class Checker:
         else:
             near = nearest(name, [*self.operators, *self.helpers])
             remedy = "Call a declared operator, or a helper that has a keyword-only argument `ops`"
-            raise self.refuse(node, f"calls the unknown function {name!r}", _meant(near) + remedy)
+            raise self.refuse(node, f"calls the unknown function {name!r}", instead_of(name) or _meant(near) + remedy)
 
     def subscript(self, node: ast.Subscript) -> None:
         """Check indexing; slices and `...` may stand inside."""

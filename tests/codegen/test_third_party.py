@@ -513,6 +513,36 @@ def test_a_formula_that_nobody_has_derived_may_have_a_name_as_in_pytorchs_files(
     assert spence.tangents == {"result": NOT_IMPLEMENTED}
 
 
+@pytest.mark.parametrize(
+    ("formula", "remedy"),
+    [
+        ("grad * at::cos(self)", "Write an operator by its name alone"),
+        ("grad.defined() ? grad : self", "Write `a if condition else b`"),
+        ("grad && self", "Write `a and b`"),
+        ("!grad", "Write `not a`"),
+        ("grad * 1.f", "Write the number without its f"),
+        ("grad.expand_symint(self.sym_sizes())", "Write expand"),
+        ("expand(grad, self.sizes())", "Write x.shape"),
+        ("grad * self.dim()", "Write x.ndim"),
+        ("grad / M_PI", "Write pi"),
+        ("handle_r_to_c(self.scalar_type(), grad)", "Leave it out"),
+        ("maybe_multiply(grad, 2)", "Write grad * factor"),
+        ("Tensor()", "Write zeros_like(grad)"),
+    ],
+)
+def test_what_pytorchs_files_say_in_cpp_is_refused_with_what_to_write(formula, remedy):
+    with pytest.raises(DeclarationError) as raised:
+        emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+    assert raised.value.remedy.startswith(remedy)
+
+
+def test_a_namespace_in_a_name_and_a_default_of_cpp_are_refused_with_what_to_write():
+    with pytest.raises(DeclarationError, match="the namespace is given once, under `namespace:`"):
+        emitted(FILE.replace("func: spence_of", "func: hostile::spence_of"))
+    with pytest.raises(DeclarationError, match=r"the default 'false' of argument 'mode'\. Write False"):
+        emitted(FILE.replace('str mode="plain"', "bool mode=false"))
+
+
 def test_an_argument_may_have_the_name_of_a_helper_of_pullbacks_that_is_not_called(of_helpers):
     assert of_helpers(OF_HELPERS.replace("bool keepdim", "bool scaled").replace("keepdim)\n", "scaled)\n"))
     with pytest.raises(DeclarationError, match=r"'expand_reduced' means something else in generated code\. Rename it"):

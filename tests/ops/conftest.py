@@ -26,6 +26,7 @@ DTYPES = {
     "gradient": lambda info: info.grad_dtypes if info.order >= 1 else (),
     "second": lambda info: info.grad_dtypes if info.order >= 2 else (),
     "tangent": lambda info: info.grad_dtypes if info.order >= 1 else (),
+    "backward": lambda info: info.backward_dtypes if info.order >= 1 else (),
 }
 
 

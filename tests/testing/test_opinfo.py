@@ -8,6 +8,7 @@ from pullback.autograd.gradcheck import GradcheckError
 from pullback.ops import extension
 from pullback.testing import Limit, OpInfo, Raises, Sample, Skip, check_operator
 from pullback.testing.opinfo.checks import (
+    check_backward,
     check_error,
     check_forward,
     check_gradient,
@@ -15,6 +16,8 @@ from pullback.testing.opinfo.checks import (
     check_limit,
     check_out,
     check_second,
+    check_tags,
+    check_vmap,
 )
 from pullback.testing.opinfo.core import Input, Make, Plain
 from pullback.testing.opinfo.samples import T, broadcasting_pairs, cases, matrices, on, reductions, unary
@@ -123,7 +126,7 @@ class TestWhatIsFound:
         with pytest.raises(AttributeError, match="sinn"):
             check_forward(OpInfo("sinn", np.sin, unary()), F64)
 
-    @pytest.mark.parametrize("tangent", ["7 * self_t", "self_t[100]", "zeros_like(result)"])
+    @pytest.mark.parametrize("tangent", ["7 * self_t", "self_t[100]", "0 * self_t"])
     def test_a_wrong_tangent(self, tmp_path, monkeypatch, tangent):
         (tmp_path / "wrong_tangent_kernels.py").write_text("from numpy import sin\n")
         monkeypatch.syspath_prepend(tmp_path)
@@ -144,6 +147,142 @@ class TestWhatIsFound:
             check_operator(OpInfo("sin", np.sin, lambda make: ()))
         with pytest.raises(ValueError, match="order=3"):
             check_operator(OpInfo("sin", np.sin, unary(), order=3))
+
+
+KERNELS = """
+import numpy as np
+RNG = np.random.default_rng(0)
+def running(x): return np.cumsum(x, 0)
+def square(x): return x * x
+def flat(x): return x * 1.0
+def truncated(x): return x.astype(np.int64)
+def noisy(x): return x + RNG.standard_normal(x.shape)
+def centred(x): return x - x.mean(0)
+def centred_rows(x, dim): return x - x.mean()
+def halves(x): return x * 0.5, x * 2.0
+def mean(x, dim): return x.mean()
+"""
+# name -> (signature, what else is declared, formula, tangent): each promises what is not so.
+BROKEN = {
+    "pointwise": (
+        "running(Tensor self) -> Tensor",
+        "tags: pointwise",
+        "flip(cumsum(flip(grad, (0,)), 0), (0,))",
+        "auto_linear",
+    ),
+    "structural": ("square(Tensor self) -> Tensor", "tags: structural", "2 * grad * self", "auto_element_wise"),
+    "copying": (
+        "halves(Tensor self) -> (Tensor a, Tensor b)",
+        "tags: structural, copying",
+        "grad_a * 0.5 + grad_b * 2",
+        None,
+    ),
+    "floating": ("truncated(Tensor self) -> Tensor", "tags: floating, nondifferentiable", None, None),
+    "nondifferentiable": ("flat(Tensor self) -> Tensor", "tags: nondifferentiable", None, None),
+    "random": ("noisy(Tensor self) -> Tensor", "tags: []", "1 * grad", "auto_element_wise"),
+    "matrices": ("centred(Tensor self) -> Tensor", "tags: matrices", "grad - mean(grad, 0, True)", "auto_linear"),
+    "rows": ("centred(Tensor self) -> Tensor", "tags: rows", "grad - mean(grad, 0, True)", "auto_linear"),
+    "vectors": ("centred(Tensor self) -> Tensor", "tags: vectors", "grad - mean(grad, 0, True)", "auto_linear"),
+    "along": ("centred_rows(Tensor self, int dim) -> Tensor", "along: dim", "grad - mean(grad)", "auto_linear"),
+    "combines": ("mean(Tensor self, int dim) -> Tensor", "tags: combines, reduction", "grad * ones_like(self)", None),
+    "creation": ("square(Tensor self) -> Tensor", "tags: creation, nondifferentiable", None, None),
+}
+
+
+@pytest.fixture
+def declared(tmp_path, monkeypatch):
+    """A function (signature, what else, formula, tangent) -> the operator that this declares."""
+    name = f"opinfo_{tmp_path.name.strip('_').lower()}"
+    (tmp_path / f"{name}.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load(signature, more="tags: []", formula=None, tangent=None):
+        operator = signature.partition("(")[0]
+        text = f"namespace: {name}\nkernels: {name}\nnative_functions:\n- func: {signature}\n  kernel: {operator}\n"
+        text += f"  {more}\n" if more != "tags: []" else ""
+        if formula is not None:
+            text += f"derivatives:\n- name: {signature}\n  self: {formula}\n"
+            text += f"  result: {tangent}\n" if tangent is not None else ""
+        return getattr(pb.ops.load(text), operator)
+
+    yield load
+    if name in extension._entered:
+        extension._entered.pop(name).withdraw()
+
+
+def of_shape(shape, *args):
+    return lambda make: [Sample(make(shape, low=0.5, high=2.0), *args)]
+
+
+class TestPromises:
+    @pytest.mark.parametrize("tag", BROKEN)
+    def test_a_tag_that_is_not_kept_is_found(self, tag, declared):
+        call = declared(*BROKEN[tag])
+        samples = of_shape((3, 2, 2), *([0] if "int dim" in BROKEN[tag][0] else []))
+        info = OpInfo("broken", None, samples, call=call, because="only its tag is looked at", dtypes=(F64,))
+        with pytest.raises(AssertionError, match=r"tag|along|records nothing") as caught:
+            check_tags(info)
+        assert "while checking broken" in caught.value.__notes__[0]
+
+    def test_cumsum_that_says_it_is_pointwise_fails_where_a_record_is_checked(self, declared):
+        call = declared(*BROKEN["pointwise"])
+        with pytest.raises(AssertionError, match=r"vmap|is tagged pointwise"):
+            check_operator(OpInfo("running", np.cumsum, of_shape((3,)), call=call, dtypes=(F64,)))
+        with pytest.raises(AssertionError, match=r"vmap\(in_dims"):
+            check_vmap(OpInfo("running", np.cumsum, of_shape((3,)), call=call), F64)
+
+    def test_an_operator_that_is_right_under_vmap_passes(self):
+        check_vmap(OpInfo("sin", np.sin, unary()), F64)
+        check_vmap(OpInfo("sort", None, unary(), call=lambda x: pb.sort(x.ravel()), because="two results"), F64)
+
+    def test_a_gradient_of_less_precision_is_found(self):
+        rough = custom(pb.sin, lambda x, g: g * (x.cos().half().float() if x.dtype == np.float32 else x.cos()))
+        info = record(rough)
+        assert info.backward_dtypes == (np.dtype(np.float32),)
+        with pytest.raises(AssertionError, match="units of float32 away"):
+            check_backward(info, np.float32)
+        check_backward(record(None), np.float32)
+        check_backward(record(None), np.float16)
+
+    def test_a_gradient_in_half_precision_that_overflows_is_found(self):
+        overflowing = custom(pb.sin, lambda x, g: (g * 60000) * x.cos() / 60000)
+        info = record(overflowing, samples=of_shape((30,)), backward_dtypes=(np.float16,))
+        with np.errstate(all="ignore"), pytest.raises(AssertionError, match="units of float16 away"):
+            check_backward(info, np.float16)
+
+    def test_an_undefined_gradient_that_does_not_count_as_zero_is_found(self):
+        class Careless(pb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 1, x * 2
+
+            @staticmethod
+            def backward(ctx, a, b):
+                return (a if a is not None else b) * 1 if b is None or a is None else a + 2 * b
+
+        info = OpInfo("pair", None, of_shape((2,)), call=Careless.apply, because="two results")
+        with pytest.raises((AssertionError, GradcheckError)):
+            check_gradient(info, F64)
+
+
+class TestGradcheckOptions:
+    def test_each_check_takes_those_that_it_knows(self):
+        options = {"check_batched_grad": True, "check_batched_forward_grad": True, "fast_mode": True, "eps": 1e-6}
+        check_operator(OpInfo("sin", np.sin, of_shape((3,)), gradcheck=options, dtypes=(F64,)))
+
+    def test_one_that_does_not_exist_is_refused(self):
+        info = record(None, gradcheck={"check_batched": True})
+        with pytest.raises(TypeError, match=r"'check_batched'.*gradcheck has no such argument"):
+            check_gradient(info, F64)
+
+    def test_an_operator_without_a_tangent_passes_and_it_is_said(self, declared):
+        call = declared("square(Tensor self) -> Tensor", "tags: pointwise", "2 * grad * self")
+        info = OpInfo("square", np.square, of_shape((3,)), call=call, dtypes=(F64,))
+        with pytest.warns(UserWarning, match="square: forward mode is not checked.*Skip\\('tangent'"):
+            check_operator(info)
+        info.skips = [Skip("tangent", because="not derived")]
+        check_operator(info)
 
 
 class TestRecords:

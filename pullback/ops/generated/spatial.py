@@ -673,7 +673,7 @@ OPERATORS = [
     primitive("put_pooled", kernels.put_pooled, PutPooledBackward0, two_tensors_1, like_put_pooled,
         tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
     primitive("place_pooled", kernels.place_pooled, PlacePooledBackward0, two_tensors_1, like_put_pooled,
-        tensors=((0, "input"), (1, "indices")), tags="copying masking", forms="function", internal=True),
+        tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
     composite("interpolate", composite_interpolation.interpolate, like_interpolate, forms="function",
         home="nn.functional"),
     composite("upsample", composite_interpolation.upsample, like_upsample, forms="function", home="nn.functional"),

@@ -3,13 +3,20 @@
 `check_operator` runs them all, for authors of operators elsewhere; `tests/ops/` runs them one by one.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+
+from pullback.core.annotations import DTypeLike
 from pullback.core.errors import type_name
+from pullback.testing.opinfo.batch_checks import check_vmap
 from pullback.testing.opinfo.calls import accepted, reference_result
 from pullback.testing.opinfo.core import OpInfo
 from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
+from pullback.testing.opinfo.precision_checks import check_backward
+from pullback.testing.opinfo.tag_checks import check_tags
 from pullback.testing.opinfo.value_checks import check_error, check_forward, check_inplace, check_layouts, check_out
 
 __all__ = [
+    "check_backward",
     "check_error",
     "check_forward",
     "check_gradient",
@@ -19,12 +26,14 @@ __all__ = [
     "check_operator",
     "check_out",
     "check_second",
+    "check_tags",
     "check_tangent",
+    "check_vmap",
 ]
 
 
 def check_operator(info: OpInfo) -> None:
-    """Run every check of a record: values, layouts, writes, gradients, tangents, second derivatives, limits, errors.
+    """Run every check of a record: values, layouts, writes, tags, vmap, derivatives of each kind, limits, errors.
 
     Parameters
     ----------
@@ -54,26 +63,30 @@ def check_operator(info: OpInfo) -> None:
         raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")
     if not any(True for dtype in info.dtypes for _ in accepted(info, dtype)):
         raise ValueError(f"{info.name}: `samples` gives none{_why_none(info)}, so nothing would be checked.")
-    for dtype in info.dtypes:
-        for check, name in (
-            (check_forward, "forward"),
-            (check_layouts, "layouts"),
-            (check_inplace, "inplace"),
-            (check_out, "out"),
-        ):
-            if info.skip(name, dtype) is None:
+    for name, check, order, dtypes in _plan(info):
+        for dtype in dtypes:
+            if info.order >= order and info.skip(name, dtype) is None:
                 check(info, dtype)
-    for dtype in info.grad_dtypes or ():
-        if info.order >= 1 and info.skip("gradient", dtype) is None:
-            check_gradient(info, dtype)
-        if info.order >= 1 and info.skip("tangent", dtype) is None:
-            check_tangent(info, dtype)
-        if info.order >= 2 and info.skip("second", dtype) is None:
-            check_second(info, dtype)
+    if info.skip("tags") is None:
+        check_tags(info)
     for limit in info.limits:
         check_limit(info, limit)
     for refusal in info.errors:
         check_error(info, refusal)
+
+
+def _plan(info: OpInfo) -> Iterator[tuple[str, Callable[[OpInfo, DTypeLike], None], int, Sequence[DTypeLike]]]:
+    """Each check with its name, the derivatives that it is of, and the dtypes in which it runs."""
+    differentiable = info.grad_dtypes or ()
+    yield "forward", check_forward, 0, info.dtypes
+    yield "layouts", check_layouts, 0, info.dtypes
+    yield "inplace", check_inplace, 0, info.dtypes
+    yield "out", check_out, 0, info.dtypes
+    yield "vmap", check_vmap, 0, differentiable or info.dtypes[:1]
+    yield "gradient", check_gradient, 1, differentiable
+    yield "tangent", check_tangent, 1, differentiable
+    yield "second", check_second, 2, differentiable
+    yield "backward", check_backward, 1, info.backward_dtypes or ()
 
 
 def _why_none(info: OpInfo) -> str:

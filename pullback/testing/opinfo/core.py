@@ -60,7 +60,9 @@ __all__ = [
 
 FLOATS = (np.float64, np.float32)
 DEFAULT_DTYPES = (np.float64, np.float32, np.int64)
-CheckName: TypeAlias = Literal["forward", "gradient", "second", "tangent", "inplace", "out", "layouts"]
+CheckName: TypeAlias = Literal[
+    "forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap"
+]
 
 
 class Values(TypedDict, total=False):
@@ -234,7 +236,7 @@ class Skip:
 
     Parameters
     ----------
-    check : {"forward", "gradient", "second", "tangent", "inplace", "out", "layouts"}
+    check : {"forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap"}
     because : str
         The reason, which reports show.
     dtypes : sequence of dtype
@@ -309,6 +311,9 @@ class OpInfo:
     grad_dtypes : sequence of dtype or None
         Those of the gradient checks; None (default): float64 and complex128, where they are in `dtypes`, and none if
         `order` is 0. A tuple of numpy.dtype afterwards.
+    backward_dtypes : sequence of dtype or None
+        Those in which gradients are compared with the gradients in double precision; None (default): the others of
+        `dtypes` that are floating or complex, and none if `order` is 0. A tuple of numpy.dtype afterwards.
     complex : bool
         True adds complex128 to `dtypes`. Afterwards it says whether it is there.
     order : int
@@ -335,7 +340,8 @@ class OpInfo:
     check_dtype : bool, default True
         Whether result and reference must agree in dtype.
     gradcheck : dict
-        Further arguments for gradcheck and gradgradcheck (atol, eps, nondet_tol, ...).
+        Further arguments for gradcheck and gradgradcheck (atol, eps, fast_mode, check_batched_grad, ...). Each check
+        takes those that it knows.
     variant : str
         Tells several records of one operator apart.
     because : str
@@ -354,6 +360,7 @@ class OpInfo:
     _: dataclasses.KW_ONLY
     dtypes: Sequence[DTypeLike] = DEFAULT_DTYPES
     grad_dtypes: Sequence[DTypeLike] | None = None
+    backward_dtypes: Sequence[DTypeLike] | None = None
     complex: bool = False
     order: int = 2
     inplace: bool | Literal["view"] | None = None
@@ -381,6 +388,10 @@ class OpInfo:
         if self.grad_dtypes is None:
             self.grad_dtypes = tuple(d for d in self.dtypes if d in (np.float64, np.complex128)) if self.order else ()
         self.grad_dtypes = tuple(np.dtype(d) for d in self.grad_dtypes)
+        if self.backward_dtypes is None:
+            others = [d for d in self.dtypes if np.dtype(d).kind in "fc" and d not in self.grad_dtypes]
+            self.backward_dtypes = tuple(others) if self.order else ()
+        self.backward_dtypes = tuple(np.dtype(d) for d in self.backward_dtypes)
 
     @property
     def full_name(self) -> str:

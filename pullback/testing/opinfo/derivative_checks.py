@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -30,6 +32,8 @@ from pullback.testing.opinfo.core import Limit, OpInfo, Plain, Sample
 
 __all__ = ["check_gradient", "check_limit", "check_second", "check_tangent"]
 
+_FORWARD = frozenset({"check_forward_ad", "check_batched_forward_grad"})
+_BACKWARD = frozenset({"check_backward_ad", "check_batched_grad"})
 FULL_JACOBIAN_UP_TO = 14  # numbers in the inputs; random projections beyond
 
 
@@ -39,21 +43,29 @@ def check_gradient(info: OpInfo, dtype: DTypeLike) -> None:
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs:
-                fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
-                gradcheck(function, inputs, fast_mode=fast, **info.gradcheck)
+                gradcheck(function, inputs, **_options(info, gradcheck, _FORWARD, fast_mode=_is_large(inputs)))
+                _check_undefined(function, inputs)
 
 
 def check_tangent(info: OpInfo, dtype: DTypeLike) -> None:
-    """Tangents of forward mode agree with differences; what is declared `not_implemented` says so and has none."""
-    options = info.gradcheck | {"check_forward_ad": True, "check_backward_ad": False}
+    """Tangents of forward mode agree with differences; what is declared `not_implemented` says so and has none.
+
+    An operator that has no `result:` formula passes with a warning, which a `Skip` of this check keeps back.
+    """
+    forward = {"check_forward_ad": True, "check_backward_ad": False}
     for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs:
-                fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
+                options = _options(info, gradcheck, _BACKWARD, fast_mode=_is_large(inputs))
                 try:
-                    gradcheck(function, inputs, fast_mode=fast, **options)
+                    gradcheck(function, inputs, **options | forward)
                 except DerivativeNotImplementedError:
+                    return
+                except NotImplementedError as error:
+                    why = str(error).partition("): ")[2] or str(error)
+                    text = f"{info.full_name}: forward mode is not checked: {why} Or add Skip('tangent', because=...)."
+                    warnings.warn(text, stacklevel=2)
                     return
 
 
@@ -63,7 +75,36 @@ def check_second(info: OpInfo, dtype: DTypeLike) -> None:
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs and any(o.requires_grad for o in flat_tensors(function(*inputs))):
-                gradgradcheck(function, inputs, fast_mode=True, **info.gradcheck)
+                gradgradcheck(function, inputs, **_options(info, gradgradcheck, fast_mode=True))
+
+
+def _is_large(inputs: tuple[Tensor, ...]) -> bool:
+    return sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
+
+
+def _options(info: OpInfo, check: Callable[..., Any], without: frozenset[str] = frozenset(), **usual: Any) -> Any:
+    """The arguments of the record for one of the checks, of those that it knows."""
+    known = [inspect.signature(each).parameters for each in (check, gradcheck, gradgradcheck)]
+    for name in info.gradcheck:
+        if not any(name in parameters for parameters in known):
+            raise TypeError(f"{info.full_name}: gradcheck={{{name!r}: ...}}, but gradcheck has no such argument.")
+    return usual | {name: x for name, x in info.gradcheck.items() if name in known[0] and name not in without}
+
+
+def _check_undefined(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
+    """Of several results, gradients that are undefined count as zero: all at once, or each result alone."""
+    roots = [r for r in function(*inputs) if r.requires_grad]
+    ones = [from_numpy(np.ones(r.shape, r.dtype)) for r in roots]
+    if len(roots) < 2:
+        return
+    for root, cotangent in zip(roots, ones, strict=True):
+        zeros = [c if r is root else c * 0 for r, c in zip(roots, ones, strict=True)]
+        alone = grad([root], inputs, [cotangent], retain_graph=True, allow_unused=True)
+        beside = grad(roots, inputs, zeros, retain_graph=True, allow_unused=True)
+        for got, expected, x in zip(alone, beside, inputs, strict=True):
+            pair = [np.zeros(x.shape, x.dtype) if g is None else to_arrays(g) for g in (got, expected)]
+            words = "a result whose gradient is undefined, and one whose gradient is zero, give other gradients"
+            assert_close(*pair, rtol=1e-6, atol=1e-9, equal_nan=True, msg=headed(words))
 
 
 def check_limit(info: OpInfo, limit: Limit) -> None:
