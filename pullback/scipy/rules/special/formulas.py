@@ -310,7 +310,7 @@ def solved(slope, result, found, wanted, *, ops):
 
 def within_ends(p, slope, *, ops):
     """The slope of a quantile in a parameter: that of the probabilities 0 and 1 does not move."""
-    return ops.where(ops.logical_and(ops.gt(p, 0), ops.lt(p, 1)), slope, 0.0)
+    return ops.where(ops.logical_or(ops.eq(p, 0), ops.eq(p, 1)), 0.0, slope)
 
 
 def struve_quotient(x, *, ops):
