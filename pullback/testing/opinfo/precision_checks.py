@@ -21,11 +21,11 @@ def check_backward(info: OpInfo, dtype: DTypeLike, samples: int | None = None) -
     eps = float(np.finfo(dtype).eps)
     for sample in accepted(info, dtype)[:samples]:
         with sampling(info, sample, dtype):
-            exact = map_arrays(_exact, (sample.args, sample.kwargs))
+            args, kwargs = map_arrays(_exact, (sample.args, sample.kwargs))
             seeded(info)
             _, *found = result_and_grads(function_of(info), sample.args, sample.kwargs, True)
             seeded(info)
-            _, *wanted = result_and_grads(function_of(info), *exact, True)
+            _, *wanted = result_and_grads(function_of(info), args, kwargs, True)
             for got in found:
                 kept = float(np.finfo(got.dtype).eps) == eps
                 require(kept, f"the gradient of an input in {np.dtype(dtype)} is one in {got.dtype}")

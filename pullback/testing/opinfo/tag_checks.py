@@ -239,7 +239,7 @@ def structural(op: Operator, args: Args) -> bool:
         return False
     rng = np.random.default_rng(0)
     first, second = ({p: STEP * rng.standard_normal(args[p].shape) for p in positions} for _ in range(2))
-    moves = ({}, first, second, {p: first[p] + second[p] for p in positions})
+    moves: tuple[dict[int, Any], ...] = ({}, first, second, {p: first[p] + second[p] for p in positions})
     found = [run(op, _replaced(args, {p: args[p] + move[p] for p in move})) for move in moves]
     for neither, one, other, both in zip(*found, strict=True):
         words = f"{op.name} is tagged structural, but does more than to take, place, repeat or add up elements"
@@ -333,14 +333,14 @@ def _masks_at(node: Any, chosen: Iterable[tuple[int, tuple[int, ...]]]) -> list[
 def _check_structural(node: Any, rng: np.random.Generator) -> None:
     """What several elements touch is what each touches; without `masking`, all together touch everything."""
     every = _places(node, rng)
-    alone = {at: _pulled(node, _masks_at(node, [at])) for at in every}
+    alone: dict[Any, list[Any]] = {at: list(_pulled(node, _masks_at(node, [at]))) for at in every}
     for _ in range(3):
         chosen = [at for at in every if rng.random() < 0.5]
         if not chosen:
             continue
         for nr, touched in enumerate(_pulled(node, _masks_at(node, chosen))):
             if touched is not None:
-                together = np.logical_or.reduce([alone[at][nr] for at in chosen])
+                together = np.any([alone[at][nr] for at in chosen], axis=0)
                 require(np.array_equal(touched, together), f"{node.name()}: touched parts cancel")
     if not node.masking and not hasattr(node, "fn"):
         for touched in _pulled(node, [np.ones(of.shape, bool) for of in node.input_metadata]):
