@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import os
 import re
 import sys
@@ -82,6 +83,17 @@ class Answer:
             refuse(name, "no_function", text, f"Write `class {name}(pb.autograd.Function):`, as in the template.")
         return found  # type: ignore[no-any-return]
 
+    def without_return(self, template: str) -> str | None:
+        """The first function of the template's that gives None wherever it ends: its return statement was forgotten."""
+        for owner, found in self.names.items():
+            of_class = vars(found).items() if isinstance(found, type) else ()
+            for name, function in ((owner, found), *((f"{owner}.{name}", inner) for name, inner in of_class)):
+                function = getattr(function, "__func__", function)  # of a static method
+                given = isinstance(function, types.FunctionType) and f"def {function.__name__}(" in template
+                if given and _gives_nothing(function):
+                    return name
+        return None
+
     def run_on_tensors(self, name: str, *arrays: np.ndarray) -> Any:
         """The same, of tensors."""
         return self.run(name, *(pb.tensor(a) for a in arrays))
@@ -98,6 +110,17 @@ class Answer:
             del sys.modules["answer"]
             if before is not None:
                 sys.modules["answer"] = before
+
+
+def _gives_nothing(function: types.FunctionType) -> bool:
+    """True if a function returns, and never anything but None."""
+    given = []
+    before = None
+    for step in dis.get_instructions(function):
+        if step.opname.startswith("RETURN_"):
+            given.append((step if step.opname == "RETURN_CONST" else before).argrepr)
+        before = step
+    return bool(given) and set(given) == {"None"}
 
 
 def refuse(part: str, kind: str, text: str, advice: str) -> None:
@@ -261,7 +284,7 @@ def running(part: str) -> Iterator[None]:
         side = "In forward mode: " if error.side == "forward" else ""
         told = Diagnosis(diagnosis.kind, side + diagnosis.text, diagnosis.advice)
         words = ("\n".join(table)).replace("analytical", "     yours").replace("numerical", "    right")
-        words = f"How far output numbers go when input numbers move; 0[1] is number 1 of the first one:\n{words}"
+        words = f"The derivative of each output number by each input number; 0[1] is number 1 of array 0:\n{words}"
         raise Mistake(part, told, words, error.input_index) from None
     except (Exception, SystemExit) as error:
         raise Mistake(part, _raised(error)) from error
