@@ -48,6 +48,7 @@ def jvp(
     strict : bool, default False
         Whether to refuse an output that does not depend on `primals`, instead of giving it a tangent of zeros.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------

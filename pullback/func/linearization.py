@@ -32,6 +32,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------

@@ -27,6 +27,7 @@ def hvp(function: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: b
     tangents : of the structure, shapes and dtypes of `primals`
         The vector v.
     has_aux : bool, default False
+        `function` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the product.
 
     Returns
     -------

@@ -49,6 +49,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, argn
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
     argnums : int, str, or tuple of these, optional
         Which arguments are differentiated, by position or name; all of them if it is omitted.
 
