@@ -45,7 +45,7 @@ def custom_vjp(
     Returns
     -------
     CustomFunction
-        Of the same arguments. Called without Tensors it is the function itself: ndarrays in, ndarrays out.
+        Takes the same arguments. Called without Tensors it is the function itself: ndarrays in, ndarrays out.
 
     Raises
     ------

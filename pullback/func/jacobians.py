@@ -66,9 +66,9 @@ def jacrev(
     Returns
     -------
     callable
-        Of the same arguments. Gives the tree of the results, with the tree of the argument in each place: blocks of the
-        shape of the result followed by that of the argument. A tuple stands there for several argnums. With `has_aux` a
-        pair (Jacobian, aux). ndarrays for ndarrays, floats for floats.
+        Takes the same arguments, and returns the tree of the results, with the tree of the argument in each place:
+        blocks of the shape of the result followed by that of the argument. A tuple stands there for several argnums.
+        With `has_aux` a pair (Jacobian, aux). ndarrays for ndarrays, floats for floats.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def jacfwd(
     Returns
     -------
     callable
-        Gives the Jacobian, as that of `jacrev` does.
+        Returns the Jacobian, as that of `jacrev` does.
 
     Raises
     ------
@@ -215,9 +215,9 @@ def hessian(
     Returns
     -------
     callable
-        Of the same arguments. Gives the tree of the results, with the tree of the argument in each place, and that
-        again in each place of it: for an argument of shape (n,) and a scalar result an array of shape (n, n). It has a
-        function `mode` of the same arguments that says which mode is taken there.
+        Takes the same arguments, and returns the tree of the results, with the tree of the argument in each place, and
+        that again in each place of it: for an argument of shape (n,) and a scalar result an array of shape (n, n). It
+        has a function `mode` of the same arguments that says which mode is taken there.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def hvp(function: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: b
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar, or structures, shapes or dtypes of primals and tangents differ.
+        The function does not return a real scalar, or structures, shapes or dtypes of primals and tangents differ.
     TypeError
         A leaf is not floating point.
     NotImplementedError
@@ -81,7 +81,7 @@ def vhp(function: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux:
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar, or the cotangent has not the structure, shapes and dtypes of its
+        The function does not return a real scalar, or the cotangent lacks the structure, shapes and dtypes of its
         gradient.
     TypeError
         A leaf is not floating point.

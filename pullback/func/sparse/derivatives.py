@@ -49,8 +49,8 @@ def sparse_jacobian(
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of shape (m, n), the elements of the result by those of
-        the argument, each in the order of their leaves and of C within each leaf.
+        Takes the same arguments, and returns a scipy.sparse.csr_array of shape (m, n), the elements of the result by
+        those of the argument, each in the order of their leaves and of C within each leaf.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def sparse_hessian(
     Returns
     -------
     callable
-        Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n).
+        Takes the same arguments, and returns a symmetric scipy.sparse.csr_array of shape (n, n).
 
     Raises
     ------

@@ -36,8 +36,8 @@ def jacobian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Cal
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of bool of shape (m, n), where m is the number of elements
-        of the result and n that of the argument, in the order of their leaves and of C within each.
+        Takes the same arguments, and returns a scipy.sparse.csr_array of bool of shape (m, n), where m is the number of
+        elements of the result and n that of the argument, in the order of their leaves and of C within each.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def hessian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Call
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of bool of shape (n, n).
+        Takes the same arguments, and returns a scipy.sparse.csr_array of bool of shape (n, n).
 
     Raises
     ------
