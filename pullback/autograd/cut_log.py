@@ -286,7 +286,7 @@ def why_no_grad(tensor: Any, input: Tensor | None = None) -> WhyNoGrad:
         return _answer(
             False,
             [Cut("it", "item"), *_numbers_now()],
-            f"{with_article(tensor)} is no Tensor, so nothing records what it came from.",
+            f"{with_article(tensor)} is not a Tensor, so nothing records what it came from.",
         )
     if tensor._requires_grad:
         return _of_graph(tensor, input)

@@ -370,8 +370,8 @@ class FunctionNode(MultiNode):
             )
         if not self._given_tensors[i]:
             raise GradientError(
-                f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return "
-                "None."
+                f"function {self.name()} returned a gradient for argument {i} of forward, which was not a Tensor; "
+                "return None."
             )
         edge = self._nexts[i]
         if edge is None:

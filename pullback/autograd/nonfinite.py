@@ -104,7 +104,7 @@ def kinds(arrays: Iterable[ndarray]) -> set[str]:
 
 
 def made(result: Iterable[ndarray], inputs: Iterable[ndarray], check_inf: bool) -> set[str]:
-    """Which of "nan" and "inf" the result has and the inputs do not explain. NaN explains both; inf explains inf alone."""
+    """Which of "nan" and "inf" the result has and the inputs do not explain. NaN explains both, inf itself alone."""
     new = kinds(result)
     if not check_inf:
         new.discard("inf")

@@ -427,7 +427,7 @@ class _Examination:
         elif cuts:
             self.report.add(LOOK, "derivatives", f"{said}{cuts}")
         else:
-            self.report.add(NOTE, "derivatives", f"{said}, as that of differences is")
+            self.report.add(NOTE, "derivatives", f"{said}, and differences agree")
             return False
         return True
 

@@ -115,7 +115,7 @@ def _along(entry: Entry, schema: Schema) -> str | None:
     known = [arg.name for arg in schema.args if arg.type.base == "int"]
     if name not in known:
         raise entry.where("along").error(
-            f"`along` names {name!r}, which is no argument of integers", suggest(name, known)
+            f"`along` names {name!r}, which is not an argument of integers", suggest(name, known)
         )
     return name
 

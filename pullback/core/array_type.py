@@ -298,8 +298,8 @@ class _ArrayTypes(dict[type, ArrayType]):
 
     def __missing__(self, kind: type) -> ArrayType:
         raise TypeError(
-            f"{kind.__name__} is no type of array that operators run on; it becomes one by "
-            "pullback.extend.register_array_type."
+            f"{kind.__name__} is not a type of array that operators run on; "
+            "pullback.extend.register_array_type makes it one."
         )
 
 
@@ -334,7 +334,7 @@ def register_array_type(kind: type, described: ArrayType) -> None:
     >>> register_array_type(Lazy, ArrayType(MixedTable("lazy", {})))
     """
     if not isinstance(kind, type) or (kind in ARRAY_TYPES and kind not in REGISTERED):
-        raise TypeError(f"register_array_type: {kind!r} is no class of arrays of your own.")
+        raise TypeError(f"register_array_type: {kind!r} is not a class of arrays of your own.")
     if not isinstance(described, ArrayType):
         raise TypeError(
             f"register_array_type: an instance of ArrayType must describe it, got {with_article(described)}."

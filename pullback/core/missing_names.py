@@ -46,7 +46,7 @@ INSTEAD = {
     "sparse": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "sparse_coo_tensor": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "array": "make tensors with pullback.tensor(data), or pullback.from_numpy(x) on the memory of x",
-    "special.gamma": "write x.lgamma().exp() for x > 0, of which the logarithm alone is no overflow",
+    "special.gamma": "write x.lgamma().exp() for x > 0, whose logarithm does not overflow",
     "dtype": "dtypes are NumPy's: numpy.dtype",
     "Size": "a shape is a tuple; t.numel() counts the elements",
     "Generator": "use numpy.random.Generator, which every random operator takes as generator=",

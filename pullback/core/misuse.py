@@ -400,7 +400,7 @@ _SENTENCES = {
     ),
     r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
     r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed; give it more (x[None])",
-    r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is no number: a \2",
+    r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is not a number: a \2",
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
     r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",

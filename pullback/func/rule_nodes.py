@@ -344,8 +344,8 @@ def _own(name: str, x: Any) -> Any:
     x = stripped(x)
     if isinstance(x, Tensor):
         raise GradientError(
-            f"{name}: its result depends on a Tensor that is being differentiated and that is no argument (of shape "
-            f"{x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
+            f"{name}: its result depends on a Tensor that is being differentiated and that is not an argument (of "
+            f"shape {x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
         )
     return np.asarray(x)[()] if type(x) in (float, complex) else x
 

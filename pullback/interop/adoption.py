@@ -140,6 +140,6 @@ def would_help(*names: str) -> bool:
 
 BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
 BY_STORE = (
-    " Or call pullback.adopt() once, at the top of the program: arrays that np.zeros and similar functions make in a function "
-    "that is being differentiated then record what is written into them."
+    " Or call pullback.adopt() once, at the top of the program: arrays that np.zeros and similar functions make in a "
+    "function that is being differentiated then record what is written into them."
 )

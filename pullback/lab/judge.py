@@ -79,7 +79,7 @@ class Answer:
         """A custom Function of the answer."""
         found = self[name]
         if not (isinstance(found, type) and issubclass(found, pb.autograd.Function)):
-            text = f"{name} is no custom Function."
+            text = f"{name} is not a custom Function."
             refuse(name, "no_function", text, f"Write `class {name}(pb.autograd.Function):`, as in the template.")
         return found  # type: ignore[no-any-return]
 
@@ -352,7 +352,7 @@ def _number(part: str, found: Any) -> np.ndarray:
         refuse(
             part,
             "no_array",
-            f"it gives {type(found).__name__} {str(found)[:40]}, which is no array of numbers.",
+            f"it gives {type(found).__name__} {str(found)[:40]}, which is not an array of numbers.",
             "Is the return statement there?",
         )
     return array

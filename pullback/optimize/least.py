@@ -182,7 +182,7 @@ class _Problem:
             raise ValueError(f"{_NAME}: jac must be a callable or one of {DIFFERENCES}, got {jac!r}.")
         if stderr and not (isinstance(loss, str) and loss == "linear"):
             raise ValueError(
-                f"{_NAME}: stderr is for loss='linear': s^2 (J^T J)^-1 is no covariance with another loss."
+                f"{_NAME}: stderr is for loss='linear': s^2 (J^T J)^-1 is not a covariance with another loss."
             )
         if polish and not (isinstance(loss, str) and loss == "linear" and self.parameters.size <= FEW):
             raise ValueError(f"{_NAME}: polish is for loss='linear' and up to {FEW} parameters.")

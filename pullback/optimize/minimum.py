@@ -138,7 +138,7 @@ def minimize(
         return _Problem(fun, x0, args, *given, **wanted).solved()
     if listed(constraints):
         raise GradientError(
-            f"{_NAME}: args are being differentiated, and there are constraints: such a minimum is no zero of the "
+            f"{_NAME}: args are being differentiated, and there are constraints: such a minimum is not a zero of the "
             "gradient. Give its conditions of optimality to pullback.func.custom_root."
         )
     if stderr:
@@ -188,7 +188,7 @@ class _Problem:
         self._tol, self._options, self._stderr = tol, dict(options or {}), stderr
         self.derivatives: dict[str, str] = {}
         if stderr and listed(constraints):
-            raise ValueError(f"{_NAME}: stderr is for minima without constraints; H^-1 is no covariance with them.")
+            raise ValueError(f"{_NAME}: stderr is for minima without constraints; H^-1 is not a covariance with them.")
         self._derived = self._with_derivatives(sparse)
         self.constraints = Constraints(_NAME, constraints, self.parameters, self.kind, sparse)
         if self.constraints.texts:

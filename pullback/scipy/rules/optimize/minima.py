@@ -94,8 +94,8 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("x0", "bracket"), given, named)
     if listed(call.given.get("constraints", ())):
         raise GradientError(
-            f"{name}: what is being differentiated meets constraints: such a minimum is no zero of the gradient. Give "
-            "its conditions of optimality to pullback.func.custom_root."
+            f"{name}: what is being differentiated meets constraints: such a minimum is not a zero of the gradient. "
+            "Give its conditions of optimality to pullback.func.custom_root."
         )
     bounds = call.given["bounds"]
     limits = bounds if name.endswith("_scalar") else limits_of(bounds)
