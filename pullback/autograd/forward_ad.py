@@ -32,7 +32,7 @@ _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.Context
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the primal, and the tangent or None.
+    """The result of `unpack_dual`: the primal, and the tangent or None.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
 
 
 def _holds(array: Any, level: ForwardLevel) -> bool:
-    """Whether something of a forward level is anywhere in an array."""
+    """True if something of a forward level is anywhere in an array."""
     if isinstance(array, Tensor):
         return _holds(array._array, level)
     if type(array) is not DualArray:

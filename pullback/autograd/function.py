@@ -257,7 +257,7 @@ class FunctionNode(MultiNode):
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (True, the default) or None for undefined gradients.
+        """Choose whether `backward` gets zeros (True, the default) or None for undefined gradients.
 
         Parameters
         ----------
@@ -682,7 +682,7 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
-        """What messages call the function that gives the gradients, and that function as its author knows it."""
+        """Return what messages call the function that gives the gradients, and that function as its author knows it."""
         return "backward", cls.backward
 
     @classmethod
@@ -854,7 +854,7 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
 
 
 def _is_dual_inside(x: Any) -> bool:
-    """Whether there is a dual array inside of a Tensor of several levels."""
+    """True if there is a dual array inside of a Tensor of several levels."""
     while isinstance(x, Tensor):
         x = x._array
     return is_array(x) and array_type(x).dual
@@ -925,7 +925,7 @@ def finish(
 
 
 def _seen_at(level: int, result: Any, args: Sequence[Any], inside: Sequence[Any]) -> Any:
-    """What a call further out returned, as the same call at `level` returns it: an argument, a view of one, or new."""
+    """Return the result of a call further out as the call at `level` returns it: an argument, a view of one, or new."""
     if not isinstance(result, Tensor):
         return result
     seen = result if result._level == level else wrap_as(result, result, level)
@@ -973,7 +973,7 @@ def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
 
 
 def _has_no_gradient(ctx: FunctionNode, out: Any) -> bool:
-    """Whether forward marked this output with mark_non_differentiable."""
+    """True if forward marked this output with mark_non_differentiable."""
     return any(out is x for x in ctx._non_differentiable)
 
 

@@ -1,4 +1,4 @@
-"""What the forward of a custom Function keeps beside its inputs and outputs, where its backward is itself recorded.
+"""Finds what a custom Function's forward keeps beside inputs and outputs, where its backward is itself recorded.
 
     forward:  ctx.save_for_backward(3 * x * x)        backward:  return grad * ctx.saved_tensors[0]
 
@@ -55,7 +55,7 @@ def _reference(x: Any) -> Any:
 
 
 def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Intermediates | None:
-    """What a forward has kept that is neither an input nor an output, nor their memory, and might depend on these."""
+    """Return what a forward has kept that is no input, no output and not their memory, and might depend on these."""
     places: list[int] = []
     names: list[str] = []
     for i, x in enumerate(ctx._to_save):
@@ -69,7 +69,7 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
-    """Whether a constant is no input and no output, nor in the memory of one."""
+    """True if a constant is no input and no output, nor in the memory of one."""
     if x._level != ctx._level or x._array.dtype.kind not in "fc":
         return False
     for y in (*args, *outputs):

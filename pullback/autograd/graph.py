@@ -125,7 +125,7 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
 
 @named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
-    """What `node` saved under `name`; `node._saved_<name>` is the same.
+    """Return what `node` saved under `name`; `node._saved_<name>` is the same.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def _losses(tensors: tuple[Tensor, ...], given: Cotangents) -> tuple[list[Tensor
 
 
 def _terms(loss: Tensor) -> Tensor:
-    """What stands for the terms of which a loss without dimensions is the sum."""
+    """Return what stands for the terms of which a loss without dimensions is the sum."""
     edge = edge_to(loss)
     name = "a leaf" if edge is None else edge.node().name()
     if name == "MeanBackward0":

@@ -210,7 +210,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def _of_many(x: Any) -> bool:
-    """Whether an array stands for those of many samples, be it by a tangent alone."""
+    """True if an array stands for those of many samples, be it by a tangent alone."""
     if _is_plain(x):
         return False
     while isinstance(x, Tensor):
@@ -243,7 +243,7 @@ def plain(g: Any) -> Any:
 
 
 def is_masked(g: Any) -> bool:
-    """Whether a gradient has a mask, or one of those of several outputs."""
+    """True if a gradient has a mask, or one of those of several outputs."""
     return type(g) is Masked or (type(g) is list and any(type(x) is Masked for x in g))
 
 
@@ -294,7 +294,7 @@ def _values(x: Any) -> Any:
 
 
 def _is_known(x: Any) -> bool:
-    """Whether its numbers are at hand."""
+    """True if its numbers are at hand."""
     return all(part is not None for part in _all_parts(x))
 
 
@@ -366,7 +366,7 @@ def _remembered(unpack: Unpack, saved: list[Any], x: Any, version: Any, node: No
 
 
 def _all_is_touched(node: Node, grads: list[Any]) -> bool:
-    """Whether these are whole gradients of all the parts into which an array was cut."""
+    """True if these are whole gradients of all the parts into which an array was cut."""
     edge = node._next0
     if edge is None or node._next1 is not None or node._nexts is not None or node.output_names:  # type: ignore[attr-defined]
         return False
@@ -396,7 +396,7 @@ def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gra
 
 
 def _all_samples_touched(g: Any) -> bool:
-    """Whether each sample of a clean gradient has a number, which saves looking for NaNs in what is made of it."""
+    """True if each sample of a clean gradient has a number, which saves looking for NaNs in what is made of it."""
     parts = _parts(g)
     if parts is None or len(parts) != 1:
         return False

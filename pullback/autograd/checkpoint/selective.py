@@ -24,7 +24,7 @@ WHY = (
 
 
 class CheckpointPolicy(enum.Enum):
-    """What to do with the result of an operator: keep it for the recomputation, or compute it again.
+    """Says what to do with the result of an operator: keep it for the recomputation, or compute it again.
 
     `MUST_...` and `PREFER_...` do the same here; they tell a compiler whether it may decide otherwise.
 
@@ -160,7 +160,7 @@ _Results: TypeAlias = defaultdict[str, list[_Result | None]]
 
 
 def _is_nested(raws: Sequence[Any]) -> bool:
-    """Whether the kernel runs on Tensors of a lower level, where the call is seen again."""
+    """True if the kernel runs on Tensors of a lower level, where the call is seen again."""
     return any(isinstance(x, Tensor) for raw in raws for x in (raw if isinstance(raw, (list, tuple)) else (raw,)))
 
 
