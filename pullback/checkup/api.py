@@ -276,7 +276,7 @@ class _Examination:
         self._forward()
 
     def _along(self, k: int, name: str, *, finite: bool, evenly: bool) -> str:
-        """What one direction shows; not `evenly`, each number moves by a part of itself, so that signs stay."""
+        """Return what one direction shows; not `evenly`, each number moves by a part of itself, so that signs stay."""
         subject = self.subject
         directions = [zeros(x) for x in subject.primals]
         directions[k] = direction = random(subject.primals[k], self.rng, evenly=evenly)
@@ -328,7 +328,7 @@ class _Examination:
         return slope.kind
 
     def _around(self, k: int, name: str) -> str:
-        """What directions with chosen signs show, and single numbers: two at random may happen to cross no kink."""
+        """Tell what directions with chosen signs show, and single numbers: two at random may cross no kink."""
         start = random(self.subject.primals[k], self.rng, evenly=False)
         for direction in islice(signed(start, self.rng), None if self.seconds < _LENGTHY else 2):
             directions = [zeros(x) for x in self.subject.primals]
@@ -432,14 +432,14 @@ class _Examination:
         return True
 
     def _is_independent(self, k: int) -> bool:
-        """Whether reverse mode has said that no path leads to this argument."""
+        """True if reverse mode has said that no path leads to this argument."""
         pattern = re.compile(rf"\bargument {k}\b")
         return any(
             issubclass(w.category, IndependentResultWarning) and pattern.search(str(w.message)) for w in self.warned
         )
 
     def _moves(self, k: int) -> bool:
-        """Whether the result changes when this argument is moved far."""
+        """True if the result changes when this argument is moved far."""
         for _ in range(3):
             directions = [zeros(x) for x in self.subject.primals]
             directions[k] = random(self.subject.primals[k], self.rng)
