@@ -141,7 +141,7 @@ def _check_internal(native: NativeFunction, entry: Entry) -> None:
 
 
 def _check_array_tags(native: NativeFunction, entry: Entry) -> None:
-    """What array types ask, they ask of kernels."""
+    """Refuse for a composite what array types ask of kernels alone."""
     key = "along" if native.along is not None else "tags"
     if native.is_composite and (native.along is not None or native.tags & set(ARRAY_TAGS)):
         raise entry.where(key).error(
