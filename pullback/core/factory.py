@@ -233,7 +233,7 @@ def _only_cpu(name: str, device: Any) -> None:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether `obj` is a Tensor.
+    """True if `obj` is a Tensor.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def is_tensor(obj: object) -> bool:
 
 @named("is_inference", "Tensor input")
 def is_inference(input: Tensor) -> bool:
-    """Whether this tensor was made in inference mode.
+    """True if this tensor was made in inference mode.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def get_device(self: Tensor) -> int:
 
 @named("is_same_size", "Tensor input, Tensor other")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape.
+    """True if both have the same shape.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @named("is_signed", "Tensor input")
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers.
+    """True if the dtype has negative numbers.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def is_signed(input: Tensor) -> bool:
 
 @named("is_nonzero", "Tensor input")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero.
+    """True if the only element is not zero.
 
     Parameters
     ----------

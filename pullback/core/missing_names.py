@@ -145,7 +145,7 @@ def getter(module: str, homes: Mapping[str, Mapping[str, object]]) -> Callable[[
 
 
 def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
-    """What to append to the error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
+    """Return what to append to an error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
     parts = path.split(".")
     for count in range(len(parts), 0, -1):
         above = ".".join(parts[:count])

@@ -153,7 +153,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 
 def fits(value: Any, argument: Declared) -> bool:
-    """Whether the type of a value is one that the argument takes. Generous: what may work is no cause of a failure."""
+    """True if the type of a value is one that the argument takes. Generous: what may work is no cause of a failure."""
     if value is None:
         return argument.optional or argument.base in ("", "ScalarType")
     accepts = _FITS.get(argument.base)
@@ -320,12 +320,12 @@ IN_FORMULA = "In the formula of "  # begins the note on an error that came out o
 
 
 def is_of_formula(error: Exception) -> bool:
-    """Whether it was a formula that failed: no matter of the arguments, which the operator itself took."""
+    """True if it was a formula that failed: no matter of the arguments, which the operator itself took."""
     return any(str(note).startswith(IN_FORMULA) for note in getattr(error, "__notes__", ()))
 
 
 def raises_itself(step: TracebackType) -> bool:
-    """Whether it is a `raise` that this step of a traceback stopped at, and no call that failed."""
+    """True if it is a `raise` that this step of a traceback stopped at, and no call that failed."""
     return step.tb_frame.f_code.co_code[step.tb_lasti] == _RAISE
 
 

@@ -69,7 +69,7 @@ class Modes:
         self.records_all = not off
 
     def records(self, level: int) -> bool:
-        """Whether operators on tensors of `level` record nodes."""
+        """True if operators on tensors of `level` record nodes."""
         return level not in self.off
 
     def with_recording(self, enabled: bool, level: int | None = None) -> Modes:
@@ -423,7 +423,7 @@ class inference_mode(ModeSwitch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators record at the current level.
+    """True if operators record at the current level.
 
     Returns
     -------
@@ -440,7 +440,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether the code runs inside `inference_mode`.
+    """True if the code runs inside `inference_mode`.
 
     Returns
     -------

@@ -335,7 +335,7 @@ class _Registered:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two contexts are equal; arrays in them are if their dtypes, shapes and numbers are, NaN for NaN."""
+    """True if two contexts are equal; arrays in them are if their dtypes, shapes and numbers are, NaN for NaN."""
     if a is b:
         return True
     if is_array(a) or is_array(b):
