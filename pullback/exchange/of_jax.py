@@ -127,7 +127,7 @@ def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any
 
 
 def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
-    """What the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
+    """Return what the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
     if not any(isinstance(x, jax.core.Tracer) for x in arrays):
         return results(function(*map(np.array, arrays)))
     try:
