@@ -35,7 +35,7 @@ def with_arrays(whole: Any, given: Mapping[str, Any]) -> Any:
 
 
 class Substitution:
-    """What is put where, which objects lead there, and their copies."""
+    """Says what is put where, which objects lead there, and their copies."""
 
     def __init__(self, whole: Any, given: Mapping[str, Any]) -> None:
         self.holders: dict[int, Any] = {}  # of replaced arrays, by identity; they live as long as this
@@ -174,7 +174,7 @@ def _shallow(x: Any) -> Any:
 
 
 def parts_of(x: Any) -> Iterator[Any]:
-    """What an object holds."""
+    """Yield what an object holds."""
     if isinstance(x, dict):
         yield from x.values()
     elif isinstance(x, (list, tuple, set, frozenset, deque)):

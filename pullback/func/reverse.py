@@ -158,7 +158,7 @@ class Recording:
         self._said = False
 
     def cotangents(self, given: Any) -> list[Any]:
-        """What flows into each output, of what the user gave: arrays, or None for zeros."""
+        """Return what flows into each output, of what the user gave: arrays, or None for zeros."""
         found: list[Any] = [None] * len(self.outputs)
         name = "vjp_fn" if self.choice.transform == "vjp" else f"func.{self.choice.transform}"
         try:
@@ -259,7 +259,7 @@ def _beside(y: Tensor, cotangent: Any) -> Any:
 
 
 def _apart(x: Any) -> Any:
-    """What leaves for the user, who may write into it: the graph may keep the same memory."""
+    """Return what leaves for the user, who may write into it: the graph may keep the same memory."""
     return array_type(x).copy(x) if is_array(x) else x
 
 

@@ -259,7 +259,7 @@ _checkpointed = CustomFunction(_loop, _vjp, _jvp)
 
 
 def _records(x: Tensor) -> bool:
-    """Whether operators on a Tensor are recorded, at its level or further out."""
+    """True if operators on a Tensor are recorded, at its level or further out."""
     state = modes.current()
     return any(t._requires_grad and state.records(t._level) for t in levels_of(x))
 

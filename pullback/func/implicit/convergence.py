@@ -1,4 +1,4 @@
-"""What is refused of a solver: a result that does not fulfil its condition, which has no derivative to be found."""
+"""Refuses what a solver returned if it does not fulfil its condition: it has no derivative to be found."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Coloring:
         return f"<Coloring of {self.pattern.nnz} entries of {m} x {n}: {' and '.join(ways) or 'no'} passes>"
 
     def seeds(self) -> ndarray:
-        """What the columns are multiplied with: array of shape (n, forward), a color in each column.
+        """Return what the columns are multiplied with: array of shape (n, forward), a color in each column.
 
         Returns
         -------
