@@ -65,10 +65,10 @@ def _last(error: Exception) -> TracebackType | None:
 
 
 def _is_of_json(step: TracebackType) -> bool:
-    """Whether it is where the json module refuses what is no number of Python's own."""
+    """True if it is where the json module refuses what is no number of Python's own."""
     return step.tb_frame.f_globals.get("__name__") == "json.encoder"
 
 
 def _holds_tensor(step: TracebackType) -> bool:
-    """Whether the code where the error was raised has one of our tensors at hand."""
+    """True if the code where the error was raised has one of our tensors at hand."""
     return any(isinstance(x, Tensor) for x in step.tb_frame.f_locals.values())

@@ -30,7 +30,7 @@ _BITWISE = {
 
 
 def _general(op: Operator, args: Sequence[Any]) -> Any:
-    """What is not the common case: lists become arrays, and what is no array is left to its own class."""
+    """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
@@ -43,7 +43,7 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _is_arraylike(x: Any) -> bool:
-    """Whether NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
+    """True if NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
     return isinstance(x, (Tensor, list, tuple, ndarray)) or hasattr(type(x), "__array__")
 
 
