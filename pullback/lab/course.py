@@ -35,12 +35,12 @@ class Exercise:
 
     @property
     def text(self) -> str:
-        """What to read, without the title."""
+        """Return what to read, without the title."""
         return str(self.module.__doc__).partition("\n")[2].strip("\n")
 
     @property
     def template(self) -> str:
-        """What the learner begins with."""
+        """Return what the learner begins with."""
         return str(self.module.TEMPLATE)
 
     @property

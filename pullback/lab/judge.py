@@ -56,7 +56,7 @@ class Mistake(Exception):  # noqa: N818 - a learner's, not an error of the progr
 
 
 class Answer:
-    """What the learner wrote, by name; a name that is not there is a mistake too."""
+    """Holds what the learner wrote, by name; a name that is not there is a mistake too."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
@@ -67,11 +67,11 @@ class Answer:
         return self.names[name]
 
     def run(self, name: str, *args: Any) -> Any:
-        """What a function of the answer gives; what it raises is a Mistake."""
+        """Return what a function of the answer gives; what it raises is a Mistake."""
         return self.call(name, self[name], *args)
 
     def call(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function gives that runs the learner's code."""
+        """Return what a function gives that runs the learner's code."""
         with running(part):
             return function(*args)
 
@@ -269,7 +269,7 @@ def _worded(mistake: Mistake, names: Sequence[str]) -> Mistake:
 
 @contextlib.contextmanager
 def running(part: str) -> Iterator[None]:
-    """What runs the learner's code: whatever it raises becomes a Mistake."""
+    """Run the learner's code: whatever it raises becomes a Mistake."""
     try:
         yield
     except Mistake:
@@ -291,7 +291,7 @@ def running(part: str) -> Iterator[None]:
 
 
 def _raised(error: BaseException) -> Diagnosis:
-    """What to say of an error that the answer, or the engine on its behalf, has raised."""
+    """Return what to say of an error that the answer, or the engine on its behalf, has raised."""
     last = traceback.extract_tb(error.__traceback__)
     others = (*LIBRARIES, "<operators ")
     mine = [frame for frame in last if frame.line and not frame.filename.startswith(others)]
@@ -344,7 +344,7 @@ def _tuple(found: Any) -> tuple[Any, ...]:
 
 
 def _number(part: str, found: Any) -> np.ndarray:
-    """What was found, as an ndarray of numbers."""
+    """Return what was found, as an ndarray of numbers."""
     if issubclass(type(found), pb.Tensor):
         found = found.detach().numpy()
     array = np.asarray(found)
