@@ -15,7 +15,7 @@ from pullback.optim.rules import Options, Rule, State
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer remembers of its parameters: a tree of arrays, as every transform takes it.
+    """Holds what an optimizer remembers of its parameters: a tree of arrays, as every transform takes it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all optimizers have in common: groups of parameters, their states, and steps that write into Tensors."""
+"""The common part of all optimizers: groups of parameters, their states, and steps that write into Tensors."""
 
 from __future__ import annotations
 

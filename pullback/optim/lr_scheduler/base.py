@@ -1,4 +1,4 @@
-"""What all schedulers have in common."""
+"""The common part of all schedulers."""
 
 from __future__ import annotations
 

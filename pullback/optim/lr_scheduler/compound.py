@@ -12,7 +12,7 @@ from pullback.optim.optimizer import Optimizer
 
 
 class _Compound(LRScheduler):
-    """What is made of schedulers keeps their states too."""
+    """Keeps the states of the schedulers that it is made of."""
 
     _schedulers: list[LRScheduler]
 

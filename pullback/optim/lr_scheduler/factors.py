@@ -17,7 +17,7 @@ class _ByFactor(LRScheduler):
     least: float = 0.0
 
     def _factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by."""
+        """Return what the first rate is multiplied by."""
         raise NotImplementedError
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
