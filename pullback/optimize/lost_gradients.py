@@ -1,4 +1,4 @@
-"""What is said where there is no gradient to follow: silence would look like a solution."""
+"""Says so where there is no gradient to follow: silence would look like a solution."""
 
 from __future__ import annotations
 

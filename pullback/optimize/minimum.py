@@ -306,7 +306,7 @@ class _Problem:
         return {"fun": value, "jac": self.parameters.of_full(gradient if scale is None else gradient / scale)}
 
     def is_stationary(self, result: OptimizeResult) -> bool:
-        """Whether a solver that has failed did so at a zero of the gradient, for want of digits alone."""
+        """True if a solver that has failed did so at a zero of the gradient, for want of digits alone."""
         found = result.get("jac")
         size = max(1.0, abs(float(result.fun)))
         return found is not None and all(np.max(np.abs(numbers(g))) <= _STATIONARY * size for g in flatten(found)[0])

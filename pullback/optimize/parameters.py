@@ -185,7 +185,7 @@ def without_derivative(x: Any) -> Any:
 
 
 def depends(tree: Any) -> bool:
-    """Whether a tree holds what is being differentiated (or batched) further out."""
+    """True if a tree holds what is being differentiated (or batched) further out."""
     return any(isinstance(stripped(x), Tensor) for x in flatten(tree)[0])
 
 
@@ -213,7 +213,7 @@ def complex_value(name: str, x: Any, what: str) -> ndarray:
 
 
 def _is_vector(x0: Any) -> bool:
-    """Whether x0 is what SciPy takes: one dimension of numbers, a number, or a list of them."""
+    """True if x0 is what SciPy takes: one dimension of numbers, a number, or a list of them."""
     if isinstance(x0, (Tensor, np.ndarray)):
         return len(x0.shape) < 2
     if isinstance(x0, (list, tuple)) and not hasattr(x0, "_fields"):
