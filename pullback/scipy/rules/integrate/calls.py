@@ -99,7 +99,7 @@ class Call:
 
 
 def moves(x: Any) -> bool:
-    """Whether a derivative by an argument is at stake."""
+    """True if a derivative by an argument is at stake."""
     return isinstance(stripped(x), Tensor)
 
 

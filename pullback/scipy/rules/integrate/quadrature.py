@@ -55,7 +55,7 @@ class _Problem:
         return np.reshape(self.call.integrand(x, leaves), (1,))
 
     def components(self, f: Callable[[Any], Any], limits: Sequence[Any]) -> list[Any]:
-        """What SciPy gives for each component of a vector; each point is asked for once."""
+        """Return what SciPy gives for each component of a vector; each point is asked for once."""
         known: dict[float, Any] = {}
 
         def at(x: float) -> Any:

@@ -61,7 +61,7 @@ class Call:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """What the solution is differentiable by: of the function or of the solver, then what functions capture."""
+        """The arguments that the solution depends on: the function's or solver's, then what functions capture."""
         own = self.given["args"] if self._by == ("args",) else [self.given[key] for key in self._by]
         return (*own, *self._captures.tensors)
 
@@ -86,7 +86,7 @@ class Call:
         return dict(zip(self._functions, self._captures.given(args[self._count :]), strict=True))
 
     def solved(self, *plain: Any) -> Any:
-        """What SciPy gives for plain arguments."""
+        """Return what SciPy gives for plain arguments."""
         own = self.own(plain)
         values = {"args": own} if self._by == ("args",) else dict(zip(self._by, own, strict=True))
         values |= {key: self._guarded(function) for key, function in self._held(plain).items()}
@@ -110,7 +110,7 @@ class Call:
 
 
 def _held(value: Any) -> Any:
-    """What an argument holds, also the limits of `Bounds` and constraints."""
+    """Return what an argument holds, also the limits of `Bounds` and constraints."""
     if isinstance(value, (list, tuple)):
         return [_held(x) for x in value]
     if hasattr(value, "lb") and hasattr(value, "ub"):
@@ -126,5 +126,5 @@ def implicit(name: str, rule: Callable[..., Any], *more: Any) -> None:
 
 
 def without_arrays(found: dict[str, Any]) -> dict[str, Any]:
-    """What a solver says of its way, without arrays: these would be constants, and look as if they were none."""
+    """Return what a solver says of its way, without arrays: these would be constants, and look as if they were none."""
     return {key: x for key, x in found.items() if np.ndim(x) == 0 or np.asarray(x).dtype.kind not in "fc"}

@@ -67,7 +67,7 @@ def _check_held(name: str, slope: ndarray, at: Any) -> None:
 
 
 def _solution(found: Any) -> Any:
-    """What is to be differentiated. A solver that failed for want of digits alone has found it."""
+    """Return what is to be differentiated. A solver that failed for want of digits alone has found it."""
     if isinstance(found, tuple):
         return found[0]
     if not issubclass(type(found), OptimizeResult):
