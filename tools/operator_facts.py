@@ -1,4 +1,4 @@
-"""What trying an operator on its records says of it: shapes, dtypes, errors, limits, and an example."""
+"""Finds out by trials what an operator does on its records: shapes, dtypes, errors, limits, and an example."""
 
 import ast
 import dataclasses
@@ -557,7 +557,7 @@ _SMALLER = frozenset({(F4, C8)})  # what goes with such a change
 
 
 def _changes(pairs):
-    """What a result's dtype is where it is not the one given, in words; None where there is no rule."""
+    """Return what a result's dtype is where it is not the one given, in words; None where there is no rule."""
     becomes = {}
     for start, end in pairs:
         if becomes.setdefault(start, end) != end:

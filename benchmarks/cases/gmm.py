@@ -59,7 +59,7 @@ def log_posterior(
 
 
 def constant() -> float:
-    """What does not depend on the parameters."""
+    """Return what does not depend on the parameters."""
     n = DIM + WISHART_M + 1
     log_wishart = n * DIM * math.log(WISHART_GAMMA / math.sqrt(2)) - multigammaln(0.5 * n, DIM)
     return -POINTS * DIM * 0.5 * math.log(2 * math.pi) - COMPONENTS * log_wishart

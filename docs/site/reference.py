@@ -86,7 +86,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _beside(page: Page) -> str:
-    """What stands in the list beside a page: its module, or of the many names in `pullback` those of one area."""
+    """Return the heading of the list beside a page: its module, or in `pullback` one area of it."""
     home, _, name = page.name.rpartition(".")
     areas = (_areas().get(name.rpartition(".")[2]) for name in page.names)
     area = "in place" if name.endswith("_") else next(filter(None, areas), None)
