@@ -57,7 +57,7 @@ SAMPLE = 15  # pages of the reference, which one generator writes, beside all ot
 
 
 def failures_in_browser(html: Path) -> Iterator[str]:
-    """Yield what is wrong with the pages in headless Chromium, as wide as a phone and as a screen, and in the search."""
+    """Yield what is wrong with the pages in Chromium, as wide as a phone and as a screen, and in the search."""
     browser = _chromium()
     try:
         written = [path for path in _pages(html) if path.parent.name != "reference"]
