@@ -281,7 +281,7 @@ class Facts:
         found = []
         for arg in self.schema.args:
             name, kind = parameter(arg.name), str(arg.type)
-            trials = [("no such word", f"`{name}` is none of its words.")] if kind.startswith("str") else []
+            trials = [("no such word", f"`{name}` is not a known word.")] if kind.startswith("str") else []
             if kind.startswith("int") and arg.name not in DIMS:
                 usual = call.given.get(name, arg.default)
                 count = len(usual) if isinstance(usual, (list, tuple)) else 0

@@ -169,7 +169,7 @@ class set_detect_anomaly(ModeSwitch):
     Raises
     ------
     TypeError
-        `mode` or `check_nan` is no bool.
+        `mode` or `check_nan` is not a bool.
 
     Examples
     --------

@@ -262,7 +262,7 @@ def why_no_grad(tensor: Any, input: Tensor | None = None) -> WhyNoGrad:
     Raises
     ------
     TypeError
-        `input` is no Tensor.
+        `input` is not a Tensor.
 
     Notes
     -----

@@ -186,7 +186,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ValueError
         The dtype of either is neither floating nor complex.
     TypeError
-        Either is no Tensor.
+        Either is not a Tensor.
 
     Examples
     --------

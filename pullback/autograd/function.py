@@ -68,7 +68,7 @@ class FunctionNode(MultiNode):
     >>> class Scale(pb.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x, factor):
-    ...         ctx.factor = factor  # whatever is no tensor
+    ...         ctx.factor = factor  # whatever is not a tensor
     ...         return x * factor
     ...     @staticmethod
     ...     def backward(ctx, grad):
@@ -202,7 +202,7 @@ class FunctionNode(MultiNode):
         Raises
         ------
         RuntimeError
-            Of `Function.apply`: one is no input, or forward does not return it.
+            Of `Function.apply`: one is not an input, or forward does not return it.
 
         Examples
         --------
@@ -235,7 +235,7 @@ class FunctionNode(MultiNode):
         Raises
         ------
         RuntimeError
-            Of `Function.apply`: one is no output.
+            Of `Function.apply`: one is not an output.
 
         Examples
         --------
@@ -422,7 +422,7 @@ class Function(metaclass=_FunctionMeta):
     `setup_context(ctx, inputs, output)` and `backward`; call it through `apply`. `backward` takes one gradient for each
     output and returns one for each argument of forward: conj(J)^T applied to the cotangent, None for an argument
     without gradient. For forward mode write `jvp(ctx, *tangents)` too: it takes one tangent for each argument of
-    forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
+    forward (None for what is not a Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
     Inside several transforms (`func.grad` of `func.grad`) a Function serves them all by its rule. With `setup_context`
@@ -441,7 +441,7 @@ class Function(metaclass=_FunctionMeta):
     ------
     TypeError
         It is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx, say, or
-        backward returned something that is no Tensor.
+        backward returned something that is not a Tensor.
     RuntimeError
         Of `apply`: forward modified an input without `mark_dirty`. Of a backward: another number of gradients than
         arguments, or one of another shape.

@@ -64,7 +64,7 @@ class SavedTensor:
         Raises
         ------
         RuntimeError
-            The tensor has hooks already, was released by a backward, or is no tensor.
+            The tensor has hooks already, was released by a backward, or is not a tensor.
         TypeError
             A hook is not callable.
 

@@ -178,7 +178,7 @@ class disable_saved_tensors_hooks(Observer, ModeSwitch):
     RuntimeError
         Hooks are in force, or are entered inside.
     TypeError
-        `error_message` is no str.
+        `error_message` is not a str.
 
     Examples
     --------

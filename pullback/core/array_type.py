@@ -324,7 +324,7 @@ def register_array_type(kind: type, described: ArrayType) -> None:
     Raises
     ------
     TypeError
-        `kind` is no class, or one that is known; `described` is no ArrayType.
+        `kind` is not a class, or one that is known; `described` is not an ArrayType.
 
     Examples
     --------
@@ -518,7 +518,7 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     Raises
     ------
     TypeError
-        One is no array that operators run on; or whatever `examine` raises.
+        One is not an array that operators run on; or whatever `examine` raises.
 
     Examples
     --------

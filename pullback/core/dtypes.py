@@ -80,7 +80,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
     Raises
     ------
     TypeError
-        One is no dtype.
+        One is not a dtype.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     Raises
     ------
     TypeError
-        One is no dtype.
+        One is not a dtype.
 
     Examples
     --------

@@ -87,7 +87,7 @@ def from_numpy(array: ndarray) -> Tensor:
     Raises
     ------
     TypeError
-        `array` is no ndarray of numbers.
+        `array` is not an ndarray of numbers.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def is_inference(input: Tensor) -> bool:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def numel(input: Tensor) -> int:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------

@@ -118,7 +118,7 @@ def is_signed(input: Tensor) -> bool:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------

@@ -271,7 +271,7 @@ class no_grad(ModeSwitch):
     Raises
     ------
     TypeError
-        It decorates what is no function, or a class.
+        It decorates a class, or something that is not a function.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class enable_grad(no_grad):
     Raises
     ------
     TypeError
-        It decorates what is no function, or a class.
+        It decorates a class, or something that is not a function.
 
     Examples
     --------
@@ -342,7 +342,7 @@ class set_grad_enabled(ModeSwitch):
     Raises
     ------
     TypeError
-        `mode` is no bool.
+        `mode` is not a bool.
 
     Examples
     --------

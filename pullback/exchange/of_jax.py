@@ -33,8 +33,8 @@ def jax_function(function: Function) -> Any:
     Returns
     -------
     callable
-        Of the same arguments, with ndarrays or our tensors for JAX's arrays. Every transform takes it: its vjp, its jvp
-        and what vmap makes of it are JAX's, and so are theirs.
+        Takes the same arguments, with ndarrays or our tensors for JAX's arrays. Every transform takes it: its vjp, its
+        jvp and what vmap makes of it are JAX's, and so are theirs.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def for_jax(function: Function) -> Function:
     Returns
     -------
     callable
-        Of the same arguments, with JAX's arrays for ndarrays. `jit`, `grad` and `vmap` (sample by sample) take it; its
-        vjp is such a function again.
+        Takes the same arguments, with JAX's arrays for ndarrays. `jit`, `grad` and `vmap` (sample by sample) take it;
+        its vjp is such a function again.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def check_grads(
     AssertionError
         A derivative differs: which mode, which output, and both numbers.
     TypeError, ValueError
-        `args` is no tuple, or a mode is unknown.
+        `args` is not a tuple, or a mode is unknown.
 
     Notes
     -----

@@ -60,7 +60,7 @@ def jvp(
     Raises
     ------
     TypeError
-        `primals` or `tangents` is no tuple, or a leaf is not floating point.
+        `primals` or `tangents` is not a tuple, or a leaf is not floating point.
     RuntimeError
         Structures, shapes or dtypes of primals and tangents differ; `strict` and an output does not depend on them.
     NotImplementedError

@@ -77,7 +77,7 @@ def jacrev(
     IndexError
         `argnums` names an argument that the call lacks.
     TypeError
-        An argument to differentiate is no floating-point array, or tree of these.
+        An argument to differentiate is not a floating-point array, or tree of these.
     ValueError
         `chunk_size` is not positive.
 

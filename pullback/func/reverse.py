@@ -63,7 +63,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, argn
     Raises
     ------
     TypeError
-        A primal is not floating point; in `vjp_fn`, a cotangent is no array.
+        A primal is not floating point; in `vjp_fn`, a cotangent is not an array.
     RuntimeError
         The function returned no arrays; in `vjp_fn`, a cotangent has another structure, shape or kind than its output.
         An array that the function used has been written into since.

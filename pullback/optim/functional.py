@@ -116,7 +116,7 @@ class FunctionalOptimizer:
         Raises
         ------
         TypeError
-            `state` is none, or an option has an unknown name.
+            `state` is not a state of this optimizer, or an option has an unknown name.
         ValueError
             `grads` or `state` is built differently from `params`, or `state` comes from another optimizer.
 

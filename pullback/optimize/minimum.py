@@ -94,7 +94,7 @@ def minimize(
     Raises
     ------
     RuntimeError
-        The objective does not depend on the parameters, is no real number, or its gradient is not finite at x0; it
+        The objective does not depend on the parameters, is not a real number, or its gradient is not finite at x0; it
         uses a variable that is differentiated further out and that is not in `args`.
     TypeError, ValueError
         x0, bounds, x_scale or a constraint does not fit; the objective is nan at x0.

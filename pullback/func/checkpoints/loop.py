@@ -60,7 +60,7 @@ def checkpointed_loop(
     ------
     RuntimeError
         step gives a tree of another structure, shapes or kinds of dtype than its state; it uses a variable that is
-        differentiated and that is no argument.
+        differentiated and that is not an argument.
     CheckpointError
         In backward: step gave something else when it ran again. It is a RuntimeError, in `utils.checkpoint`.
     ValueError, TypeError

@@ -299,7 +299,7 @@ def color_hessian(sparsity: Any) -> Coloring:
     Raises
     ------
     TypeError
-        `sparsity` is no matrix of numbers.
+        `sparsity` is not a matrix of numbers.
     ValueError
         It is not square.
 

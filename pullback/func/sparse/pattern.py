@@ -44,7 +44,7 @@ def jacobian_sparsity(function: Callable[..., Any], argnums: Argnums = 0) -> Cal
     NotImplementedError
         An operator on the way has no forward-mode derivative.
     TypeError
-        The argument is not floating point, or the function returned what is no array.
+        The argument is not floating point, or the function returned what is not an array.
 
     Notes
     -----
