@@ -142,7 +142,7 @@ def minimize(
             "gradient. Give its conditions of optimality to pullback.func.custom_root."
         )
     if stderr:
-        raise GradientError(f"{_NAME}: stderr has no derivative by args; take it in a call outside of the transform.")
+        raise GradientError(f"{_NAME}: stderr has no derivative with respect to args; call it outside the transform.")
 
     def solver(start: Any, *plain: Any) -> Any:
         problem = _Problem(fun, start, plain, *given, **wanted)

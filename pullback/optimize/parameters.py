@@ -195,8 +195,8 @@ def plain_value(name: str, x: Any, what: str) -> ndarray:
     if isinstance(inside, Tensor):
         raise GradientError(
             f"{name}: the {what} uses a variable that is being differentiated further out and that is not an argument, "
-            "for which the derivative would be lost. Pass it in args: what is found is differentiable by these. Or "
-            "detach() it where a constant is meant."
+            "for which the derivative would be lost. Pass it in args: what is found is differentiable with respect to "
+            "these. Or detach() it where a constant is meant."
         )
     return np.asarray(inside)
 

@@ -105,7 +105,8 @@ class _Weighted(_Problem):
 
     def refuse(self, what: str, where: str) -> None:
         raise GradientError(
-            f"{self.call.name}: {what} is being differentiated, by which there is no derivative here for {where}. "
+            f"{self.call.name}: {what} is being differentiated, but the integral has no derivative "
+            f"with respect to it for {where}. "
             "Write the weight as a part of the integrand, or detach() it."
         )
 

@@ -49,7 +49,7 @@ class Call:
                 continue
             if depends(_held(value)) and key not in starts:
                 raise GradientError(
-                    f"{name}: {key!r} is being differentiated, but the solution is differentiable by "
+                    f"{name}: {key!r} is being differentiated, but the solution is differentiable with respect to "
                     f"{' and '.join(map(repr, by))}, and what the functions capture, alone here. Pass what it depends "
                     "on there, or detach() it."
                 )
