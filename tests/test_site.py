@@ -166,6 +166,11 @@ def test_a_page_that_a_docstring_names_is_a_link(site, tmp_path):
             assert (SITE.parents[1] / target).with_suffix(".md").exists(), (path.stem, target)
 
 
+def test_the_title_of_an_operator_in_place_is_its_name_and_no_link(site, tmp_path):
+    site("reference").write(tmp_path)
+    assert "\nsin\\_\n=====\n" in (tmp_path / "pullback.sin_.rst").read_text()
+
+
 def test_has_aux_is_explained_wherever_it_stands():
     for name in pb.func.__all__:
         doc = inspect.getdoc(getattr(pb.func, name)) or ""

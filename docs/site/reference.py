@@ -135,7 +135,7 @@ def _of_object(page: Page, known: dict[int, Page]) -> str:
     home = page.name.rpartition(".")[0]
     also = ", ".join(f"``{name}``" for name in page.names[1:])
     # No page for itself in the contents, which would stand beside each of the others.
-    parts = [":orphan:\n", _title(page.name.removeprefix("pullback."))]
+    parts = [":orphan:\n", _title(escaped(page.name.removeprefix("pullback.")))]
     parts.append(f":doc:`{home} <{home}>`{f', also {also}' if also else ''}\n")
     if isinstance(page.value, type):
         parts.append(_class(page.name, page.value, known))
