@@ -1,4 +1,4 @@
-"""What a benchmark is: one piece of work, written once, and what it should cost."""
+"""Defines a benchmark: one piece of work, written once, and what it should cost."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ CLOCKS: Mapping[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": t
 
 
 def machine() -> dict[str, object]:
-    """What a reader of the figures wants to know about the machine."""
+    """Return what a reader of the figures wants to know about the machine."""
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

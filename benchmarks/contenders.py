@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import metadata
@@ -47,6 +48,21 @@ def load(contender: str, *, threads: int | None) -> Any:
     return module
 
 
+def fastest(*ways: Callable[[Any], Run]) -> Callable[[Any], Run]:
+    """The quickest of several usual ways to one answer, found by trying each: it depends on machine and version."""
+    return lambda lib: min(ways, key=lambda way: _least_seconds(way(lib)))(lib)
+
+
+def _least_seconds(run: Run) -> float:
+    """The least of several times, which others on the machine disturb least."""
+    times = []
+    for _ in range(7):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def both(build: Callable[..., Run], *args: Any) -> Build:
     """pullback and PyTorch: the same lines, `build(lib, *args)`, run on both."""
     return dict.fromkeys(("pullback", "torch"), lambda lib: build(lib, *args))
@@ -56,18 +72,25 @@ def value_and_grad(
     function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()
 ) -> Build:
     """`function(lib, *arrays, *constants)` and its gradients by `arrays`, on pullback and PyTorch."""
-    return both(_by_backward, function, arrays, constants)
+    return both(by_backward, function, arrays, constants)
 
 
-def _by_backward(lib: Any, function: Callable[..., Any], arrays: Any, constants: Any) -> Run:
+def by_backward(
+    lib: Any,
+    function: Callable[..., Any],
+    arrays: Sequence[np.ndarray],
+    constants: Sequence[np.ndarray] = (),
+    laid_out: Callable[[Any], Any] = lambda tensor: tensor,
+) -> Run:
+    """The same on one library, whose tensors may be laid out in another way."""
     # Copies: the libraries share one process, and a tensor shares the memory of its array.
-    leaves = [lib.from_numpy(array.copy()).requires_grad_() for array in arrays]
-    constants = [lib.from_numpy(array.copy()) for array in constants]
+    leaves = [laid_out(lib.from_numpy(array.copy())).requires_grad_() for array in arrays]
+    others = [laid_out(lib.from_numpy(array.copy())) for array in constants]
 
     def run() -> Any:
         for leaf in leaves:
             leaf.grad = None
-        value = function(lib, *leaves, *constants)
+        value = function(lib, *leaves, *others)
         value.backward()
         return value, *(leaf.grad for leaf in leaves)
 

@@ -26,7 +26,7 @@ class Effort:
 
 @dataclass
 class Result:
-    """What was measured of each contender: by figure (``seconds``, ...) and name, one number a round."""
+    """Holds what was measured of each contender: by figure (``seconds``, ...) and name, one number a round."""
 
     case: Case | ProcessCase
     figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def measure_processes(case: ProcessCase, contenders: Sequence[str], effort: Effo
 
 
 def run_python(arguments: Sequence[str]) -> Any:
-    """What a fresh interpreter measures and prints."""
+    """Return what a fresh interpreter measures and prints."""
     # Bytecode is kept, as it is for an installed package: an import would else be timed with its compilation.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, *arguments]

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,7 @@ def test_cases_run_again_and_again(case):
     run = case.build["pullback"](pb)
     first, second = ([part.copy() for part in arrays(run())] for _ in range(2))
     assert all(np.isfinite(part).all() for part in first)
+    assert all(np.max(np.abs(part)) > 1e-6 for part in first)  # or there is no size to which a difference compares
     if case.name.startswith("mlp"):
         assert second[0] < first[0]
     else:
@@ -148,6 +150,19 @@ def test_goals_above_numpy_and_without_another():
 def test_different_answers_are_not_timed():
     with pytest.raises(AssertionError, match="part 0 of the answer of torch differs from that of pullback"):
         check_answers(CASE, {"pullback": [np.array([1.0, 1e9])], "torch": [np.array([1.0, 1.1e9])]})
+
+
+def test_the_reference_is_the_fastest_of_the_ways_and_begins_anew():
+    slow, quick = [], []
+
+    def way(made, seconds):
+        made.append(calls := [])
+        return lambda: (calls.append(0), time.sleep(seconds))
+
+    run = contenders.fastest(lambda _: way(slow, 2e-3), lambda _: way(quick, 0.0))(np)
+    run()
+    assert (len(slow), len(quick)) == (1, 2)
+    assert len(quick[1]) == 1
 
 
 def test_absent_libraries_have_no_version(monkeypatch):

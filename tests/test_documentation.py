@@ -554,7 +554,7 @@ def test_the_vjp_of_eigh_in_the_notes_is_so():
         "nn.functional.embedding": "`input` holds numbers that are out of range.",
         "chunk": "`chunks` is negative.",
         "flip": "`dims` is out of range.",
-        "nn.functional.cross_entropy": "`reduction` is none of its words.",
+        "nn.functional.cross_entropy": "`reduction` is not a known word.",
         "sin": "An argument is of another type than those above.",
     }.items(),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import doctest
 import os
@@ -234,6 +235,16 @@ def test_the_source_distribution_names_everything_that_is_kept():
         pytest.skip("no repository")
     tops = {path.partition("/")[0] for path in kept.stdout.splitlines()}
     assert tops - set(manifest) == {"pullback", "pyproject.toml", "MANIFEST.in"}  # setuptools adds these by itself
+
+
+@pytest.mark.parametrize("folder", ["pullback", "benchmarks", "docs/site", "tools"])
+def test_docstrings_begin_with_a_noun_or_a_verb(folder):
+    """ "Whether it is so" and "What it gives" are half sentences: "True if it is so", "Return what it gives"."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                said = (ast.get_docstring(node) or "").partition("\n")[0]
+                assert not said.startswith(("Whether ", "What ")), f"{path.relative_to(ROOT)}: {said}"
 
 
 def test_the_project_says_where_it_is_found():

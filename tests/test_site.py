@@ -146,6 +146,37 @@ def test_links_between_pages_of_the_reference_lead_somewhere(site, tmp_path):
             assert target in there or page.with_suffix(".md").exists(), (path.stem, target)
 
 
+def test_every_page_of_the_reference_lists_its_neighbours(site, tmp_path):
+    reference = site("reference")
+    reference.write(tmp_path)
+    for page in [page.name for page in reference.pages().values()] + list(reference.HOMES):
+        (names,) = re.findall(
+            r"^:neighbours: ``(.*)``$", (tmp_path / f"{page}.rst").read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert page in names.split()
+        assert len(names.split()) < 150, page  # a list that can be read
+        assert all((tmp_path / f"{name}.rst").exists() for name in names.split())
+
+
+def test_a_page_that_a_docstring_names_is_a_link(site, tmp_path):
+    site("reference").write(tmp_path)
+    assert r"class: see :doc:`../docs/pytrees`) of these." in (tmp_path / "pullback.func.grad.rst").read_text()
+    for path in tmp_path.glob("*.rst"):
+        for target in re.findall(r":doc:`\.\./([^`<]+)`", path.read_text(encoding="utf-8")):
+            assert (SITE.parents[1] / target).with_suffix(".md").exists(), (path.stem, target)
+
+
+def test_the_title_of_an_operator_in_place_is_its_name_and_no_link(site, tmp_path):
+    site("reference").write(tmp_path)
+    assert "\nsin\\_\n=====\n" in (tmp_path / "pullback.sin_.rst").read_text()
+
+
+def test_has_aux_is_explained_wherever_it_stands():
+    for name in pb.func.__all__:
+        doc = inspect.getdoc(getattr(pb.func, name)) or ""
+        assert not re.search(r"\nhas_aux : bool, default False\n(?!    \S)", doc), name
+
+
 def test_prose_is_escaped_and_examples_are_not(site):
     rst = site("docstrings").rst_of(
         "The sum |x| of `x` and x_ and *y [1]_.\n\nParameters\n----------\n*args : Tensor\n\n"

@@ -25,7 +25,7 @@ FOLDER = GENERATED / "docs"
 
 
 def vocabulary():
-    """What documentation.yaml and the helpers' docstrings say."""
+    """Return what documentation.yaml and the helpers' docstrings say."""
     given = yaml.safe_load((OPS / "documentation.yaml").read_text(encoding="utf-8"))
     helpers = {}
     for path in sorted((OPS / "formulas").rglob("*.py")):

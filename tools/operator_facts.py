@@ -1,4 +1,4 @@
-"""What trying an operator on its records says of it: shapes, dtypes, errors, limits, and an example."""
+"""Finds out by trials what an operator does on its records: shapes, dtypes, errors, limits, and an example."""
 
 import ast
 import dataclasses
@@ -281,7 +281,7 @@ class Facts:
         found = []
         for arg in self.schema.args:
             name, kind = parameter(arg.name), str(arg.type)
-            trials = [("no such word", f"`{name}` is none of its words.")] if kind.startswith("str") else []
+            trials = [("no such word", f"`{name}` is not a known word.")] if kind.startswith("str") else []
             if kind.startswith("int") and arg.name not in DIMS:
                 usual = call.given.get(name, arg.default)
                 count = len(usual) if isinstance(usual, (list, tuple)) else 0
@@ -557,7 +557,7 @@ _SMALLER = frozenset({(F4, C8)})  # what goes with such a change
 
 
 def _changes(pairs):
-    """What a result's dtype is where it is not the one given, in words; None where there is no rule."""
+    """Return what a result's dtype is where it is not the one given, in words; None where there is no rule."""
     becomes = {}
     for start, end in pairs:
         if becomes.setdefault(start, end) != end:

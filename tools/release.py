@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def unsaid(version: str) -> list[str]:
-    """What does not say this version, or says it of another day."""
+    """Return what does not say this version, or says it of another day."""
     today = datetime.now(UTC).date().isoformat()
     wanted = {
         "pullback/__init__.py": f'__version__ = "{version}"',
@@ -43,7 +43,7 @@ def unsaid(version: str) -> list[str]:
 
 
 def unclean(version: str) -> list[str]:
-    """What is wrong with the repository."""
+    """Return what is wrong with the repository."""
     faults = ["there are changes that are not committed"] if git("status", "--porcelain") else []
     if git("tag", "--list", f"v{version}"):
         faults.append(f"the tag v{version} is there already")
@@ -53,7 +53,7 @@ def unclean(version: str) -> list[str]:
 
 
 def git(*command: str) -> str:
-    """What a git command prints."""
+    """Return what a git command prints."""
     done = subprocess.run(["git", *command], cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S607
     return done.stdout.strip()
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.case import Case, Goal, Run
-from benchmarks.contenders import both
+from benchmarks.contenders import Build, fastest
 
 LEARNING_RATE = 0.01
 
@@ -35,18 +36,23 @@ class Shape:
         return [(rng.standard_normal(size) / np.sqrt(size[-1])).astype(np.float32) for size in sizes]
 
 
-def step(lib: Any, shape: Shape) -> Run:
-    """Goes on training from call to call."""
+def step(lib: Any, shape: Shape, by_optimizer: bool = False) -> Run:
+    """Goes on training from call to call; updates by hand, or by the library's SGD."""
     functional = lib.nn.functional
     x, target = (lib.from_numpy(array) for array in shape.data())
     parameters = [lib.from_numpy(array).requires_grad_() for array in shape.weights()]
     w1, b1, w2, b2 = parameters
+    optimizer = lib.optim.SGD(parameters, lr=LEARNING_RATE)
 
     def run() -> Any:
         hidden = functional.relu(functional.linear(x, w1, b1))
         loss = functional.cross_entropy(functional.linear(hidden, w2, b2), target)
         loss.backward()
         grads = [parameter.grad for parameter in parameters]
+        if by_optimizer:
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss, *grads
         with lib.no_grad():
             for parameter, grad in zip(parameters, grads, strict=True):
                 parameter.sub_(grad, alpha=LEARNING_RATE)
@@ -56,18 +62,24 @@ def step(lib: Any, shape: Shape) -> Run:
     return run
 
 
+def steps(shape: Shape) -> Build:
+    """By hand, and by PyTorch's SGD too."""
+    ways = [partial(step, shape=shape, by_optimizer=by_optimizer) for by_optimizer in (False, True)]
+    return {"pullback": ways[0], "torch": fastest(*ways)}
+
+
 CASES = [
     Case(
         name="mlp-small",
         title="training step, batch 64, 64-128-10, float32: loss, backward, SGD in place",
-        build=both(step, Shape(batch=64, inputs=64, hidden=128, classes=10)),
+        build=steps(Shape(batch=64, inputs=64, hidden=128, classes=10)),
         goals=[Goal(0.95)],
         rtol=1e-4,
     ),
     Case(
         name="mlp-large",  # mostly matrix products: how close to BLAS it comes
         title="training step, batch 512, 1024-2048-1024, float32: loss, backward, SGD in place",
-        build=both(step, Shape(batch=512, inputs=1024, hidden=2048, classes=1024)),
+        build=steps(Shape(batch=512, inputs=1024, hidden=2048, classes=1024)),
         goals=[Goal(1.15)],
         rtol=1e-4,
     ),

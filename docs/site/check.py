@@ -1,4 +1,4 @@
-"""What a reader of the built site would stumble over: links that lead nowhere and, in a browser, pages that fail."""
+"""Finds what would trip a reader of the built site: links that lead nowhere and, in a browser, pages that fail."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SAMPLE = 15  # pages of the reference, which one generator writes, beside all ot
 
 
 def failures_in_browser(html: Path) -> Iterator[str]:
-    """What is wrong with the pages in headless Chromium, at the width of a phone and of a screen; and in the search."""
+    """Yield what is wrong with the pages in Chromium, as wide as a phone and as a screen, and in the search."""
     browser = _chromium()
     try:
         written = [path for path in _pages(html) if path.parent.name != "reference"]

@@ -17,6 +17,7 @@ extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "literal"
 exclude_patterns: list[str] = []
+templates_path = ["templates"]
 nitpicky = True
 add_module_names = False
 toc_object_entries = False
@@ -41,7 +42,7 @@ html_theme_options = {
     "show_nav_level": 1,
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"reference/pullback*": [], "gallery/index": []}
+html_sidebars = {"reference/pullback*": ["neighbours.html"], "gallery/index": []}
 html_show_sourcelink = False
 html_copy_source = False
 pygments_style = "default"

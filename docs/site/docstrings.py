@@ -25,7 +25,7 @@ def summary(value: Any) -> str:
 
 
 def takes_arguments(value: Any) -> bool:
-    """Whether a call of it has arguments."""
+    """True if a call of it has arguments."""
     try:
         return bool(inspect.signature(value).parameters)
     except (TypeError, ValueError):
@@ -46,6 +46,12 @@ def _code(part: str) -> str:
 
 
 def _plain(part: str) -> str:
+    """Prose without code; a page that it names is a link with the page's title."""
+    words = re.split(r"\b(docs/[\w/]+)\.md", part)
+    return "".join(f":doc:`../{word}`" if i % 2 else _without_signs(word) for i, word in enumerate(words))
+
+
+def _without_signs(part: str) -> str:
     part = part.replace("\\", r"\\")
     part = re.sub(r"([*|`])", r"\\\1", part)
     part = re.sub(r"\[(\d+)\]_", r"[\1]", part)  # the number of a reference

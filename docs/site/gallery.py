@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +36,7 @@ def write(folder: Path, cache: Path) -> int:
         for entry in entries:
             shutil.copy(drawn / f"{entry['name']}.png", folder / name)
             (folder / name / f"{entry['name']}.md").write_text(_page(name, entry), encoding="utf-8")
-        parts.append(_grid(name, title, entries, drawn))
+        parts.append(_grid(name, title, entries))
         count += len(entries)
     (folder / "index.md").write_text("\n".join(parts), encoding="utf-8")
     return count
@@ -63,28 +62,20 @@ def _drawn(name: str, cache: Path) -> Path:
 _HEAD = """# Gallery
 
 What derivatives say, or are good for. Each picture was drawn when these pages were built; its page shows the lines
-that drew it, and the program. In the programs of the first two sections no line is about derivatives. A wide picture is
-cut off here; its page shows the whole.
+that drew it, and the program. In the programs of the first two sections no line is about derivatives.
 """
 
 
-def _grid(name: str, title: str, entries: list[dict[str, Any]], drawn: Path) -> str:
+def _grid(name: str, title: str, entries: list[dict[str, Any]]) -> str:
     cards = "\n".join(
         f":::{{grid-item-card}} {entry['title'].rstrip('.')}\n:link: {name}/{entry['name']}\n:link-type: doc\n"
-        f":img-top: {name}/{entry['name']}.png\n:class-img-top: {_form(drawn / (entry['name'] + '.png'))}\n:::\n"
+        f":img-top: {name}/{entry['name']}.png\n:::\n"
         for entry in entries
     )
     pages = "\n".join(f"{name}/{entry['name']}" for entry in entries)
     return (
         f"## {title}\n\n::::{{grid}} 1 2 3 3\n:gutter: 3\n\n{cards}\n::::\n\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
     )
-
-
-def _form(picture: Path) -> str:
-    """The class of a card's picture: of one that is wide the card shows the left part, or nothing could be seen."""
-    with picture.open("rb") as file:
-        width, height = struct.unpack(">16x2I", file.read(24))  # a PNG's header
-    return "wide" if width > 2 * height else "whole"
 
 
 def _page(name: str, entry: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import enum
 import functools
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,14 @@ _CONSTANTS = (type(pb.float64), float, str)
 def write(folder: Path) -> int:
     """Write all pages into a folder, and say how many there are."""
     known = pages()
+    beside = dict[str, list[str]]()
+    for page in known.values():
+        beside.setdefault(_beside(page), []).append(page.name)
     for page in known.values():
         text = _of_tensor(page, known) if page.value is pb.Tensor else _of_object(page, known)
-        _write(folder / f"{page.name}.rst", text)
+        _write(folder / f"{page.name}.rst", _neighbours(_beside(page), beside[_beside(page)]) + text)
     for home in HOMES:
-        _write(folder / f"{home}.rst", _of_module(home, known))
+        _write(folder / f"{home}.rst", f"{_neighbours('Modules', HOMES)}\n{_of_module(home, known)}")
     _write(folder / "index.rst", _contents())
     return len(known)
 
@@ -80,6 +83,19 @@ def write(folder: Path) -> int:
 def _write(path: Path, text: str) -> None:
     if not path.exists() or path.read_text(encoding="utf-8") != text:  # what is as it was is not built again
         path.write_text(text, encoding="utf-8")
+
+
+def _beside(page: Page) -> str:
+    """Return the heading of the list beside a page: its module, or in `pullback` one area of it."""
+    home, _, name = page.name.rpartition(".")
+    areas = (_areas().get(name.rpartition(".")[2]) for name in page.names)
+    area = "in place" if name.endswith("_") else next(filter(None, areas), None)
+    return f"{home}: {area}" if home == "pullback" and area else home
+
+
+def _neighbours(beside: str, names: Sequence[str]) -> str:
+    """The fields from which the list beside a page is made: templates/neighbours.html."""
+    return f":beside: {beside}\n:neighbours: ``{' '.join(sorted(names, key=str.lower))}``\n"
 
 
 def _title(text: str, line: str = "=") -> str:
@@ -119,7 +135,7 @@ def _of_object(page: Page, known: dict[int, Page]) -> str:
     home = page.name.rpartition(".")[0]
     also = ", ".join(f"``{name}``" for name in page.names[1:])
     # No page for itself in the contents, which would stand beside each of the others.
-    parts = [":orphan:\n", _title(page.name.removeprefix("pullback."))]
+    parts = [":orphan:\n", _title(escaped(page.name.removeprefix("pullback.")))]
     parts.append(f":doc:`{home} <{home}>`{f', also {also}' if also else ''}\n")
     if isinstance(page.value, type):
         parts.append(_class(page.name, page.value, known))

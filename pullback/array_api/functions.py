@@ -90,7 +90,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: "real floating", "integral", a dtype, or one of several."""
+    """True if a dtype is of a kind: "real floating", "integral", a dtype, or one of several."""
     return bool(np.isdtype(dtype, kind))
 
 
@@ -101,7 +101,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 @dataclass(frozen=True)
 class FloatLimits:
-    """What `finfo` gives, in Python's numbers."""
+    """The result of `finfo`, in Python's numbers."""
 
     bits: int
     eps: float

@@ -18,7 +18,7 @@ _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["compl
 
 
 class Information:
-    """What `__array_namespace_info__()` gives."""
+    """The result of `__array_namespace_info__()`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Masks as subscripts, and results whose shape depends on values, are there."""

@@ -164,7 +164,7 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
 
 
 def _takes_in_place(held: Tensor, data: Gradient, grad: Gradient) -> bool:
-    """Whether the array `data` of `held` can take `grad` as it is; nothing that the writing refuses is left then."""
+    """True if the array `data` of `held` can take `grad` as it is; nothing that the writing refuses is left then."""
     if type(data) is not ndarray or held._fn is not None or not data.flags.writeable:
         return False
     return issubclass(type(grad), (ndarray, np.generic)) and grad.shape == data.shape and grad.dtype == data.dtype

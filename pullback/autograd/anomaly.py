@@ -169,7 +169,7 @@ class set_detect_anomaly(ModeSwitch):
     Raises
     ------
     TypeError
-        `mode` or `check_nan` is no bool.
+        `mode` or `check_nan` is not a bool.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class set_detect_anomaly(ModeSwitch):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is switched on in this thread or task.
+    """True if anomaly detection is switched on in this thread or task.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection is on and looks for NaN in gradients.
+    """True if anomaly detection is on and looks for NaN in gradients.
 
     Returns
     -------

@@ -248,7 +248,7 @@ def grad(
 
 
 def is_differentiated(tensors: Sequence[Tensor]) -> bool:
-    """Whether a transform is at present running the function in which these were computed, and records it."""
+    """True if a transform is at present running the function in which these were computed, and records it."""
     state = modes.current()
     return bool(state.differentiated) and any(
         t._level in state.differentiated and state.records(t._level) for t in tensors
@@ -288,7 +288,7 @@ def gradients_of_rows(
     allow_unused: bool | None = None,
     materialize: bool = False,
 ) -> tuple[Any, ...]:
-    """What `gradients_of` gives for every row of the cotangents, stacked."""
+    """Return what `gradients_of` gives for every row of the cotangents, stacked."""
     keep = create_graph if retain_graph is None else retain_graph
     options = create_graph, allow_unused or materialize
 

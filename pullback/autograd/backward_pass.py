@@ -150,7 +150,7 @@ class BackwardPass(Run):
         return self.missing()
 
     def missing(self) -> list[tuple[Output, int]]:
-        """What `run` returns, without running."""
+        """Return what `run` returns, without running."""
         return [(output, owed) for output, owed in self.promised.items() if owed]
 
     def finish(self) -> dict[int, Gradient]:

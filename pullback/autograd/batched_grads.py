@@ -65,7 +65,7 @@ def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def zeros(rows: int, tensor: Tensor, create_graph: bool) -> Tensor:
-    """What stands for the gradients of an input on which the outputs do not depend."""
+    """Return what stands for the gradients of an input on which the outputs do not depend."""
     zero = TENSOR.zeros_like(tensor)
     return TENSOR.stack([zero] * rows).detach().requires_grad_(create_graph)  # type: ignore[no-any-return]
 

@@ -26,7 +26,7 @@ from pullback.graph.node import AccumulateGrad, Node, edge_to
 
 
 class Graph:
-    """What leads from outputs to inputs."""
+    """The graph between outputs and inputs."""
 
     def __init__(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         self.outputs, self.inputs = outputs, inputs
@@ -37,7 +37,7 @@ class Graph:
         self.runs = set(nodes) if dependencies.only_leaves(targets, nodes) else dependencies.towards(targets, nodes)
 
     def takes_batches(self) -> bool:
-        """Whether nothing that a user wrote for one gradient runs here, and nobody looks at single nodes."""
+        """True if nothing that a user wrote for one gradient runs here, and nobody looks at single nodes."""
         state = modes.current()
         if self.level > state.level or any(observer.watches_nodes for observer in state.observers):
             return False
@@ -51,14 +51,14 @@ class Graph:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether there are numbers of samples alone in a tensor, and no tangents or other derivatives beside them."""
+    """True if there are numbers of samples alone in a tensor, and no tangents or other derivatives beside them."""
     while isinstance(x, Tensor) or type(x) is BatchedArray:
         x = x.values if type(x) is BatchedArray else x._array
     return type(x) is ndarray
 
 
 def _is_users(node: Node) -> bool:
-    """Whether a hook sees what comes to a node, or its backward is that of a custom Function that takes one row."""
+    """True if a hook sees what comes to a node, or its backward is that of a custom Function that takes one row."""
     extra = node._extra
     if extra is not None and (extra.pre_hooks or extra.post_hooks or extra.tensor_hooks or extra.retained):
         return True

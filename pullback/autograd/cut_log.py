@@ -70,7 +70,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class WhyNoGrad:
-    """What `why_no_grad` found; it prints itself as text.
+    """The findings of `why_no_grad`; it prints itself as text.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ def why_no_grad(tensor: Any, input: Tensor | None = None) -> WhyNoGrad:
     Raises
     ------
     TypeError
-        `input` is no Tensor.
+        `input` is not a Tensor.
 
     Notes
     -----
@@ -286,7 +286,7 @@ def why_no_grad(tensor: Any, input: Tensor | None = None) -> WhyNoGrad:
         return _answer(
             False,
             [Cut("it", "item"), *_numbers_now()],
-            f"{with_article(tensor)} is no Tensor, so nothing records what it came from.",
+            f"{with_article(tensor)} is not a Tensor, so nothing records what it came from.",
         )
     if tensor._requires_grad:
         return _of_graph(tensor, input)
@@ -360,7 +360,7 @@ def _numbers_now() -> list[Cut]:
 
 
 def _explained(tensor: Tensor) -> str:
-    """What an error adds for this tensor; "" where nothing is known."""
+    """Return what an error adds for this tensor; "" where nothing is known."""
     known = [cut for cut in _origins_of(tensor) if cut.file]
     shown = [f"{Path(cut.file).name}:{cut.line} ({'' if cut.sure else 'perhaps '}{cut.what})" for cut in known]
     return f" The graph was cut at {', '.join(shown)}." if shown else ""

@@ -76,7 +76,7 @@ def in_order(awaited: dict[Node, int]) -> Callable[[Any], int | None]:
 
 
 def only_leaves(targets: Collection[Node], nodes: Collection[Node]) -> bool:
-    """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
+    """True if the targets are every leaf and nothing else, so that every node is on the way there."""
     for node in targets:
         if type(node) is not AccumulateGrad or node not in nodes:
             return False

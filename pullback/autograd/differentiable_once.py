@@ -17,7 +17,7 @@ __all__ = ["has_tangent", "once_differentiable"]
 
 
 def has_tangent(x: Any) -> bool:
-    """Whether `x` is a Tensor around an array with a derivative of its own, a dual one."""
+    """True if `x` is a Tensor around an array with a derivative of its own, a dual one."""
     return isinstance(x, Tensor) and array_type(x._array).dual
 
 

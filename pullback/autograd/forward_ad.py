@@ -32,7 +32,7 @@ _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.Context
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the primal, and the tangent or None.
+    """The result of `unpack_dual`: the primal, and the tangent or None.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ValueError
         The dtype of either is neither floating nor complex.
     TypeError
-        Either is no Tensor.
+        Either is not a Tensor.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
 
 
 def _holds(array: Any, level: ForwardLevel) -> bool:
-    """Whether something of a forward level is anywhere in an array."""
+    """True if something of a forward level is anywhere in an array."""
     if isinstance(array, Tensor):
         return _holds(array._array, level)
     if type(array) is not DualArray:

@@ -70,7 +70,7 @@ class FunctionNode(MultiNode):
     >>> class Scale(pb.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x, factor):
-    ...         ctx.factor = factor  # whatever is no tensor
+    ...         ctx.factor = factor  # whatever is not a tensor
     ...         return x * factor
     ...     @staticmethod
     ...     def backward(ctx, grad):
@@ -204,7 +204,7 @@ class FunctionNode(MultiNode):
         Raises
         ------
         RuntimeError
-            Of `Function.apply`: one is no input, or forward does not return it.
+            Of `Function.apply`: one is not an input, or forward does not return it.
 
         Examples
         --------
@@ -237,7 +237,7 @@ class FunctionNode(MultiNode):
         Raises
         ------
         RuntimeError
-            Of `Function.apply`: one is no output.
+            Of `Function.apply`: one is not an output.
 
         Examples
         --------
@@ -259,7 +259,7 @@ class FunctionNode(MultiNode):
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (True, the default) or None for undefined gradients.
+        """Choose whether `backward` gets zeros (True, the default) or None for undefined gradients.
 
         Parameters
         ----------
@@ -372,8 +372,8 @@ class FunctionNode(MultiNode):
             )
         if not self._given_tensors[i]:
             raise GradientError(
-                f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return "
-                "None."
+                f"function {self.name()} returned a gradient for argument {i} of forward, which was not a Tensor; "
+                "return None."
             )
         edge = self._nexts[i]
         if edge is None:
@@ -424,7 +424,7 @@ class Function(metaclass=_FunctionMeta):
     `setup_context(ctx, inputs, output)` and `backward`; call it through `apply`. `backward` takes one gradient for each
     output and returns one for each argument of forward: conj(J)^T applied to the cotangent, None for an argument
     without gradient. For forward mode write `jvp(ctx, *tangents)` too: it takes one tangent for each argument of
-    forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
+    forward (None for what is not a Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
     Inside several transforms (`func.grad` of `func.grad`) a Function serves them all by its rule. With `setup_context`
@@ -443,7 +443,7 @@ class Function(metaclass=_FunctionMeta):
     ------
     TypeError
         It is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx, say, or
-        backward returned something that is no Tensor.
+        backward returned something that is not a Tensor.
     RuntimeError
         Of `apply`: forward modified an input without `mark_dirty`. Of a backward: another number of gradients than
         arguments, or one of another shape.
@@ -684,7 +684,7 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
-        """What messages call the function that gives the gradients, and that function as its author knows it."""
+        """Return what messages call the function that gives the gradients, and that function as its author knows it."""
         return "backward", cls.backward
 
     @classmethod
@@ -860,7 +860,7 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
 
 
 def _is_dual_inside(x: Any) -> bool:
-    """Whether there is a dual array inside of a Tensor of several levels."""
+    """True if there is a dual array inside of a Tensor of several levels."""
     while isinstance(x, Tensor):
         x = x._array
     return is_array(x) and array_type(x).dual
@@ -931,7 +931,7 @@ def finish(
 
 
 def _seen_at(level: int, result: Any, args: Sequence[Any], inside: Sequence[Any]) -> Any:
-    """What a call further out returned, as the same call at `level` returns it: an argument, a view of one, or new."""
+    """Return the result of a call further out as the call at `level` returns it: an argument, a view of one, or new."""
     if not isinstance(result, Tensor):
         return result
     seen = result if result._level == level else wrap_as(result, result, level)
@@ -979,7 +979,7 @@ def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
 
 
 def _has_no_gradient(ctx: FunctionNode, out: Any) -> bool:
-    """Whether forward marked this output with mark_non_differentiable."""
+    """True if forward marked this output with mark_non_differentiable."""
     return any(out is x for x in ctx._non_differentiable)
 
 

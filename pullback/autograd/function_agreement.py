@@ -1,4 +1,4 @@
-"""Whether the backward of a custom Function is the derivative of the operations in its forward.
+"""Checks whether the backward of a custom Function is the derivative of the operations in its forward.
 
 Inside several transforms forward mode follows the operations of a `forward(ctx, ...)` that has no jvp beside it. That
 is wrong where the backward is meant to be something else, such as a straight-through estimator: it is found by one

@@ -55,7 +55,7 @@ def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, free: bool, pai
 
 
 def _is_numeric(name: str, x: Any) -> bool:
-    """Whether this is an array or a number that can have a gradient; what looks like one and cannot is refused."""
+    """True if this is an array or a number that can have a gradient; what looks like one and cannot is refused."""
     if isinstance(x, _NUMBERS):
         return True
     if isinstance(x, np.ma.MaskedArray) or (issubclass(type(x), ndarray) and x.dtype.kind == "O"):
@@ -105,7 +105,7 @@ def differentiated_inside(args: Sequence[Any]) -> list[int]:
 
 
 def batched_inside(args: Sequence[Any]) -> bool:
-    """Whether there is an array of many samples below the level of a Tensor among the arguments."""
+    """True if there is an array of many samples below the level of a Tensor among the arguments."""
     nested = [x._array for x in args if isinstance(x, NestedTensor) and isinstance(x._array, Tensor)]
     return any(array_type(innermost(x)).many for x in nested)
 
@@ -123,7 +123,7 @@ def further_out(args: Sequence[Any]) -> list[Any]:
 
 
 def _differentiated(x: Tensor) -> Any:
-    """What is inside of a Tensor once the levels are left at which nothing is being differentiated."""
+    """Return what is inside of a Tensor once the levels are left at which nothing is being differentiated."""
     state, inside = modes.current(), x
     while isinstance(inside, Tensor):
         if (inside._requires_grad and state.records(inside._level)) or carries_derivative(inside._array):

@@ -1,4 +1,4 @@
-"""What the forward of a custom Function keeps beside its inputs and outputs, where its backward is itself recorded.
+"""Finds what a custom Function's forward keeps beside inputs and outputs, where its backward is itself recorded.
 
     forward:  ctx.save_for_backward(3 * x * x)        backward:  return grad * ctx.saved_tensors[0]
 
@@ -56,7 +56,7 @@ def _reference(x: Any) -> Any:
 
 
 def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Intermediates | None:
-    """What a forward has kept that is neither an input nor an output, nor their memory, and might depend on these."""
+    """Return what a forward has kept that is no input, no output and not their memory, and might depend on these."""
     places: list[int] = []
     names: list[str] = []
     for i, x in enumerate(ctx._to_save):
@@ -72,7 +72,7 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
-    """Whether a constant is no input and no output; a view of one is made without recording, as all else there."""
+    """True if a constant is no input and no output; a view of one is made without recording, as all else there."""
     if x._level != ctx._level or x._array.dtype.kind not in "fc":
         return False
     return not any(x is y for y in (*args, *outputs))

@@ -24,14 +24,14 @@ from pullback.dispatch.outer_levels import constant_part
 
 
 class VmapInfo(NamedTuple):
-    """What `Function.vmap` is told of the call of vmap that it serves."""
+    """Describes the call of vmap that `Function.vmap` serves."""
 
     batch_size: int
     randomness: str
 
 
 def apply(cls: Any, args: tuple[Any, ...], level: int) -> Any:
-    """What the Function gives for a batch at that level; None where forward and backward run on batched values.
+    """Return what the Function gives for a batch at that level; None where forward and backward run on batched values.
 
     It is given by its own vmap, or one by one where derivatives are taken outside of vmap, and recorded there.
     """
@@ -73,7 +73,7 @@ def apply(cls: Any, args: tuple[Any, ...], level: int) -> Any:
 def one_by_one(
     name: str, run: Callable[[Any], Any], batch: Batch, dims: Sequence[Any], inside: Sequence[Any], structure: Any
 ) -> tuple[list[tuple[Any, int | None]], Any]:
-    """What `run` gives for the tree of each sample, one after the other: as `results_and_dims`."""
+    """Return what `run` gives for the tree of each sample, one after the other: as `results_and_dims`."""
     if not batch.size:
         raise GradientError(f"{batch.called}: {name} runs on one sample after the other, and there is none.")
     columns: list[list[Any]] = []
@@ -149,7 +149,7 @@ def _is_batched(a: Any, batch: Batch) -> bool:
 
 
 def _values(a: Any, dim: int | None, level: int) -> Any:
-    """What vmap is given for one argument: a Tensor, with the batch dimension in front if it has one."""
+    """Return what vmap is given for one argument: a Tensor, with the batch dimension in front if it has one."""
     if not isinstance(a, Tensor) or a._level != level:
         return a
     inside: Any = a._array.values if dim == 0 else a._array  # type: ignore[attr-defined]

@@ -35,7 +35,7 @@ class set_multithreading_enabled(ModeSwitch):
     Raises
     ------
     TypeError
-        `mode` is no bool.
+        `mode` is not a bool.
 
     Examples
     --------

@@ -86,8 +86,8 @@ def stand_in(edge: GradientEdge) -> Tensor:
     shape, dtype = entrance._shape, entrance._dtype
     if shape is None or dtype is None:
         raise GradientError(
-            f"output {edge.output_nr} of {edge.node.name()} is no tensor, or one without known shape and dtype, so no "
-            "gradient can be asked for there. Take the edge from a tensor: get_gradient_edge(tensor)."
+            f"output {edge.output_nr} of {edge.node.name()} is not a tensor, or one without known shape and dtype, so "
+            "no gradient can be asked for there. Take the edge from a tensor: get_gradient_edge(tensor)."
         )
     out = wrap(np.broadcast_to(np.zeros((), dtype), shape), _level_of(edge.node))
     out._fn, out._requires_grad = entrance, True

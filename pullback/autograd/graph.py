@@ -84,7 +84,7 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     Raises
     ------
     TypeError
-        `grads` are not as many as the outputs, or one is no Tensor.
+        There are not as many `grads` as outputs, or one is not a Tensor.
     RuntimeError
         A gradient has another shape than its output, or the node has released what it saved.
 
@@ -127,7 +127,7 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
 
 @named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
-    """What `node` saved under `name`; `node._saved_<name>` is the same.
+    """Return what `node` saved under `name`; `node._saved_<name>` is the same.
 
     Parameters
     ----------

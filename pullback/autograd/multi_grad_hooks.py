@@ -116,7 +116,7 @@ def register_multi_grad_hook(
     RuntimeError
         In the mode "all", a tensor does not require grad. In the mode "any" such a tensor is left out.
     TypeError
-        `fn` cannot be called, or a tensor is none.
+        `fn` is not callable, or one of `tensors` is not a Tensor.
 
     Notes
     -----

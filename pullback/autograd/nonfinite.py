@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class NonFinite:
-    """What `trace_nans` found: an operator, or a node in backward, that made NaN or inf out of finite values.
+    """The findings of `trace_nans`: an operator, or a node in backward, that made NaN or inf out of finite values.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def kinds(arrays: Iterable[ndarray]) -> set[str]:
 
 
 def made(result: Iterable[ndarray], inputs: Iterable[ndarray], check_inf: bool) -> set[str]:
-    """Which of "nan" and "inf" the result has and the inputs do not explain: both follow from NaN, NaN from inf not."""
+    """Which of "nan" and "inf" the result has and the inputs do not explain. NaN explains both, inf itself alone."""
     new = kinds(result)
     if not check_inf:
         new.discard("inf")
@@ -126,7 +126,7 @@ def named_arguments(name: str, args: Sequence[Any]) -> dict[str, Any]:
 
 
 def is_elementwise(name: str) -> bool:
-    """Whether each entry of the operator's result comes from the entries of the arguments at the same place."""
+    """True if each entry of the operator's result comes from the entries of the arguments at the same place."""
     op = OPERATORS.get(name) or OPERATORS.get(name.removesuffix("_"))
     if op is None:
         return False
@@ -135,7 +135,7 @@ def is_elementwise(name: str) -> bool:
 
 
 def saved_values(node: Node) -> dict[str, Any]:
-    """What a node has saved, by name; without what hooks have packed, which only backward itself may unpack."""
+    """Return what a node has saved, by name; without what hooks have packed, which only backward itself may unpack."""
     found = {}
     for slot in saved_slots(type(node)):
         name = slot.removeprefix("saved_")

@@ -100,7 +100,7 @@ def _losses(tensors: tuple[Tensor, ...], given: Cotangents) -> tuple[list[Tensor
 
 
 def _terms(loss: Tensor) -> Tensor:
-    """What stands for the terms of which a loss without dimensions is the sum."""
+    """Return what stands for the terms of which a loss without dimensions is the sum."""
     edge = edge_to(loss)
     name = "a leaf" if edge is None else edge.node().name()
     if name == "MeanBackward0":
@@ -129,8 +129,8 @@ def _chosen(inputs: Any) -> list[Tensor]:
     for i, x in enumerate(found):
         if not x.is_leaf or not x._requires_grad:
             raise GradientError(
-                f"backward(per_sample=True): inputs[{i}] is no leaf that requires grad, and has no .grad_sample. For a "
-                "computed tensor take autograd.grad(losses, x, np.eye(n), is_grads_batched=True)."
+                f"backward(per_sample=True): inputs[{i}] is not a leaf that requires grad, and has no .grad_sample. "
+                "For a computed tensor take autograd.grad(losses, x, np.eye(n), is_grads_batched=True)."
             )
     return list(found)
 

@@ -64,7 +64,7 @@ class SavedTensor:
         Raises
         ------
         RuntimeError
-            The tensor has hooks already, was released by a backward, or is no tensor.
+            The tensor has hooks already, was released by a backward, or is not a tensor.
         TypeError
             A hook is not callable.
 
@@ -116,7 +116,7 @@ class _OfFunction(SavedTensor):
 
 
 def raw_saved(node: Node, name: str) -> Any:
-    """What `node` saved under `name`, as a SavedTensor, or a tuple of them for a list of tensors."""
+    """Return what `node` saved under `name`, as a SavedTensor, or a tuple of them for a list of tensors."""
     kept = getattr(node, "_saved", None)
     if kept is not None and name == "tensors":
         if any(version is Released for _, version, _ in kept):

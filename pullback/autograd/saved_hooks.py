@@ -80,7 +80,7 @@ class saved_tensors_hooks(Observer, ModeSwitch):
         return modes.with_observer(self)
 
     def takes(self, level: int) -> bool:
-        """Whether what nodes of that level save is packed."""
+        """True if what nodes of that level save is packed."""
         return True
 
     def recorded(self, node: Node, level: int) -> None:
@@ -178,7 +178,7 @@ class disable_saved_tensors_hooks(Observer, ModeSwitch):
     RuntimeError
         Hooks are in force, or are entered inside.
     TypeError
-        `error_message` is no str.
+        `error_message` is not a str.
 
     Examples
     --------

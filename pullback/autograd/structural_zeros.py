@@ -232,7 +232,7 @@ def _shows(x: Any) -> bool:
 
 
 def _of_many(x: Any) -> bool:
-    """Whether an array stands for those of many samples, be it by a tangent alone."""
+    """True if an array stands for those of many samples, be it by a tangent alone."""
     if _is_plain(x):
         return False
     while isinstance(x, Tensor):
@@ -265,7 +265,7 @@ def plain(g: Any) -> Any:
 
 
 def is_masked(g: Any) -> bool:
-    """Whether a gradient has a mask, or one of those of several outputs."""
+    """True if a gradient has a mask, or one of those of several outputs."""
     return type(g) is Masked or (type(g) is list and any(type(x) is Masked for x in g))
 
 
@@ -406,7 +406,7 @@ def _remembered(unpack: Unpack, saved: list[Any], x: Any, version: Any, node: No
 
 
 def _all_is_touched(node: Node, grads: list[Any]) -> bool:
-    """Whether these are whole gradients of all the parts into which an array was cut."""
+    """True if these are whole gradients of all the parts into which an array was cut."""
     edge = node._next0
     if edge is None or node._next1 is not None or node._nexts is not None or node.output_names:  # type: ignore[attr-defined]
         return False
@@ -450,7 +450,7 @@ def _of_nothing(g: Any, masks: Sequence[Mask]) -> Any:
 
 
 def _all_samples_touched(g: Any) -> bool:
-    """Whether each sample of a clean gradient has a number, which saves looking for NaNs in what is made of it."""
+    """True if each sample of a clean gradient has a number, which saves looking for NaNs in what is made of it."""
     parts = _parts(g)
     if parts is None or len(parts) != 1:
         return False

@@ -42,7 +42,7 @@ class Variable(metaclass=_VariableMeta):
     Raises
     ------
     TypeError
-        `data` is no Tensor.
+        `data` is not a Tensor.
 
     Examples
     --------

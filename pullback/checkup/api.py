@@ -256,7 +256,8 @@ class _Examination:
             gradient = self.gradients[k]
             bad = sum(int(np.sum(~np.isfinite(plain(g)))) for g in flatten(gradient)[0])
             if bad:
-                self.report.add(WRONG, "derivatives", f"{bad} elements of the gradient by {name} are nan or infinite")
+                found = f"{bad} elements of the gradient with respect to {name} are nan or infinite"
+                self.report.add(WRONG, "derivatives", found)
                 rough.append(name)
             if not count_of(self.subject.primals[k]):
                 self.report.add(NOTE, "derivatives", f"{name} has no elements, so it has no derivative to look at")
@@ -269,12 +270,13 @@ class _Examination:
             if not self._dependence(k, name) and kind == "smooth" and even in {"smooth", "near"}:
                 confirmed.append(name)
         if confirmed:
-            self.report.add(NOTE, "derivatives", f"differences confirm the gradient by {' and '.join(confirmed)}")
+            confirms = f"differences confirm the gradient with respect to {' and '.join(confirmed)}"
+            self.report.add(NOTE, "derivatives", confirms)
         self._margins(bool(rough))
         self._forward()
 
     def _along(self, k: int, name: str, *, finite: bool, evenly: bool) -> str:
-        """What one direction shows; not `evenly`, each number moves by a part of itself, so that signs stay."""
+        """Return what one direction shows; not `evenly`, each number moves by a part of itself, so that signs stay."""
         subject = self.subject
         directions = [zeros(x) for x in subject.primals]
         directions[k] = direction = random(subject.primals[k], self.rng, evenly=evenly)
@@ -288,7 +290,7 @@ class _Examination:
         found = product(self.gradients[k], direction)
         if slope.kind == "noisy":
             self.report.add(
-                LOOK, "derivatives", f"differences by {name} have no accurate digit: the values are noisy, or steep"
+                LOOK, "derivatives", f"differences in {name} have no accurate digit: the values are noisy, or steep"
             )
             return "noisy"
         if self._agree(found, slope, self._size_along(k, direction)):
@@ -299,11 +301,11 @@ class _Examination:
         near = [m for m in self.log.margins.values() if m.near]
         if near and not self._is_independent(k):
             places = "; ".join(f"{m.what} at {m.file}:{m.line}" for m in near)
-            text = f"differences by {name} cannot tell: the inputs are too near {places}"
+            text = f"differences in {name} cannot tell: the inputs are too near {places}"
             self.report.add(LOOK, "derivatives", text)
             return "near"
         if self._agree_loosely(
-            f"the gradient by {name} and differences", found, slope.value, self._size_along(k, direction)
+            f"the gradient with respect to {name} and differences", found, slope.value, self._size_along(k, direction)
         ):
             return "loose"
         where = self._wrong_element(k)
@@ -315,8 +317,8 @@ class _Examination:
         self.report.add(
             WRONG,
             "derivatives",
-            f"the gradient by {name} differs from differences{where}: along a direction it gives {found:.8g}, and "
-            f"these {slope.value:.8g} (error {slope.error:.1g}){cut}",
+            f"the gradient with respect to {name} differs from differences{where}: along a direction it gives "
+            f"{found:.8g}, and these {slope.value:.8g} (error {slope.error:.1g}){cut}",
         )
         return "wrong"
 
@@ -326,7 +328,7 @@ class _Examination:
         return slope.kind
 
     def _around(self, k: int, name: str) -> str:
-        """What directions with chosen signs show, and single numbers: two at random may happen to cross no kink."""
+        """Tell what directions with chosen signs show, and single numbers: two at random may cross no kink."""
         start = random(self.subject.primals[k], self.rng, evenly=False)
         for direction in islice(signed(start, self.rng), None if self.seconds < _LENGTHY else 2):
             directions = [zeros(x) for x in self.subject.primals]
@@ -398,13 +400,12 @@ class _Examination:
 
     def _compare_exactly(self, found: float, exact: float, name: str, size: float) -> None:
         if abs(found - exact) <= 1e-7 * max(abs(exact), 1e-3 * size):
-            self.report.add(
-                NOTE, "derivatives", f"the complex step confirms the gradient by {name} to seven digits or more"
-            )
+            confirms = f"the complex step confirms the gradient with respect to {name} to seven digits or more"
+            self.report.add(NOTE, "derivatives", confirms)
         else:
             self.report.add(
-                LOOK, "derivatives", f"the gradient by {name} agrees with differences, but not with the complex step: "
-                f"{found!r}, {exact!r}"
+                LOOK, "derivatives", f"the gradient with respect to {name} agrees with differences, but not with the "
+                f"complex step: {found!r}, {exact!r}"
             )  # fmt: skip
 
     def _dependence(self, k: int, name: str) -> bool:
@@ -414,7 +415,7 @@ class _Examination:
         cuts = self._cuts()
         steps = [f"{m.what} at {m.file}:{m.line}" for m in self.log.margins.values() if m.what.startswith(_STEPS)]
         steps += [f"{what} at {file}:{line}" for (file, line), what in self.log.casts.items()]
-        said = f"the derivative by {name} is 0 everywhere here"
+        said = f"the derivative with respect to {name} is 0 everywhere here"
         if self._is_independent(k) and self._moves(k):
             text = f"{said}, but the result depends on it: by steps alone, or the graph was cut{cuts}"
             self.report.add(WRONG, "derivatives", text)
@@ -426,19 +427,19 @@ class _Examination:
         elif cuts:
             self.report.add(LOOK, "derivatives", f"{said}{cuts}")
         else:
-            self.report.add(NOTE, "derivatives", f"{said}, as that of differences is")
+            self.report.add(NOTE, "derivatives", f"{said}, and differences agree")
             return False
         return True
 
     def _is_independent(self, k: int) -> bool:
-        """Whether reverse mode has said that no path leads to this argument."""
+        """True if reverse mode has said that no path leads to this argument."""
         pattern = re.compile(rf"\bargument {k}\b")
         return any(
             issubclass(w.category, IndependentResultWarning) and pattern.search(str(w.message)) for w in self.warned
         )
 
     def _moves(self, k: int) -> bool:
-        """Whether the result changes when this argument is moved far."""
+        """True if the result changes when this argument is moved far."""
         for _ in range(3):
             directions = [zeros(x) for x in self.subject.primals]
             directions[k] = random(self.subject.primals[k], self.rng)

@@ -67,7 +67,7 @@ def _plain_function(target: Any) -> types.FunctionType | None:
 
 
 def _is_read(target: Any) -> bool:
-    """Whether calls are looked for inside: of the user's own functions."""
+    """True if calls are looked for inside: of the user's own functions."""
     if isinstance(target, type) and target.__module__ == "builtins":
         return False
     plain = _plain_function(target)

@@ -73,7 +73,7 @@ def _argument(text: str) -> Any:
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        raise ValueError(f"the argument {text!r} is no literal, no .npy file and no shape such as 3x4.") from None
+        raise ValueError(f"the argument {text!r} is not a literal, a .npy file or a shape such as 3x4.") from None
     return _arrays(found)
 
 

@@ -31,12 +31,12 @@ class Margin:
 
     @property
     def at(self) -> bool:
-        """Whether they are there."""
+        """True if they are there."""
         return self.margin <= _AT
 
     @property
     def near(self) -> bool:
-        """Whether they are near."""
+        """True if they are near."""
         return self.margin <= (_NEAR_FEW if self.few else _NEAR)
 
 

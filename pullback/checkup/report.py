@@ -1,4 +1,4 @@
-"""What a checkup finds, as text and as HTML."""
+"""The findings of a checkup, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What `pullback.check` found; it prints itself, as HTML in a notebook.
+    """The findings of `pullback.check`; it prints itself, as HTML in a notebook.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.of(WRONG)
 
     def of(self, level: str) -> list[Finding]:

@@ -15,7 +15,7 @@ _ALIKE = 0.15  # how far the logarithms of ratios may spread that belong to one 
 
 @dataclass(frozen=True)
 class Slope:
-    """What differences tell.
+    """The slope that differences give.
 
     Attributes
     ----------

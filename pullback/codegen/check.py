@@ -178,5 +178,5 @@ def _module(source: Document, root: YamlMap, key: str) -> str | None:
 
 
 def is_plain_name(text: str) -> bool:
-    """Whether `text` is one Python name, and none of those that mean something to Python, such as __init__."""
+    """True if `text` is one Python name, and none of those that mean something to Python, such as __init__."""
     return is_dotted_name(text) and "." not in text and not text.startswith("__")

@@ -34,7 +34,7 @@ _KEYS = ("example", "inplace_example", "notes", "parameters", "raises", "returns
 
 @dataclass(frozen=True)
 class Found:
-    """What the records and trying the operator say of it; empty where they say nothing."""
+    """Holds what the records and a trial of the operator say of it; empty where they say nothing."""
 
     dtypes: str = ""  # of the tensors that it takes
     returns: Mapping[str, str] = field(
@@ -119,7 +119,7 @@ class Page:
         return ["\n".join([title, "-" * len(title), *entries])] if entries else []
 
     def summary(self) -> str:
-        """What it computes, and the forms of the call if there are several."""
+        """Return what it computes, and the forms of the call if there are several."""
         texts = [_said(native.doc or f"{native.name}.") for native in self.overloads]
         if len(self.overloads) == 1 or len(set(texts)) == 1:
             return self._first_paragraph()
@@ -274,7 +274,7 @@ class Page:
         return parts + vjp.sentences
 
     def _helpers(self, formulas: Sequence[Formula]) -> str:
-        """What the names in the formulas mean, but for those that are public."""
+        """Return what the names in the formulas mean, but for those that are public."""
         said = {name: f"{CONSTANTS[name]}." for f in formulas for name in f.constants if name not in _PLAIN}
         for name in {name for f in formulas for name in f.operators}:
             native = self.registry.namesakes[name][0]
@@ -299,7 +299,7 @@ class Page:
 
 @dataclass
 class _Rules:
-    """What an entry of derivatives.yaml says: formulas, their lines, and sentences."""
+    """Holds what an entry of derivatives.yaml says: formulas, their lines, and sentences."""
 
     lines: list[str] = field(default_factory=list)
     formulas: list[Formula] = field(default_factory=list)
@@ -340,7 +340,7 @@ def _jvp(derivative: Derivative, readable: Callable[[Formula], str]) -> _Rules:
 
 
 def _legend(vjp: _Rules, jvp: _Rules, form: str) -> str:
-    """What the names in the formulas mean."""
+    """Return what the names in the formulas mean."""
     kinds, names = [], []
     if vjp.lines:
         kinds.append("vjp")

@@ -112,7 +112,7 @@ class NodeEmitter:
         return [*lines, self._return()]
 
     def _is_symmetric(self) -> bool:
-        """Whether `self` and `other`, kept for each other, have the same formula, each with the other's name."""
+        """True if `self` and `other`, kept for each other, have the same formula, each with the other's name."""
         if saving_pattern(self.layout) != "SavesForEachOther":
             return False
         first, second = (f.formula for f in self.layout.formulas)

@@ -32,7 +32,7 @@ class OverloadsEmitter:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is one: few overloads, no name at two places, no list given item by item, no creation."""
+        """True if there is one: few overloads, no name at two places, no list given item by item, no creation."""
         if len(self.overloads) > _MANY:  # each is told from all the others
             return False
         creation = any(native.area in ("creation", "random") for native in self.overloads)

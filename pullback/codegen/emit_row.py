@@ -32,7 +32,7 @@ class RowEmitter:
 
     @property
     def records(self) -> bool:
-        """Whether a node is recorded, be it one that says that the derivative is not implemented."""
+        """True if a node is recorded, be it one that says that the derivative is not implemented."""
         if self.schema.unique_name in self.registry.derivatives:
             return True
         if self.native.is_composite or "nondifferentiable" in self.native.tags:

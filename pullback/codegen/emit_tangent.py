@@ -45,7 +45,7 @@ class TangentEmitter:
 
     @property
     def has_formula(self) -> bool:
-        """Whether the tangent of any output is known."""
+        """True if the tangent of any output is known."""
         return any(
             tangent is not None and tangent is not NOT_IMPLEMENTED for tangent in self.derivative.tangents.values()
         )
@@ -104,7 +104,7 @@ class TangentEmitter:
         return groups(self.formulas, self._names)
 
     def _stands_in(self, arg: Arg) -> bool:
-        """Whether zeros stand in for the tangent where it is undefined: where a formula takes it with others."""
+        """True if zeros stand in for the tangent where it is undefined: where a formula takes it with others."""
         group = next((group for group in self.groups if f"{arg.name}_t" in group), frozenset())
         return arg.type.is_tensor_list or (len(group) > 1 and "undefined" not in self.native.tags) if group else False
 

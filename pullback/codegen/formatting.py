@@ -10,7 +10,7 @@ _COMMAND = (sys.executable, "-m", "ruff", "format", "--line-length", "120", "--i
 
 
 def is_available() -> bool:
-    """Whether ruff is installed."""
+    """True if ruff is installed."""
     return importlib.util.find_spec("ruff") is not None
 
 

@@ -45,7 +45,7 @@ def generate() -> dict[str, str]:
         parts = operator_parts(natives, registry, _sources(registry, area))
         files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, _sources(registry, area))
     announced = emit_announcement({area: _of(registry, area) for area in areas})
-    files["late.py"] = f'"""What the areas will bring once they are loaded. {_NOTE}"""\n\n{announced}\n'
+    files["late.py"] = f'"""Lists what the areas will bring once they are loaded. {_NOTE}"""\n\n{announced}\n'
     title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
     files["tangents.py"] = emit_module(title, tangent_parts(registry), _sources(registry))
     # One empty line between definitions is enough where nobody writes.

@@ -1,4 +1,4 @@
-"""Whether the value of a formula is made of certain names, its cotangents or tangents, in which it must be linear."""
+"""Says of what a formula is made: of its cotangents or tangents, in which it must be linear."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WITH_A_MEANING = ("conj", "zeros_like", *_SHAPED_AS)  # the operators that are k
 
 
 def made_of(tree: ast.expr, names: Collection[str], unmoved: Collection[str], zeros: bool = True) -> bool:
-    """Whether one of `names` reaches the value, whichever branch is taken.
+    """True if one of `names` reaches the value, whichever branch is taken.
 
     It does not by its shape or dtype, as a condition, in a comparison or as an index, nor through one of the operators
     `unmoved`, which have no derivative. All of what a tuple has is a value; what any other call does with its arguments
@@ -40,6 +40,50 @@ def made_of(tree: ast.expr, names: Collection[str], unmoved: Collection[str], ze
     return False  # a number, a comparison, an attribute
 
 
+def not_linear(tree: ast.expr, names: Collection[str], unmoved: Collection[str]) -> ast.expr | None:
+    """The first part of a formula in which Python's arithmetic is not linear in `names`, such as `grad + 1`.
+
+    What a call does with its arguments nobody knows here.
+    """
+
+    def moves(part: ast.expr) -> bool:
+        return made_of(part, names, unmoved, zeros=False)
+
+    if not moves(tree):
+        return None
+    if isinstance(tree, ast.BinOp):
+        of_left, of_right = moves(tree.left), moves(tree.right)
+        match tree.op:
+            case ast.Add() | ast.Sub():
+                linear = (of_left or _is_null(tree.left)) and (of_right or _is_null(tree.right))
+            case ast.Mult() | ast.MatMult():
+                linear = not (of_left and of_right)
+            case operation:
+                linear = isinstance(operation, ast.Div) and not of_right
+        if not linear:
+            return tree
+    return next(filter(None, (not_linear(part, names, unmoved) for part in _parts(tree))), None)
+
+
+def _is_null(tree: ast.expr) -> bool:
+    """True for what adds nothing to a sum: 0, zeros(...) and zeros_like(...)."""
+    name = tree.func if isinstance(tree, ast.Call) else None
+    return is_zero(tree) or ast.unparse(tree) == "0" or (isinstance(name, ast.Name) and name.id == "zeros")
+
+
+def _parts(tree: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a formula that its value is made of: no condition, no index."""
+    match tree:
+        case ast.IfExp():
+            yield from (tree.body, tree.orelse)
+        case ast.Subscript():
+            yield tree.value
+        case ast.Call():
+            yield from _given(tree)
+        case _:
+            yield from (part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr))
+
+
 def _given(call: ast.Call) -> Iterator[ast.expr]:
     """The arguments of a call whose values matter, the items of tuples and lists one by one."""
     waiting = [*call.args, *(keyword.value for keyword in call.keywords)]
@@ -54,7 +98,7 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def is_zero(tree: ast.expr) -> bool:
-    """Whether a formula is `zeros_like(...)`, the derivative of what does not move."""
+    """True if a formula is `zeros_like(...)`, the derivative of what does not move."""
     return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "zeros_like"
 
 

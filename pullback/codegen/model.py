@@ -99,22 +99,22 @@ class NativeFunction:
 
     @property
     def is_composite(self) -> bool:
-        """Whether autograd sees only what it calls."""
+        """True if autograd sees only what it calls."""
         return self.kernel is None
 
     @property
     def is_view(self) -> bool:
-        """Whether an output is a view of an argument."""
+        """True if an output is a view of an argument."""
         return any(returned.type.alias is not None and not returned.type.is_write for returned in self.schema.returns)
 
     @property
     def is_internal(self) -> bool:
-        """Whether formulas, composites and other transforms may call it, and users not."""
+        """True if formulas, composites and other transforms may call it, and users not."""
         return "internal" in self.tags
 
     @property
     def is_mutating(self) -> bool:
-        """Whether it writes to an argument."""
+        """True if it writes to an argument."""
         return any(arg.type.is_write for arg in self.schema.args)
 
     @cached_property

@@ -93,7 +93,7 @@ def function_name(native: NativeFunction, registry: Registry) -> str:
 
 
 def is_overloaded(native: NativeFunction, registry: Registry) -> bool:
-    """Whether another overload shares the name and the public home."""
+    """True if another overload shares the name and the public home."""
     return registry.in_home[native.name, native.python_module] > 1
 
 

@@ -1,4 +1,4 @@
-"""What a node holds: its edges, and in which slots it keeps what the backward formulas need."""
+"""The contents of a node: its edges, and in which slots it keeps what the backward formulas need."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class NodeLayout:
         return [f for f in self.formulas if isinstance(f.formula, Formula) and name in f.formula.uses]
 
     def unpacked(self, name: str) -> bool:
-        """Whether a saved thing is a tensor (or list of them), to be checked and unpacked in backward."""
+        """True if a saved thing is a tensor (or list of them), to be checked and unpacked in backward."""
         saved = self.derivative.saved[name]
         return saved.kind != "attribute" and "value" in saved.how
 
@@ -78,13 +78,13 @@ class NodeLayout:
         return " or ".join(self.needed(arg, "node") for formula in readers for arg in self.inputs_of(formula))
 
     def is_list(self, name: str) -> bool:
-        """Whether this is the name of a Tensor[] argument."""
+        """True if this is the name of a Tensor[] argument."""
         arg = self.schema.arg(name)
         return arg is not None and arg.type.is_tensor_list
 
     @property
     def saves_self(self) -> bool:
-        """Whether the value of the first argument is kept, so that an in-place variant must copy it first."""
+        """True if the value of the first argument is kept, so that an in-place variant must copy it first."""
         first = self.schema.args[0].name
         saved = self.derivative.saved.get(first)
         return saved is not None and saved.kind == "input" and "value" in saved.how

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pullback.codegen.errors import Where, nearest, shorten, suggest
 from pullback.codegen.formula import ATTRIBUTES, Formula, parse_formula
-from pullback.codegen.linear_in import is_zero, made_of, made_of_or_zero
+from pullback.codegen.linear_in import is_zero, made_of, made_of_or_zero, not_linear
 from pullback.codegen.model import (
     AUTO_ELEMENT_WISE,
     AUTO_LINEAR,
@@ -261,6 +261,16 @@ class _Reader:
                     f"Write {slope}, `zeros_like(grad)` for a slope of 0, `{name}: {NON_DIFFERENTIABLE.value}` for an "
                     f"index, which has none, `{name}: {NOT_IMPLEMENTED.value}` for what nobody has derived",
                 )
+        self.check_linear(formula, grads, "the incoming gradient", where)
+
+    def check_linear(self, formula: Formula, names: Collection[str], whose: str, where: Where) -> None:
+        """Refuse arithmetic that is not linear in a cotangent or a tangent."""
+        if (bad := not_linear(formula.tree, names, self.vocabulary.unmoved)) is not None:
+            piece = shorten(formula.text[bad.col_offset : bad.end_col_offset])
+            raise where.error(
+                f"`{piece}` is not linear in {whose}",
+                "Write a sum whose every term has one factor of it, and divide by nothing that is made of it",
+            )
 
     def several(self, name: str, tree: ast.expr) -> ast.expr | None:
         """The part of a formula that gives several values, in one of its branches, to an input that is one tensor."""
@@ -445,6 +455,7 @@ class _Reader:
                 f"Write one of: {', '.join(f'{name}_t' for name in inputs)}; or `zeros_like({key})` where the "
                 "output does not move",
             )
+        self.check_linear(formula, [f"{name}_t" for name in inputs], "the tangents", where)
         return formula
 
 

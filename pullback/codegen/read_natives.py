@@ -116,7 +116,7 @@ def _along(entry: Entry, schema: Schema) -> str | None:
     known = [arg.name for arg in schema.args if arg.type.base == "int"]
     if name not in known:
         raise entry.where("along").error(
-            f"`along` names {name!r}, which is no argument of integers", suggest(name, known)
+            f"`along` names {name!r}, which is not an argument of integers", suggest(name, known)
         )
     return name
 
@@ -142,7 +142,7 @@ def _check_internal(native: NativeFunction, entry: Entry) -> None:
 
 
 def _check_array_tags(native: NativeFunction, entry: Entry) -> None:
-    """What array types ask, they ask of kernels."""
+    """Refuse for a composite what array types ask of kernels alone."""
     key = "along" if native.along is not None else "tags"
     if native.is_composite and (native.along is not None or native.tags & set(ARRAY_TAGS)):
         raise entry.where(key).error(

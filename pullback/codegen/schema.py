@@ -50,7 +50,7 @@ _MAX_LENGTH = 2000
 
 
 def is_dotted_name(text: str) -> bool:
-    """Whether `text` is Python names joined by dots, none of them a keyword."""
+    """True if `text` is Python names joined by dots, none of them a keyword."""
     return all(_NAME.fullmatch(part) is not None and not keyword.iskeyword(part) for part in text.split("."))
 
 
@@ -296,7 +296,7 @@ def _literal(node: ast.expr) -> Default:
 
 
 def _fits(value: Default, type_: Type) -> bool:
-    """Whether `value` is of the type."""
+    """True if `value` is of the type."""
     if value is None:
         return type_.optional or type_.base == "any"
     if isinstance(value, tuple):

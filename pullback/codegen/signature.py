@@ -1,4 +1,4 @@
-"""What a schema is, once parsed: names, types, defaults. `schema.py` parses, this writes back."""
+"""A schema, once parsed: names, types, defaults. `schema.py` parses, this writes back."""
 
 from __future__ import annotations
 

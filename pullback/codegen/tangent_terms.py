@@ -47,7 +47,7 @@ def _bound(node: ast.AST, tangents: frozenset[str]) -> list[frozenset[str]]:
 
 
 def _is_linear(node: ast.AST, moving: Sequence[ast.AST]) -> bool:
-    """Whether the node is linear in all its moving parts at once, so that one that is zero can be left out."""
+    """True if the node is linear in all its moving parts at once, so that one that is zero can be left out."""
     if isinstance(node, ast.Call):
         return _is_choice(node) and moving[0] is not node.args[0]
     if isinstance(node, ast.BinOp):
@@ -56,7 +56,7 @@ def _is_linear(node: ast.AST, moving: Sequence[ast.AST]) -> bool:
 
 
 def _is_choice(node: ast.Call) -> bool:
-    """Whether it is `where(condition, x, y)`, which takes a number in the place of an undefined tangent."""
+    """True if it is `where(condition, x, y)`, which takes a number in the place of an undefined tangent."""
     return isinstance(node.func, ast.Name) and node.func.id == "where" and len(node.args) == 3 and not node.keywords
 
 

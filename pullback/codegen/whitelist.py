@@ -273,7 +273,7 @@ def _meant(near: str | None) -> str:
 
 
 def _is_constant(node: ast.expr) -> bool:
-    """Whether nothing but constants stands in `node`."""
+    """True if nothing but constants stands in `node`."""
     return not any(isinstance(part, ast.Name) for part in ast.walk(node))
 
 

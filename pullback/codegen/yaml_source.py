@@ -200,7 +200,7 @@ def read(path_or_text: str | os.PathLike[str], file: str | None = None) -> Docum
 
 
 def is_text(path_or_text: str | os.PathLike[str]) -> TypeGuard[str]:
-    """Whether this is a text, and no path to one: a str with a line break, or an empty one."""
+    """True if this is a text, and no path to one: a str with a line break, or an empty one."""
     return isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text)
 
 

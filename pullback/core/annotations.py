@@ -1,4 +1,4 @@
-"""What users may give, for annotations: the stubs of the operators are written with these names."""
+"""Types of what users may give, for annotations: the stubs of the operators are written with these names."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ _ACCEPTS: dict[str, Callable[[Any, bool], bool]] = {
 
 
 def _matches(params: Sequence[Parameter], args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool) -> bool:
-    """Whether a call fits one overload; `strict` takes no numbers for tensors."""
+    """True if a call fits one overload; `strict` takes no numbers for tensors."""
     positional = [p for p in params if not p[4]]
     if len(args) > len(positional):
         # f(x, 2, 3) for f(x, int[] size)
@@ -288,7 +288,7 @@ def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
 
 
 def _may_take(params: Sequence[Parameter], count: int) -> bool:
-    """Whether `count` positional arguments could be a call of this overload."""
+    """True if `count` positional arguments could be a call of this overload."""
     positional = [p for p in params if not p[4]]
     least = sum(p[3] for p in positional)
     keywords = any(p[3] for p in params if p[4])
@@ -306,7 +306,7 @@ def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], k
 
 
 def _keywords(function: Callable[..., Any]) -> list[str]:
-    """What one form of a call takes by name."""
+    """Return what one form of a call takes by name."""
     from inspect import signature  # imported when a call fails
 
     return [p.name for p in signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pullback.core.array_methods import ArrayMethods, NumberMethods
 
     class _Arrays(ArrayMethods, Tensor):
-        """What the class is given from above, by `pullback.interop.array`: stubs have it."""
+        """Holds what the class is given from above, by `pullback.interop.array`: stubs have it."""
 else:
     _Arrays, NumberMethods = Tensor, object
 
@@ -110,7 +110,7 @@ AROUND_NDARRAY.update({NestedArray: Array, NestedScalar: Scalar})
 
 
 def is_single(raw: Any) -> bool:
-    """Whether a kernel's result is a single number where NumPy gives one, not an array of no dimension."""
+    """True if a kernel's result is a single number where NumPy gives one, not an array of no dimension."""
     kind = type(raw)
     return kind in SCALAR_FACES if kind in ARRAYS else kind is not ndarray and not raw.ndim
 

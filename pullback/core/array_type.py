@@ -127,11 +127,11 @@ class ArrayType:
         return x
 
     def detached(self, x: Any) -> Any:
-        """What a detached tensor holds instead of `x`: the same without derivative."""
+        """Return what a detached tensor holds instead of `x`: the same without derivative."""
         return x
 
     def carries_derivative(self, x: Any) -> bool:
-        """Whether a derivative would be lost if the values were taken alone."""
+        """True if a derivative would be lost if the values were taken alone."""
         return False
 
     def components(self, x: Any) -> Iterable[tuple[frozenset[int], Any, str]]:
@@ -142,7 +142,7 @@ class ArrayType:
         return ()
 
     def tangents(self, x: Any) -> Any:
-        """What to keep of `x` beside its values: an object whose `around(values)` gives `x` again; None for nothing."""
+        """Return what to keep of `x` beside its values: an object whose `around(values)` gives `x` again, or None."""
         return None
 
     # -- its numbers -------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class ArrayType:
         examine(*[read(array, "a check of values") for array in arrays])
 
     def accepts(self, x: Any) -> bool:
-        """Whether `x` may stand bare beside a tensor, as a constant."""
+        """True if `x` may stand bare beside a tensor, as a constant."""
         return x.dtype.kind in NUMERIC
 
     def lift_constant(self, x: Any, constant: Any) -> Any:
@@ -205,7 +205,7 @@ class ArrayType:
         return self.memory(x)
 
     def is_view(self, result: Any, source: Any) -> bool:
-        """Whether what a view operator has made of `source` is a view of it, and not a copy."""
+        """True if what a view operator has made of `source` is a view of it, and not a copy."""
         memory, whole = self.memory(result), memory_of(source)
         if memory is None or whole is None:
             return memory is None
@@ -221,7 +221,7 @@ class ArrayType:
         return args
 
     def call(self, op: Any, arity: int) -> Callable[..., Any] | None:
-        """What runs the operator on so many arguments, among them Tensors around such arrays, in the usual case.
+        """A function that runs the operator on so many arguments, some of them Tensors around such arrays.
 
         It is called with (modes, *arguments) and gives None in any other case. None: there is no quick way.
         """
@@ -245,7 +245,7 @@ class ArrayType:
         return None
 
     def may_be_saved(self, x: Any, level: int) -> bool:
-        """Whether a node may have saved `x`, of a Tensor of `level`, so that what is overwritten has to be kept."""
+        """True if a node may have saved `x`, of a Tensor of `level`, so that what is overwritten has to be kept."""
         return True
 
     def write_element(self, target: Any, index: Any, value: Any) -> bool:
@@ -257,7 +257,7 @@ class ArrayType:
 
     # -- backward ----------------------------------------------------------------------------------------------------
     def flows_through(self, nodes: Iterable[Any]) -> bool:
-        """Whether such arrays may flow in a backward through these nodes, though it begins with none."""
+        """True if such arrays may flow in a backward through these nodes, though it begins with none."""
         return False
 
     def root_gradient(self, tensor: Any, gradient: Any) -> Any:
@@ -271,7 +271,7 @@ class ArrayType:
         return gradient
 
     def saved_again(self, x: Any) -> Any:
-        """What a node saved, as a backward needs it that is itself recorded."""
+        """Return what a node saved, as a backward needs it that is itself recorded."""
         return x
 
 
@@ -298,8 +298,8 @@ class _ArrayTypes(dict[type, ArrayType]):
 
     def __missing__(self, kind: type) -> ArrayType:
         raise TypeError(
-            f"{kind.__name__} is no type of array that operators run on; it becomes one by "
-            "pullback.extend.register_array_type."
+            f"{kind.__name__} is not a type of array that operators run on; "
+            "pullback.extend.register_array_type makes it one."
         )
 
 
@@ -324,7 +324,7 @@ def register_array_type(kind: type, described: ArrayType) -> None:
     Raises
     ------
     TypeError
-        `kind` is no class, or one that is known; `described` is no ArrayType.
+        `kind` is not a class, or one that is known; `described` is not an ArrayType.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def register_array_type(kind: type, described: ArrayType) -> None:
     >>> register_array_type(Lazy, ArrayType(MixedTable("lazy", {})))
     """
     if not isinstance(kind, type) or (kind in ARRAY_TYPES and kind not in REGISTERED):
-        raise TypeError(f"register_array_type: {kind!r} is no class of arrays of your own.")
+        raise TypeError(f"register_array_type: {kind!r} is not a class of arrays of your own.")
     if not isinstance(described, ArrayType):
         raise TypeError(
             f"register_array_type: an instance of ArrayType must describe it, got {with_article(described)}."
@@ -343,7 +343,7 @@ def register_array_type(kind: type, described: ArrayType) -> None:
 
 
 def array_type(x: Any) -> ArrayType:
-    """What is known of the type of an array, or of a number. Where speed counts: ARRAY_TYPES[type(x)].
+    """Return what is known of the type of an array, or of a number. Where speed counts: ARRAY_TYPES[type(x)].
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ def array_type(x: Any) -> ArrayType:
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array that operators run on, or a Tensor; not so a number."""
+    """True if `x` is an array that operators run on, or a Tensor; not so a number."""
     return type(x) in ARRAY_TYPES and type(x) not in SCALARS
 
 
@@ -414,7 +414,7 @@ def leaving_gradient(gradient: Any) -> Any:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether `x` may stand beside a tensor as a constant."""
+    """True if `x` may stand beside a tensor as a constant."""
     kind = type(x)
     if kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC):
         return True
@@ -460,7 +460,7 @@ def numbers_of(x: Any) -> ndarray | None:
 
 
 def carries_derivative(x: Any) -> bool:
-    """Whether an argument of any kind is an array that has a derivative of its own; a Tensor is asked otherwise."""
+    """True if an argument of any kind is an array that has a derivative of its own; a Tensor is asked otherwise."""
     kind = ARRAY_TYPES.get(type(x))
     return kind is not None and kind.carries_derivative(x)
 
@@ -518,7 +518,7 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     Raises
     ------
     TypeError
-        One is no array that operators run on; or whatever `examine` raises.
+        One is not an array that operators run on; or whatever `examine` raises.
 
     Examples
     --------
@@ -568,7 +568,7 @@ def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
 
 
 def is_writable_apart(data: Any, other: Any) -> bool:
-    """Whether `data` may be written into, and `other` does not see it."""
+    """True if `data` may be written into, and `other` does not see it."""
     memory = memory_of(data)
     return memory is None or (bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other)))
 

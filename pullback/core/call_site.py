@@ -34,7 +34,7 @@ _LONGEST = 100  # characters of a line that a message has room for
 
 
 class CallSite(NamedTuple):
-    """What the user called, as its documentation names it ("np.array", "scipy.linalg.expm"), and where.
+    """The function that the user called, as its documentation names it ("np.array", "scipy.linalg.expm"), and where.
 
     `name` is "" where nobody can tell; `place` is the line as a traceback shows it, "" where there is no user's frame;
     `depth` counts the frames from the caller of `call_site` to it, for the stacklevel of a warning.
@@ -98,7 +98,7 @@ def _is_users(frame: FrameType) -> bool:
 
 
 def is_users_file(file: str) -> bool:
-    """Whether code of this file is the user's own: neither installed as a library nor Python's."""
+    """True if code of this file is the user's own: neither installed as a library nor Python's."""
     if file.startswith(_PACKAGE):
         return file.startswith(_DEMO)
     return not file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__"))

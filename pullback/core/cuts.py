@@ -35,7 +35,7 @@ _SHOWN = 4  # cuts that a message has room for
 
 
 class Log:
-    """What is told of every cut in its thread, whatever the level; does nothing itself."""
+    """Is told of every cut in its thread, whatever the level; does nothing itself."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def explained(self) -> bool:
-        """Whether a result that depends on nothing is right as it is: it may be a derivative, which is constant."""
+        """True if a result that depends on nothing is right as it is: it may be a derivative, which is constant."""
         return self.warned or (self.derived and not self.cuts)
 
 
@@ -174,7 +174,7 @@ def runs() -> list[Run]:
 
 
 def transform_runs() -> bool:
-    """Whether a transform runs, in whatever thread: logs alone change nothing of what adopted code does."""
+    """True if a transform runs, in whatever thread: logs alone change nothing of what adopted code does."""
     return any(type(watching) is Run for watching in WATCHED)
 
 
@@ -184,7 +184,7 @@ def _logs() -> list[Log]:
 
 
 def _depends(tensor: Any, level: int) -> bool:
-    """Whether the tensor, or what it is around, is being differentiated at `level`."""
+    """True if the tensor, or what it is around, is being differentiated at `level`."""
     while hasattr(tensor, "_level"):
         data = tensor._array
         if tensor._level == level:
@@ -194,7 +194,7 @@ def _depends(tensor: Any, level: int) -> bool:
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame runs code that is neither this package's nor NumPy's nor Python's own."""
+    """True if a frame runs code that is neither this package's nor NumPy's nor Python's own."""
     file = frame.f_code.co_filename
     return (not file.startswith(_PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
 
@@ -228,7 +228,7 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def explained(tensor: Any) -> str:
-    """What an error says about why this tensor has no graph."""
+    """Return what an error says about why this tensor has no graph."""
     said = "".join(explain(tensor) for explain in EXPLAIN)
     return said or " pullback.why_no_grad(tensor), within `with pullback.watch_cuts():`, says where the graph was cut."
 

@@ -15,7 +15,7 @@ _KINDS = frozenset({
 
 
 def names_device(text: object) -> bool:
-    """Whether a text such as 'cuda:1' names a device, available or not."""
+    """True if a text such as 'cuda:1' names a device, available or not."""
     return isinstance(text, str) and text.split(":")[0] in _KINDS
 
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 
 class Drawing(Protocol):
-    """What a transform does with random numbers while its function runs."""
+    """How a transform treats random numbers while its function runs."""
 
     def check(self) -> None:
         """Raise an error where numbers that are the same for all samples must not be drawn."""
 
     def create(self, op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """What an operator that makes an array of random numbers gives."""
+        """Return what an operator that makes an array of random numbers gives."""
 
     def again(self) -> AbstractContextManager[None]:
         """Run a part of that function a second time, though the transform may have ended."""

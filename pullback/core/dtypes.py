@@ -80,7 +80,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
     Raises
     ------
     TypeError
-        One is no dtype.
+        One is not a dtype.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 @named("can_cast", "ScalarType from_, ScalarType to")
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a cast keeps the kind: not from complex to real, from floating to integer, or from integer to bool.
+    """True if a cast keeps the kind: not from complex to real, from floating to integer, or from integer to bool.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def can_cast(from_: Any, to: Any) -> bool:
     Raises
     ------
     TypeError
-        One is no dtype.
+        One is not a dtype.
 
     Examples
     --------

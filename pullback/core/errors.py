@@ -259,7 +259,7 @@ _FIRST_ALONE = {
 
 
 def tuple_advice(results: Any) -> str:
-    """What to write instead of the tuple that an operator of several results gave."""
+    """Return what to write instead of the tuple that an operator of several results gave."""
     kind, fields = type(results).__name__, results._fields
     instead = f", or write {_FIRST_ALONE[kind]}" if kind in _FIRST_ALONE else ""
     return f" {kind} gave a tuple ({', '.join(fields)}), as in PyTorch: take .{fields[0]} of it{instead}."

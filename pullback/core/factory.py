@@ -87,7 +87,7 @@ def from_numpy(array: ndarray) -> Tensor:
     Raises
     ------
     TypeError
-        `array` is no ndarray of numbers.
+        `array` is not an ndarray of numbers.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _only_cpu(name: str, device: Any) -> None:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether `obj` is a Tensor.
+    """True if `obj` is a Tensor.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def is_tensor(obj: object) -> bool:
 
 @named("is_inference", "Tensor input")
 def is_inference(input: Tensor) -> bool:
-    """Whether this tensor was made in inference mode.
+    """True if this tensor was made in inference mode.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def is_inference(input: Tensor) -> bool:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def numel(input: Tensor) -> int:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------

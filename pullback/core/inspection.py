@@ -83,7 +83,7 @@ def get_device(self: Tensor) -> int:
 
 @named("is_same_size", "Tensor input, Tensor other")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape.
+    """True if both have the same shape.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @named("is_signed", "Tensor input")
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers.
+    """True if the dtype has negative numbers.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def is_signed(input: Tensor) -> bool:
     Raises
     ------
     TypeError
-        `input` is no Tensor, ndarray or number.
+        `input` is not a Tensor, ndarray or number.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def is_signed(input: Tensor) -> bool:
 
 @named("is_nonzero", "Tensor input")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero.
+    """True if the only element is not zero.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is loaded or made when it is first asked for: functions in tables, attributes of classes.
+"""Loads or makes things when they are first asked for: functions in tables, attributes of classes.
 
 Until then something else stands in its place, which is replaced: later calls find the thing itself, at no cost.
 """
@@ -59,7 +59,7 @@ class LateDict(dict[str, V]):
 
 
 def from_module(module: str, name: str) -> Any:
-    """What a module that may have to be imported has under this name."""
+    """Return what a module that may have to be imported has under this name."""
     return getattr(import_module(module), name)
 
 

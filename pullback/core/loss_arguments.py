@@ -1,4 +1,4 @@
-"""What is checked of the arguments of losses."""
+"""Checks of the arguments of losses."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ INSTEAD = {
     "sparse": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "sparse_coo_tensor": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "array": "make tensors with pullback.tensor(data), or pullback.from_numpy(x) on the memory of x",
-    "special.gamma": "write x.lgamma().exp() for x > 0, of which the logarithm alone is no overflow",
+    "special.gamma": "write x.lgamma().exp() for x > 0, whose logarithm does not overflow",
     "dtype": "dtypes are NumPy's: numpy.dtype",
     "Size": "a shape is a tuple; t.numel() counts the elements",
     "Generator": "use numpy.random.Generator, which every random operator takes as generator=",
@@ -145,7 +145,7 @@ def getter(module: str, homes: Mapping[str, Mapping[str, object]]) -> Callable[[
 
 
 def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
-    """What to append to the error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
+    """Return what to append to an error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
     parts = path.split(".")
     for count in range(len(parts), 0, -1):
         above = ".".join(parts[:count])

@@ -154,7 +154,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 
 def fits(value: Any, argument: Declared) -> bool:
-    """Whether the type of a value is one that the argument takes. Generous: what may work is no cause of a failure."""
+    """True if the type of a value is one that the argument takes. Generous: what may work is no cause of a failure."""
     if value is None:
         return argument.optional or argument.base in ("", "ScalarType")
     accepts = _FITS.get(argument.base)
@@ -361,12 +361,12 @@ IN_FORMULA = "In the formula of "  # begins the note on an error that came out o
 
 
 def is_of_formula(error: Exception) -> bool:
-    """Whether it was a formula that failed: no matter of the arguments, which the operator itself took."""
+    """True if it was a formula that failed: no matter of the arguments, which the operator itself took."""
     return any(str(note).startswith(IN_FORMULA) for note in getattr(error, "__notes__", ()))
 
 
 def raises_itself(step: TracebackType) -> bool:
-    """Whether it is a `raise` that this step of a traceback stopped at, and no call that failed."""
+    """True if it is a `raise` that this step of a traceback stopped at, and no call that failed."""
     return step.tb_frame.f_code.co_code[step.tb_lasti] == _RAISE
 
 
@@ -441,7 +441,7 @@ _SENTENCES = {
     ),
     r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
     r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed; give it more (x[None])",
-    r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is no number: a \2",
+    r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is not a number: a \2",
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
     r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",

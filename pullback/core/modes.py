@@ -69,7 +69,7 @@ class Modes:
         self.records_all = not off
 
     def records(self, level: int) -> bool:
-        """Whether operators on tensors of `level` record nodes."""
+        """True if operators on tensors of `level` record nodes."""
         return level not in self.off
 
     def with_recording(self, enabled: bool, level: int | None = None) -> Modes:
@@ -271,7 +271,7 @@ class no_grad(ModeSwitch):
     Raises
     ------
     TypeError
-        It decorates what is no function, or a class.
+        It decorates a class, or something that is not a function.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class enable_grad(no_grad):
     Raises
     ------
     TypeError
-        It decorates what is no function, or a class.
+        It decorates a class, or something that is not a function.
 
     Examples
     --------
@@ -342,7 +342,7 @@ class set_grad_enabled(ModeSwitch):
     Raises
     ------
     TypeError
-        `mode` is no bool.
+        `mode` is not a bool.
 
     Examples
     --------
@@ -423,7 +423,7 @@ class inference_mode(ModeSwitch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators record at the current level.
+    """True if operators record at the current level.
 
     Returns
     -------
@@ -440,7 +440,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether the code runs inside `inference_mode`.
+    """True if the code runs inside `inference_mode`.
 
     Returns
     -------

@@ -66,7 +66,7 @@ class Progress:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is a bar, or may be one."""
+        """True if there is a bar, or may be one."""
         return self._bar is not None or self._due is not None
 
     def update(self, steps: int = 1, facts: Callable[[], Mapping[str, Any]] | None = None) -> None:

@@ -52,7 +52,7 @@ def register_pytree_node(cls: type, flatten_fn: Flatten, unflatten_fn: Unflatten
     ValueError
         The class is registered already, or is one of Python's containers.
     TypeError
-        `cls` is no class, its instances are leaves, or the functions are not callable.
+        `cls` is not a class, its instances are leaves, or the functions are not callable.
 
     Examples
     --------
@@ -175,8 +175,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Tree:
     ValueError
         There are more leaves, or fewer, than it has places for.
     TypeError
-        `leaves` is no iterable, `treespec` is none, or the function of a registered class gives something of another
-        class.
+        `leaves` is not an iterable, `treespec` is not a TreeSpec, or the function of a registered class gives something
+        of another class.
 
     Examples
     --------
@@ -335,7 +335,7 @@ class _Registered:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two contexts are equal; arrays in them are if their dtypes, shapes and numbers are, NaN for NaN."""
+    """True if two contexts are equal; arrays in them are if their dtypes, shapes and numbers are, NaN for NaN."""
     if a is b:
         return True
     if is_array(a) or is_array(b):

@@ -9,5 +9,5 @@ newest_leaf: dict[int, int] = {}  # by level: the number of the leaf from which 
 
 
 def recorded_since(leaf_nr: int, level: int) -> bool:
-    """Whether anything at this level or a higher one was recorded from leaves with a number above this."""
+    """True if anything at this level or a higher one was recorded from leaves with a number above this."""
     return any(nr > leaf_nr for at, nr in list(newest_leaf.items()) if at >= level)

@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     from pullback.core.operator_methods import OperatorMethods
 
     class _Methods(AttachedMethods, OperatorMethods):
-        """What the class is given from above, by `pullback.ops.methods`, `autograd` and `interop`: stubs have it."""
+        """Holds what the class gets from above, by `pullback.ops.methods`, `autograd` and `interop`: stubs have it."""
 else:
     _Methods = object
 
@@ -317,7 +317,7 @@ class Tensor(_Methods):
         return strides if dim is None else _one_of("Tensor.stride", strides, dim)
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
-        """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for.
+        """True if the elements lie in C order without gaps, the only order that `memory_format` can ask for.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class Tensor(_Methods):
         return memory is None or bool(memory.flags.c_contiguous)  # what has no memory has no gaps in it
 
     def is_floating_point(self) -> bool:
-        """Whether the dtype is a real floating-point one.
+        """True if the dtype is a real floating-point one.
 
         Returns
         -------
@@ -353,7 +353,7 @@ class Tensor(_Methods):
         return self._array.dtype.kind == "f"
 
     def is_complex(self) -> bool:
-        """Whether the dtype is complex.
+        """True if the dtype is complex.
 
         Returns
         -------
@@ -375,7 +375,7 @@ class Tensor(_Methods):
     # -- autograd metadata -----------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
-        """Whether a gradient with respect to this tensor, or through it, can be asked for.
+        """True if a gradient with respect to this tensor, or through it, can be asked for.
 
         Examples
         --------
@@ -586,7 +586,7 @@ class Tensor(_Methods):
         return self._base is not None
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made in inference mode.
+        """True if this tensor was made in inference mode.
 
         Returns
         -------
@@ -604,7 +604,7 @@ class Tensor(_Methods):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this non-leaf tensor.
+        """True if `retain_grad` was called on this non-leaf tensor.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What a demo has made, and where to look next."""
+"""Says what a demo has made, and where to look next."""
 
 from __future__ import annotations
 

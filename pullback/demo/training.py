@@ -37,7 +37,7 @@ class Digits:
 
 @dataclass
 class History:
-    """What each epoch ended with."""
+    """Holds what each epoch ended with."""
 
     train_loss: list[float] = field(default_factory=list)
     held_out_loss: list[float] = field(default_factory=list)

@@ -23,7 +23,7 @@ _WHOLE = frozenset([slice, type(None), type(Ellipsis)])
 
 
 def wrote_element(op: Operator, target: Any, index: Any, value: Any) -> bool:
-    """Whether `target[index] = value` was the usual case, and is done; `op` is setitem. If not, nothing was changed."""
+    """True if `target[index] = value` was the usual case, and is done; `op` is setitem. If not, nothing was changed."""
     state = modes.current()
     if not state.plain or (type(index) is not int and not is_plain(index)):
         return False
@@ -61,7 +61,7 @@ def wrote_element(op: Operator, target: Any, index: Any, value: Any) -> bool:
 
 
 def _may_be_written(target: Any, recorded: bool, state: modes.Modes) -> bool:
-    """Whether nothing about the target needs looking at: it is no view, no leaf that requires grad."""
+    """True if nothing about the target needs looking at: it is no view, no leaf that requires grad."""
     extra = target._extra
     if extra is not None and (extra.base is not None or extra.inference or extra.no_view or extra.lent):
         return False
@@ -73,14 +73,14 @@ def _may_be_written(target: Any, recorded: bool, state: modes.Modes) -> bool:
 
 
 def is_plain(index: Any) -> bool:
-    """Whether an index is made of integers and slices alone, which name no place twice."""
+    """True if an index is made of integers and slices alone, which name no place twice."""
     if type(index) is tuple:
         return all(type(item) is int or type(item) in _WHOLE for item in index)
     return type(index) in _WHOLE
 
 
 def can_hold(data: ndarray, raw: Any) -> bool:
-    """Whether an ndarray can take what is written into it, a number or an ndarray, as NumPy writes it."""
+    """True if an ndarray can take what is written into it, a number or an ndarray, as NumPy writes it."""
     dtype = data.dtype
     if dtype.kind not in "fc" or not data.flags.writeable:
         return False

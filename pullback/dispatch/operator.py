@@ -224,10 +224,10 @@ def _each(found: Any, is_list: bool) -> Any:
 
 
 def plain_node(op: Operator, inputs: tuple[int, ...]) -> bool:
-    """Whether a closure may record the operator's node itself, which has just these inputs."""
+    """True if a closure may record the operator's node itself, which has just these inputs."""
     return op.node is not None and op.node.inputs == inputs
 
 
 def saves_something(cls: type[Node]) -> bool:
-    """Whether nodes of this class keep anything."""
+    """True if nodes of this class keep anything."""
     return cls.save is not Node.save

@@ -54,7 +54,7 @@ def apart_from(target: Tensor, op: Operator, args: Sequence[Any], raws: list[Any
 
 
 def _is_below(array: Any, level: int) -> bool:
-    """Whether an array cannot hold a derivative of that level: an ndarray, or a tensor of a lower level."""
+    """True if an array cannot hold a derivative of that level: an ndarray, or a tensor of a lower level."""
     return type(array) is ndarray or (isinstance(array, Tensor) and array._level < level)
 
 
@@ -133,7 +133,7 @@ def seen_outside(x: Any, level: int) -> Any:
 
 
 def _nobody_else_shares(places: Sequence[Place]) -> bool:
-    """Whether these places alone hold the memory of the first, as far as Python counts references."""
+    """True if these places alone hold the memory of the first, as far as Python counts references."""
     arrays = [id(getattr(*place)) for place in places]
     bases = [id(base) for base in {id(getattr(*place)): _base(place) for place in places}.values()]
     for place in places:

@@ -125,14 +125,14 @@ def _on_nested(op: Operator, args: Sequence[Any], first: Any, state: modes.Modes
 
 
 def _array_call_of(op: Operator, kind: type) -> Callable[..., Any] | None:
-    """What runs the operator in the common case where an Array or a Scalar comes first, if there is such a function."""
+    """A function that runs the operator where an Array or a Scalar comes first, the common case, if there is one."""
     made: Callable[..., Any] | None = slots.array_call(op, kind)
     op.array_calls[kind] = made
     return made
 
 
 def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
-    """What runs the operator in the usual case on Tensors around arrays of this type, if there is such a function."""
+    """A function that runs the operator on Tensors around arrays of this type, the usual case, if there is one."""
     described = ARRAY_TYPES[array_type]
     made = described.call(op, arity) if described.rank != PLAIN else None
     if made is None and type(described).prepare is ArrayType.prepare and described.rank != PLAIN:

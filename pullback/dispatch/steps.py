@@ -145,7 +145,7 @@ def flat_arguments(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
 
 
 def may_be_none(op: Operator, name: str) -> bool:
-    """Whether an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
+    """True if an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
     return name in op.optional
 
 

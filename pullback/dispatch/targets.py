@@ -68,7 +68,7 @@ def _rise(target: Tensor, level: int, tensors: Sequence[Tensor]) -> bool:
 
 
 def _has_tensor_face(x: Any) -> bool:
-    """Whether the innermost array is a Tensor outside of all transforms."""
+    """True if the innermost array is a Tensor outside of all transforms."""
     while (inside := array_type(x).values(x)) is not x:
         if isinstance(x, Tensor) and not x._level:
             return True
@@ -136,7 +136,7 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
 
 
 def assigned(name: str, data: Any, value: Any) -> Any:
-    """What is there after the in-place operator of that name: the array `data`, written into, or what replaces it."""
+    """Return the result of the in-place operator of that name: the array `data`, written into, or what replaces it."""
     described = array_type(data)
     if described.rank == STORED and described.memory(data) is not None:
         value = constant_part(value)
@@ -223,7 +223,7 @@ def refuse_graph(name: str, from_graph: bool, targets: Sequence[Tensor]) -> None
 
 
 def _in_graph(target: Tensor) -> bool:
-    """Whether a change of the target would have to be recorded."""
+    """True if a change of the target would have to be recorded."""
     return target._requires_grad or (target._base is not None and target._base._requires_grad)
 
 

@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 class Library(Protocol):
-    """What a library must give for its functions to be guests here. `f` is a function of its arrays."""
+    """Says what a library must give for its functions to be guests here. `f` is a function of its arrays."""
 
     def enter(self, x: Any) -> Any:
         """Its array for an ndarray or NumPy's number."""
@@ -81,7 +81,7 @@ def check_callable(name: str, function: Any) -> None:
 
 
 def moves(x: Any) -> bool:
-    """Whether a leaf is an array, or one of NumPy's numbers, that can be differentiated."""
+    """True if a leaf is an array, or one of NumPy's numbers, that can be differentiated."""
     return getattr(getattr(x, "dtype", None), "kind", "") in ("f", "c")
 
 

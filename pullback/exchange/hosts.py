@@ -1,4 +1,4 @@
-"""What it takes to be differentiated by another library: our derivatives as functions of plain arrays."""
+"""Lets another library differentiate our functions: our derivatives as functions of plain arrays."""
 
 from __future__ import annotations
 

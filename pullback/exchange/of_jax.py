@@ -33,8 +33,8 @@ def jax_function(function: Function) -> Any:
     Returns
     -------
     callable
-        Of the same arguments, with ndarrays or our tensors for JAX's arrays. Every transform takes it: its vjp, its jvp
-        and what vmap makes of it are JAX's, and so are theirs.
+        Takes the same arguments, with ndarrays or our tensors for JAX's arrays. Every transform takes it: its vjp, its
+        jvp and what vmap makes of it are JAX's, and so are theirs.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def for_jax(function: Function) -> Function:
     Returns
     -------
     callable
-        Of the same arguments, with JAX's arrays for ndarrays. `jit`, `grad` and `vmap` (sample by sample) take it; its
-        vjp is such a function again.
+        Takes the same arguments, with JAX's arrays for ndarrays. `jit`, `grad` and `vmap` (sample by sample) take it;
+        its vjp is such a function again.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any
 
 
 def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
-    """What the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
+    """Return what the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
     if not any(isinstance(x, jax.core.Tracer) for x in arrays):
         return results(function(*map(np.array, arrays)))
     try:

@@ -30,7 +30,7 @@ def torch_function(function: Function) -> Any:
     Returns
     -------
     callable
-        Of the same arguments, with ndarrays or our tensors for PyTorch's. Every transform takes it: its vjp, its jvp
+        Takes the same arguments, with ndarrays or our tensors for PyTorch's. Every transform takes it: its vjp, its jvp
         and what vmap makes of it are PyTorch's, and so are theirs. Parameters that the function holds are constants
         here: give them as arguments (`torch.func.functional_call`).
 
@@ -105,7 +105,7 @@ def for_torch(function: Function) -> Function:
     Returns
     -------
     callable
-        Of the same arguments, with PyTorch's tensors on the CPU for ndarrays. It takes part in PyTorch's graph by a
+        Takes the same arguments, with PyTorch's tensors on the CPU for ndarrays. It takes part in PyTorch's graph by a
         `torch.autograd.Function`, whose backward is such a function again: to any order.
 
     Raises

@@ -58,7 +58,7 @@ def vmap(
     Returns
     -------
     callable
-        Of the same arguments with one dimension more. Gives ndarrays for ndarrays, Tensors for Tensors.
+        Takes the same arguments with one dimension more. Returns ndarrays for ndarrays, Tensors for Tensors.
 
     Raises
     ------

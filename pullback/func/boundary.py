@@ -1,4 +1,4 @@
-"""What all transforms have in common: arguments enter a level, results leave it, errors and warnings name the call."""
+"""The common part of all transforms: arguments enter a level, results leave it, errors and warnings name the call."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _leaf(given: Any, level: int) -> Tensor:
 
 
 def to_write_into(leaf: Tensor) -> Any:
-    """What a function gets for this leaf: itself, or an Array in its place in the graph, on a copy of its memory.
+    """Return what a function gets for this leaf: itself, or an Array in its place in the graph, on a copy.
 
     So code for NumPy may write into its argument, and the caller's array stays as it is. Code for Tensors is told that
     leaves may not be written into, as PyTorch does.
@@ -277,7 +277,7 @@ def gradient_outward(leaf: Tensor, raw: Any, level: int) -> Any:
 
 
 def face_of(value: Any) -> Callable[[Any], Any]:
-    """What gives the tangent of a result the face of its value: a Tensor for a Tensor, a number for a number."""
+    """A function that gives a result's tangent the face of its value: a Tensor for a Tensor, a number for a number."""
     if isinstance(value, Tensor):
         return lambda tangent: (
             faced_as(value, tangent) if isinstance(tangent, Tensor) else wrap_as(value, np.asarray(tangent), 0)
@@ -326,7 +326,7 @@ def told(transform: str, error: Exception, args: Sequence[Any], refused: str) ->
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether the error was raised here, about the arguments or the value: the user's code has no part in it."""
+    """True if the error was raised here, about the arguments or the value: the user's code has no part in it."""
     if str(error).startswith("func."):  # from a transform inside the function
         return False
     traceback = error.__traceback__

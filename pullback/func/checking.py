@@ -58,7 +58,7 @@ def check_grads(
     AssertionError
         A derivative differs: which mode, which output, and both numbers.
     TypeError, ValueError
-        `args` is no tuple, or holds what has no derivatives, such as an int; or a mode is unknown.
+        `args` is not a tuple, or holds what has no derivatives, such as an int; or a mode is unknown.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What functions hold that is being differentiated, and the same functions of it: its closures' variables as arguments.
+"""Finds what functions hold that is being differentiated, and makes it arguments: their closures' variables.
 
 A function that a solver is given often finds its parameters in its closure, in defaults, in the object whose method it
 is. The objects that are reachable are walked for them, and copies are made that hold other arrays.

@@ -50,17 +50,17 @@ def custom_vjp(
     Returns
     -------
     CustomFunction
-        Of the same arguments. Called without Tensors it is the function itself: ndarrays in, ndarrays out.
+        Takes the same arguments. Called without Tensors it is the function itself: ndarrays in, ndarrays out.
 
     Raises
     ------
     RuntimeError
-        On a call: neither vjp nor jvp is given; the function uses a differentiated variable that is no argument, or an
-        argument by keyword only is one. In backward: the gradients do not fit, or the vjp is to be differentiated and
-        leaves for compiled code, or is to be transposed and is not linear in the cotangent. On a write into an argument
-        or a result that are one memory for NumPy.
+        On a call: neither vjp nor jvp is given; the function uses a differentiated variable that is not an argument, or
+        an argument by keyword only is one. In backward: the gradients do not fit, or the vjp is to be differentiated
+        and leaves for compiled code, or is to be transposed and is not linear in the cotangent. On a write into an
+        argument or a result that are one memory for NumPy.
     TypeError
-        A gradient or a leaf of the result is no array, or the arguments do not fit.
+        A gradient or a leaf of the result is not an array, or the arguments do not fit.
 
     Notes
     -----

@@ -47,6 +47,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     strict : bool, default False
         Whether to refuse an output that does not depend on `primals`, instead of giving it a tangent of zeros.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------
@@ -58,7 +59,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     Raises
     ------
     TypeError
-        `primals` or `tangents` is no tuple, or a leaf is not floating point.
+        `primals` or `tangents` is not a tuple, or a leaf is not floating point.
     RuntimeError
         Structures, shapes or dtypes of primals and tangents differ; `strict` and an output does not depend on them.
     NotImplementedError

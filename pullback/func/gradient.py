@@ -47,18 +47,20 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     argnums : int, str, or tuple of these, default 0
         With respect to which arguments: positions, or names of parameters.
     has_aux : bool, default False
+        `function` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the gradient.
 
     Returns
     -------
     callable
-        Of the same arguments. Gives an ndarray for an ndarray, a Tensor where the result is itself differentiable (an
-        argument or a captured value is a Tensor), a tuple for several argnums; with `has_aux` a pair (gradient, aux).
+        Takes the same arguments, and returns the gradient: an ndarray for an ndarray, a Tensor where the gradient is
+        itself differentiable (an argument or a captured value is a Tensor), a tuple for several argnums. With
+        `has_aux` it returns a pair (gradient, aux).
 
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar (see the message). One that does not depend on an argument has
-        the gradient 0 there, with an `IndependentResultWarning`.
+        The function does not return a real scalar. (If its result does not depend on an argument, that is no error:
+        the gradient is 0, with an `IndependentResultWarning`.)
     IndexError
         `argnums` names an argument that the call lacks.
     TypeError
@@ -95,12 +97,12 @@ def value_and_grad(
     Returns
     -------
     callable
-        Gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
+        Returns (value, gradient), or ((value, aux), gradient) with `has_aux`.
 
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar (see the message), or with `has_aux` no pair.
+        The function does not return a real scalar, or with `has_aux` does not return a pair.
     IndexError
         `argnums` names an argument that the call lacks.
     TypeError
@@ -130,12 +132,12 @@ def grad_and_value(
     Returns
     -------
     callable
-        Gives (gradient, value), or (gradient, (value, aux)) with `has_aux`.
+        Returns (gradient, value), or (gradient, (value, aux)) with `has_aux`.
 
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar (see the message), or with `has_aux` no pair.
+        The function does not return a real scalar, or with `has_aux` does not return a pair.
     IndexError
         `argnums` names an argument that the call lacks.
     TypeError

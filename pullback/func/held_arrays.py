@@ -30,7 +30,7 @@ def with_arrays(whole: Any, given: Mapping[str, Any]) -> Any:
 
 
 class Substitution:
-    """What is put where, which objects lead there, and their copies."""
+    """Says what is put where, which objects lead there, and their copies."""
 
     def __init__(self, whole: Any, given: Mapping[str, Any]) -> None:
         self.holders: dict[int, Any] = {}  # of replaced arrays, by identity; they live as long as this

@@ -57,6 +57,7 @@ def jacrev(
     argnums : int, str, or tuple of these, default 0
         With respect to which arguments: positions, or names of parameters.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the Jacobian.
     holomorphic : bool, default False
         For complex arguments and results: the function is complex differentiable, and its complex derivative is meant.
     chunk_size : int, optional
@@ -65,9 +66,9 @@ def jacrev(
     Returns
     -------
     callable
-        Of the same arguments. Gives the tree of the results, with the tree of the argument in each place: blocks of the
-        shape of the result followed by that of the argument. A tuple stands there for several argnums. With `has_aux` a
-        pair (Jacobian, aux). ndarrays for ndarrays, floats for floats.
+        Takes the same arguments, and returns the tree of the results, with the tree of the argument in each place:
+        blocks of the shape of the result followed by that of the argument. A tuple stands there for several argnums.
+        With `has_aux` a pair (Jacobian, aux). ndarrays for ndarrays, floats for floats.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def jacrev(
     IndexError
         `argnums` names an argument that the call lacks.
     TypeError
-        An argument to differentiate is no floating-point array, or tree of these.
+        An argument to differentiate is not a floating-point array, or tree of these.
     ValueError
         `chunk_size` is not positive.
 
@@ -123,7 +124,7 @@ def jacfwd(
     Returns
     -------
     callable
-        Gives the Jacobian, as that of `jacrev` does.
+        Returns the Jacobian, as that of `jacrev` does.
 
     Raises
     ------
@@ -214,9 +215,9 @@ def hessian(
     Returns
     -------
     callable
-        Of the same arguments. Gives the tree of the results, with the tree of the argument in each place, and that
-        again in each place of it: for an argument of shape (n,) and a scalar result an array of shape (n, n). It has a
-        function `mode` of the same arguments that says which mode is taken there.
+        Takes the same arguments, and returns the tree of the results, with the tree of the argument in each place, and
+        that again in each place of it: for an argument of shape (n,) and a scalar result an array of shape (n, n). It
+        has a function `mode` of the same arguments that says which mode is taken there.
 
     Raises
     ------

@@ -32,6 +32,7 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------
@@ -130,7 +131,7 @@ class JvpFunction:
 
 
 class _Form:
-    """What a tangent of a primal must be."""
+    """Says what a tangent of a primal must be."""
 
     __slots__ = ("dtype", "is_tensor", "position", "shape")
 
@@ -174,7 +175,7 @@ def _each(function: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def _on_tape(function: Callable[..., Any], args: Sequence[Any]) -> list[Any] | None:
-    """What a function that is linear in unknown tangents gives for some of these; None if there is none among `args`.
+    """Return the result of a function linear in unknown tangents for some of these; None if none is among `args`.
 
     The function itself is written on the tape: on each replay it runs again, and is differentiated there if need be.
     """

@@ -27,6 +27,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     tangents : of the structure, shapes and dtypes of `primals`
         The vector v. One of whole numbers is converted, as SciPy's trust-constr begins with one.
     has_aux : bool, default False
+        `function` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the product.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar, or structures, shapes or dtypes of primals and tangents differ.
+        The function does not return a real scalar, or structures, shapes or dtypes of primals and tangents differ.
     TypeError
         A leaf is not floating point.
     NotImplementedError
@@ -80,7 +81,7 @@ def vhp(func: Callable[..., Any], primals: Any, cotangents: Any, *, has_aux: boo
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar, or the cotangent has not the structure, shapes and dtypes of its
+        The function does not return a real scalar, or the cotangent lacks the structure, shapes and dtypes of its
         gradient.
     TypeError
         A leaf is not floating point.

@@ -50,6 +50,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums:
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
+        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
     argnums : int, str, or tuple of these, optional
         Which arguments are differentiated, by position or name; all of them if it is omitted.
 
@@ -63,7 +64,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums:
     Raises
     ------
     TypeError
-        A primal is not floating point; in `vjp_fn`, a cotangent is no array.
+        A primal is not floating point; in `vjp_fn`, a cotangent is not an array.
     RuntimeError
         The function returned no arrays; in `vjp_fn`, a cotangent has another structure, shape or kind than its output.
         An array that the function used has been written into since.
@@ -158,7 +159,7 @@ class Recording:
         self._said = False
 
     def cotangents(self, given: Any, whole: bool = False) -> list[Any]:
-        """What flows into each output, of what the user gave: arrays (with `whole` of integers too), None for zeros."""
+        """Return what flows into each output, of what the user gave: arrays (with `whole` integers too), None for 0."""
         found: list[Any] = [None] * len(self.outputs)
         name = "vjp_fn" if self.choice.transform == "vjp" else f"func.{self.choice.transform}"
         try:
@@ -259,7 +260,7 @@ def _beside(y: Tensor, cotangent: Any) -> Any:
 
 
 def _apart(x: Any) -> Any:
-    """What leaves for the user, who may write into it: the graph may keep the same memory."""
+    """Return what leaves for the user, who may write into it: the graph may keep the same memory."""
     return array_type(x).copy(x) if is_array(x) else x
 
 

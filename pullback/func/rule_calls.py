@@ -115,7 +115,7 @@ class Call:
         return unflatten(self.args, [handed_out(x) for x in leaves])  # type: ignore[no-any-return]
 
     def run(self, role: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, why: str = "") -> Any:
-        """What one of the user's functions gives: plain values of plain arguments, or Tensors that have recorded."""
+        """Call one of the user's functions: plain values of plain arguments, or Tensors that have recorded."""
         leaves, structure = flatten((args, kwargs))
         levels = {x._level for t in leaves for x in levels_of(t)}
         if levels and batched_apply is not None:
@@ -208,7 +208,7 @@ class Call:
                 )
 
     def gradients(self, found: Any, points: Sequence[Any]) -> list[Any]:
-        """What a vjp has returned, by leaves: checked, None where there is none."""
+        """Return what a vjp has returned, by leaves: checked, None where there is none."""
         name, names = self.rule.name, self.names()
         parts = self.args[2]
         most = max(self.count, len(self.rule.places()))  # those of defaults may come too
@@ -230,7 +230,7 @@ class Call:
         return by_leaf
 
     def tangents(self, found: Any, points: Sequence[Any]) -> list[Any]:
-        """What a jvp has returned, by leaves of the result: checked, None where there is none."""
+        """Return what a jvp has returned, by leaves of the result: checked, None where there is none."""
         whose = f"the jvp of {self.rule.name}: the tangent of the result"
         by_leaf: list[Any] = [None] * len(points)
         for nr, value, path in _leaves_like(found, self.result, whose):
@@ -275,7 +275,7 @@ def _leaves_of(structure: Structure) -> Iterator[int]:
 
 # -- leaves: what is inside of Tensors, and what users see of it ------------------------------------------------------
 def stripped(x: Any) -> Any:
-    """What is inside of a Tensor once the levels are left at which nothing is being differentiated."""
+    """Return what is inside of a Tensor once the levels are left at which nothing is being differentiated."""
     state = modes.current()
     while isinstance(x, Tensor):
         inside = x._array
@@ -331,7 +331,7 @@ def _beside(x: Any, level: int) -> Any:
 
 
 def _apart(found: Any) -> Any:
-    """What a user's function has returned, in memory that nobody else holds."""
+    """Return what a user's function has returned, in memory that nobody else holds."""
     held = [found]
     del found
     leaves, structure = flatten(held.pop())
@@ -400,5 +400,5 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of this shape was broadcast, so that the gradient is summed by whoever takes it."""
+    """True if an array of this shape was broadcast, so that the gradient is summed by whoever takes it."""
     return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(reversed(shape), reversed(to), strict=False))

@@ -282,7 +282,7 @@ def _transposed(rule: Rule, linear: _Map, points: Sequence[Any], cotangents: Seq
 
 
 def _of_zeros(rule: Rule, found: Sequence[Any]) -> Sequence[Any]:
-    """What a rule has made of zeros, made sure that these are zeros: else a transpose would lose a part of it."""
+    """Return what a rule has made of zeros, which must be zeros: else a transpose would lose a part of it."""
     if all(y is None for y in found):
         raise _not_linear(rule, "it gives None for everything")
     if any(_is_nonzero(y) for y in found):
@@ -343,8 +343,8 @@ def _own(name: str, x: Any) -> Any:
     x = stripped(x)
     if isinstance(x, Tensor):
         raise GradientError(
-            f"{name}: its result depends on a Tensor that is being differentiated and that is no argument (of shape "
-            f"{x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
+            f"{name}: its result depends on a Tensor that is being differentiated and that is not an argument (of "
+            f"shape {x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
         )
     return np.asarray(x)[()] if type(x) in (float, complex) else x
 
@@ -369,12 +369,12 @@ def _as_output(y: Any, ctx: Any) -> Any:
 
 
 def _further_out(x: Any, ctx: Any) -> Any:
-    """What a Tensor of the node's level is to be around: a Tensor where those of the arguments are around Tensors."""
+    """Return what a Tensor of the node's level is to hold: a Tensor where those of the arguments hold Tensors."""
     return wrap(x) if ctx.around else x
 
 
 def _constant(x: Any) -> Any:
-    """What to keep of an argument that is no tensor, such that later changes do not change the gradient."""
+    """Return what to keep of an argument that is no tensor, such that later changes do not change the gradient."""
     if type(x) is ndarray and x.size <= MANY:
         return copy_of(x)
     kept, version = save_other(x)

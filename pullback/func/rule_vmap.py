@@ -48,7 +48,7 @@ def _is_batched(x: Any, batch: Batch) -> bool:
 
 
 def _values(x: Any, batch: Batch, level: int) -> Any:
-    """What is inside of a Tensor of the level of vmap: the values of all samples, or of each."""
+    """Return what is inside of a Tensor of the level of vmap: the values of all samples, or of each."""
     if not isinstance(x, Tensor) or x._level != level:
         return x
     return x._array.values if _is_batched(x, batch) else x._array  # type: ignore[attr-defined]

@@ -40,7 +40,7 @@ def functional_call(
     Raises
     ------
     TypeError
-        `module` cannot be called, `parameters` is no dict with names, or a function in the object captures it.
+        `module` cannot be called, `parameters` is not a dict with names, or a function in the object captures it.
     AttributeError
         The object has nothing of that name.
     ValueError

@@ -51,7 +51,7 @@ def jet(func: Callable[..., Any], primals: Any, series: Any) -> Any:
     Raises
     ------
     TypeError
-        `primals` or `series` is no tuple, a series is no list, or a leaf is not floating point.
+        `primals` or `series` is not a tuple, a series is not a list, or a leaf is not floating point.
     RuntimeError
         Structures, shapes, dtypes or the lengths of the lists differ.
     NotImplementedError

@@ -42,7 +42,7 @@ class CopySlices(Node):
 
     @property
     def masking(self) -> bool:  # type: ignore[override]  # read alone, here as there
-        """Whether the in-place operator makes structural zeros, as masked_fill_ does."""
+        """True if the in-place operator makes structural zeros, as masked_fill_ does."""
         return self.fn.masking
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:

@@ -1,4 +1,4 @@
-"""What may be written into in place, and why the rest may not."""
+"""Says what may be written into in place, and why the rest may not."""
 
 from __future__ import annotations
 

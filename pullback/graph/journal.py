@@ -62,7 +62,7 @@ class Journal:
         self.end: ndarray | None = None
 
     def reaches(self, version: int, root: ndarray | None) -> bool:
-        """Whether it knows of every write into this memory until `version`."""
+        """True if it knows of every write into this memory until `version`."""
         return self.first + len(self.writes) == version and (self.root and self.root()) is root
 
 
@@ -97,7 +97,7 @@ def refuse_writes(tensor: Tensor, why: str) -> None:
 
 
 def refuses_writes(tensor: Tensor) -> bool:
-    """Whether that was asked for."""
+    """True if that was asked for."""
     return tensor._counter is not None and type(tensor._counter.journal) is NoMore
 
 
@@ -166,7 +166,7 @@ def _address(array: ndarray) -> int:
 
 
 def contents_at(saved: Any, version: int, counter: Counter) -> Any:
-    """What a node saved, a Tensor or a raw array, as it was at `version`; None if that cannot be known."""
+    """Return what a node saved, a Tensor or a raw array, as it was at `version`; None if that cannot be known."""
     journal: Any = counter.journal
     raw: Any = saved._array if isinstance(saved, Tensor) and saved._counter is counter else saved
     root = _owner(raw) if type(raw) is ndarray else None

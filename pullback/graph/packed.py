@@ -85,7 +85,7 @@ class Packed:
 
 
 def place_of(raw: Any) -> Callable[[Any], Any] | None:
-    """What `detach()` and `numpy()` take from an array: a function that gives values their place in lower levels again.
+    """Return what `detach()` and `numpy()` take from an array: a function that puts values back into lower levels.
 
     That is the edges of the Tensors inside and the tangents of forward mode. None where there is nothing to take.
     """
@@ -113,7 +113,7 @@ def place_of(raw: Any) -> Callable[[Any], Any] | None:
 
 
 def _has_place(raw: Any) -> bool:
-    """Whether an array is still what some level differentiates."""
+    """True if an array is still what some level differentiates."""
     while isinstance(raw, Tensor):
         if raw._requires_grad:
             return True

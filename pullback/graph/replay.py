@@ -152,7 +152,7 @@ def spread_write(target: Tensor) -> None:
 
 
 def _inside(tensor: Tensor) -> RawArray:
-    """What is inside of nested Tensors: an array with its tangents, if it has any."""
+    """Return what is inside of nested Tensors: an array with its tangents, if it has any."""
     raw = tensor._array
     while isinstance(raw, Tensor):
         raw = raw._array

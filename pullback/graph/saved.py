@@ -47,7 +47,7 @@ class Fingerprint:
         self.sums = _hash_of_sums(x)
 
     def fits(self, x: ndarray) -> bool:
-        """Whether the contents are what they were."""
+        """True if the contents are what they were."""
         return self.sums == _hash_of_sums(x)
 
 
@@ -151,14 +151,14 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
 
 
 def gives_raw(unpack: Any) -> bool:
-    """Whether raw arrays flow in a backward with this `unpack`, which may stand in a partial that does more."""
+    """True if raw arrays flow in a backward with this `unpack`, which may stand in a partial that does more."""
     while type(unpack) is partial:
         unpack = unpack.args[0]
     return unpack is unpack_raw or unpack is unpack_nested
 
 
 def saved_again(saved: Any) -> Any:
-    """What a node saved, an array or a Tensor, with the tangents of levels that are closed by now."""
+    """Return what a node saved, an array or a Tensor, with the tangents of levels that are closed by now."""
     if type(saved) is Tensor:
         return saved
     if not isinstance(saved, Tensor):
@@ -174,7 +174,7 @@ def saved_again(saved: Any) -> Any:
 
 
 def _is_output(version: Version) -> bool:
-    """Whether the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
+    """True if the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
     return type(version) is Counter or type(version) is tuple
 
 

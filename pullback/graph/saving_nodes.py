@@ -38,7 +38,7 @@ class SavesSelf(Node):
 
 
 def standing_in(cls: type[Node]) -> NodeExtra | None:
-    """What stands in the `_extra` of nodes of this class until one is hooked."""
+    """Return what stands in the `_extra` of nodes of this class until one is hooked."""
     return MASKING if cls.masking else KEEPS_ARGUMENT if issubclass(cls, SavesSelf) else None
 
 

@@ -50,7 +50,7 @@ def copy_of(array: Any) -> Any:
 
 
 def held_alone(found: list[Any], i: int, times: int = 1) -> bool:
-    """Whether nobody but this list, so many times, holds its array `i` and its memory: nobody can fill it anew."""
+    """True if nobody but this list, so many times, holds its array `i` and its memory: nobody can fill it anew."""
     return type(found[i]) is np.ndarray and found[i].base is None and _holders(found, i) < _ALONE + times
 
 

@@ -73,7 +73,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     Raises
     ------
     RuntimeError
-        The tensor does not require grad, or is no leaf.
+        The tensor does not require grad, or is not a leaf.
     TypeError
         The hook cannot be called.
 

@@ -45,7 +45,7 @@ class ViewStep(NamedTuple):
 
 
 def shares_memory(result: RawArray, source: RawArray) -> bool:
-    """Whether the array `result`, just computed from `source`, is a view of it."""
+    """True if the array `result`, just computed from `source`, is a view of it."""
     if result is source:
         return True
     if type(result) is ndarray and type(source) is ndarray:
@@ -121,7 +121,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
 
 
 def _replayed(view: Tensor) -> bool:
-    """Whether this view must be followed by running its operators again; observers of tests may ask for it."""
+    """True if this view must be followed by running its operators again; observers of tests may ask for it."""
     if memory_of(view._array) is None:
         return True
     return any(observer.replays_views for observer in current().observers)

@@ -1,4 +1,4 @@
-"""Whether `adopt()` is in force, and which calls it makes work: errors say so before anyone has called it."""
+"""Knows whether `adopt()` is in force, and which calls it makes work: errors say so before anyone has called it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
 
 
 def runs_as_it_stands(module: str | None) -> bool:
-    """Whether the functions of this module, in Python, are SciPy's, or NumPy's for polynomials: it has views."""
+    """True if the functions of this module, in Python, are SciPy's, or NumPy's for polynomials: it has views."""
     return module is not None and (module.partition(".")[0] == "scipy" or module.startswith("numpy.polynomial"))
 
 
@@ -134,14 +134,14 @@ def has_rule(name: str) -> bool:
 
 
 def would_help(*names: str) -> bool:
-    """Whether one of these calls works once `adopt()` has been called."""
+    """True if one of these calls works once `adopt()` has been called."""
     return not State.on and any(name in NAMES or has_rule(name) for name in names)
 
 
 BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
 BY_STORE = (
-    "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and its kin make in a function that "
-    "is being differentiated then record what is written into them."
+    "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and similar functions make in a "
+    "function that is being differentiated then record what is written into them."
 )
 
 

@@ -111,7 +111,7 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
 
 
 def _is_store(frame: Any) -> bool:
-    """Whether the instruction of this frame is `array[index] = value`, or `array.real = value`."""
+    """True if the instruction of this frame is `array[index] = value`, or `array.real = value`."""
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 

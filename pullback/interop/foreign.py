@@ -41,7 +41,7 @@ def explain_foreign(error: Exception) -> Exception:
     call = call_site_of(error)
     instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else ""))
     if text.startswith("unhashable type"):
-        instead = "What is being differentiated is no key of a dict or a set: compute the value again, without a cache."
+        instead = "What is being differentiated cannot be a key of a dict: compute the value again, without a cache."
     instead = instead or remedy(call.library, call.name)
     text = text.rstrip(".\n")
     made = UnsupportedError(f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{instead}")
@@ -65,10 +65,10 @@ def _last(error: Exception) -> TracebackType | None:
 
 
 def _is_of_json(step: TracebackType) -> bool:
-    """Whether it is where the json module refuses what is no number of Python's own."""
+    """True if it is where the json module refuses what is no number of Python's own."""
     return step.tb_frame.f_globals.get("__name__") == "json.encoder"
 
 
 def _holds_tensor(step: TracebackType) -> bool:
-    """Whether the code where the error was raised has one of our tensors at hand."""
+    """True if the code where the error was raised has one of our tensors at hand."""
     return any(isinstance(x, Tensor) for x in step.tb_frame.f_locals.values())

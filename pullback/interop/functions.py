@@ -60,7 +60,7 @@ def _of_nothing(self: Any, function: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def _of_arrays(function: Callable[..., Any], result: Any, args: Any, kwargs: Any) -> Any:
-    """What a rule returned where an Array, which is asked first, is among the arguments, as NumPy gives it."""
+    """Return what a rule returned where an Array, which is asked first, is among the arguments, as NumPy gives it."""
     if args and kwargs.get("out") is None:
         result = in_numpys_order(apart_from(args[0], result, function), args, function)
     return as_numpy_gives(result, args, kwargs, gives_arrays(function, args))

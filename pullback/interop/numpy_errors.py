@@ -33,7 +33,7 @@ def raise_as_numpy(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 
 def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], warn: bool = False) -> Any:
-    """What the function of NumPy gives for copies of the numbers; None where they are not at hand."""
+    """Return what the function of NumPy gives for copies of the numbers; None where they are not at hand."""
     try:
         args, kwargs = _plain(tuple(args)), _plain(dict(kwargs))
     except _UnknownError:

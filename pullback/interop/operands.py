@@ -88,7 +88,7 @@ def values(x: Any, name: str) -> Any:
 
 
 def is_hidden(*given: Any) -> bool:
-    """Whether one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
+    """True if one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
     return any(isinstance(x, Tensor) and array_type(innermost(x)).may_index for x in given)
 
 
@@ -191,7 +191,7 @@ def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any
 
 
 def needs_grad(x: Any) -> Any:
-    """Whether a gradient, or a tangent, would be lost with `x`, at any level."""
+    """True if a gradient, or a tangent, would be lost with `x`, at any level."""
     while isinstance(x, Tensor):
         if x._requires_grad and modes.current().records(x._level):
             return True

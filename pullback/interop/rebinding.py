@@ -31,7 +31,7 @@ class Counted(Exception):  # noqa: N818 - it is no error
 
 
 def may_be_replaced(beside: Any, out: Any) -> bool:
-    """Whether a user's `a += t` runs, and the only name of the ndarray `a`, in `out`, may be given another array."""
+    """True if a user's `a += t` runs, and the only name of the ndarray `a`, in `out`, may be given another array."""
     count = sys.getrefcount(out[0])
     if type(beside) is Probe:
         raise Counted(count)
@@ -52,7 +52,7 @@ def _count_of_one_name() -> int:
 
 
 def _is_in_place(frame: FrameType | None) -> bool:
-    """Whether this frame is in the midst of `a += b` or its kin."""
+    """True if this frame is in the midst of `a += b` or its kin."""
     if frame is None:
         return False
     code, at = frame.f_code.co_code, frame.f_lasti

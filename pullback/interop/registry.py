@@ -55,7 +55,7 @@ def rule(*names: str) -> Callable[..., Any]:
 
 
 def numpy_object(name: str) -> Any:
-    """What `name` ("sum", "linalg.inv") is in this version of NumPy, or None."""
+    """Return what `name` ("sum", "linalg.inv") is in this version of NumPy, or None."""
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -1,4 +1,4 @@
-"""What NumPy's functions give where an Array is among their arguments: an Array, a Scalar, or NumPy's own plain result.
+"""Says what NumPy's functions give where an argument is an Array: an Array, a Scalar, or NumPy's own plain result.
 
 Rules compute with operators and NumPy's functions on either face; here, where they come out, results get the form that
 NumPy's own have. Whole numbers and truth values have no gradient by nature, and are NumPy's own.
@@ -62,21 +62,21 @@ _GIVE_WHAT_THEY_GET = frozenset(map(numpy_object, _LIKE_THE_ARGUMENT))
 
 
 def gives_arrays(function: Callable[..., Any], args: Sequence[Any]) -> bool:
-    """Whether a result of this function that has no dimensions is an array, and not a number."""
+    """True if a result of this function that has no dimensions is an array, and not a number."""
     if function in _GIVE_ARRAYS:
         return True
     return function in _GIVE_WHAT_THEY_GET and not (args and type(args[0]) in SCALAR_FACES)
 
 
 def apart_from(argument: Any, result: Any, function: Callable[..., Any]) -> Any:
-    """What a rule returned, where that is its argument itself and NumPy's function makes something new, or a view."""
+    """Return a rule's result, where that is its argument itself and NumPy's function makes something new, or a view."""
     if result is not argument or function in _RETURNING or type(result) not in ARRAYS:
         return result
     return TENSOR.alias(result) if function in _VIEWING else TENSOR.clone(result)
 
 
 def in_numpys_order(result: Any, args: Sequence[Any], function: Callable[..., Any]) -> Any:
-    """What a rule made, laid out in memory as NumPy's function lays it out, by which `ravel("K")` and others go."""
+    """Return a rule's result, laid out in memory as NumPy's function does it, by which `ravel("K")` and others go."""
     order = _ORDER.get(function)
     if order is None:
         return result
@@ -92,7 +92,7 @@ def in_numpys_order(result: Any, args: Sequence[Any], function: Callable[..., An
 def as_numpy_gives(
     result: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] = _NOTHING, whole: bool = False
 ) -> Any:
-    """What a rule returned for these arguments, in the form in which NumPy gives it.
+    """Return what a rule returned for these arguments, in the form in which NumPy gives it.
 
     `whole`: without dimensions it is an array, not a number.
     """

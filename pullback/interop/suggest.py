@@ -41,7 +41,7 @@ def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
 
 
 def remedy(library: str, *names: str) -> str:
-    """What to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
+    """Say what to write instead, for the first of these functions that has an entry, and whether `adopt()` would do."""
     instead = advice(library, *names)
     if names[0] in WRITES and transform_runs() and not State.on:
         return f"{BY_STORE} Without it: {instead}"
@@ -49,7 +49,7 @@ def remedy(library: str, *names: str) -> str:
 
 
 def _of_lists(name: str) -> str:
-    """What `adopt()` would do, if it makes this function join lists: ufuncs by their attribute, in a transform."""
+    """Say what `adopt()` would do, if it makes this function join lists: ufuncs by their attribute, in a transform."""
     if State.on or not name.startswith("np.") or not _instead(name).endswith(_JOIN):
         return ""
     if not (_is_ufunc(name) or _is_ufunc(name.rpartition(".")[0])):
@@ -172,6 +172,6 @@ def ufunc_name(ufunc: np.ufunc) -> Any:
 
 
 def from_scipy(ufunc: np.ufunc) -> bool:
-    """Whether this is SciPy's ufunc of its name; if it is, SciPy has been imported."""
+    """True if this is SciPy's ufunc of its name; if it is, SciPy has been imported."""
     homes = ("scipy.special", "scipy.special._ufuncs")
     return any(getattr(sys.modules.get(home), ufunc.__name__, None) is ufunc for home in homes)

@@ -67,7 +67,7 @@ def reduce(
     if unset and masks is None and rows.shape[0]:
         result, rows = rows[0], rows[1:]
     elif start is None:
-        raise ValueError(f"np.{name} has no identity, and along axis {axis} of shape {tuple(a.shape)} is no element.")
+        raise ValueError(f"np.{name} has no identity, and axis {axis} of shape {tuple(a.shape)} has no elements.")
     else:
         result = np.broadcast_to(np.astype(array(start), a.dtype), rows.shape[1:])
     for i, row in enumerate(rows):

@@ -122,7 +122,7 @@ def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any
 
 
 def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
-    """What a rule returned where an Array is among the inputs, as NumPy gives it."""
+    """Return what a rule returned where an Array is among the inputs, as NumPy gives it."""
     kind = type(result)
     if (kind is Array or kind is Scalar) and result is not inputs[0]:
         raw = result._array
@@ -178,7 +178,7 @@ def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
 
 
 def _foreign(inputs: Any, kwargs: Any) -> bool:
-    """Whether another library's array is among the arguments, whose own rules may know what to do."""
+    """True if another library's array is among the arguments, whose own rules may know what to do."""
     outs = kwargs.get("out") or ()
     known = (Tensor, ndarray, np.generic)
     return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, known) for x in (*inputs, *outs))

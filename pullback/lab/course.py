@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from pullback.lab.judge import Answer
+from pullback.lab.judge import Answer, Mistake, refuse
 
 __all__ = ["COURSE", "Exercise"]
 
@@ -35,12 +35,12 @@ class Exercise:
 
     @property
     def text(self) -> str:
-        """What to read, without the title."""
+        """Return what to read, without the title."""
         return str(self.module.__doc__).partition("\n")[2].strip("\n")
 
     @property
     def template(self) -> str:
-        """What the learner begins with."""
+        """Return what the learner begins with."""
         return str(self.module.TEMPLATE)
 
     @property
@@ -60,7 +60,18 @@ class Exercise:
 
     def check(self, names: Mapping[str, Any]) -> None:
         """Raise Mistake unless what is defined under these names solves it."""
-        self.module.check(Answer(names))
+        answer = Answer(names)
+        try:
+            self.module.check(answer)
+        except Mistake:
+            if name := answer.without_return(self.template):  # which explains whatever went wrong
+                refuse(
+                    name,
+                    "no_return",
+                    "it gives None: no return statement gives a result.",
+                    "Write `return` before the result.",
+                )
+            raise
 
 
 COURSE = tuple(

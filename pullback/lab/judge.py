@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import os
 import re
 import sys
@@ -55,7 +56,7 @@ class Mistake(Exception):  # noqa: N818 - a learner's, not an error of the progr
 
 
 class Answer:
-    """What the learner wrote, by name; a name that is not there is a mistake too."""
+    """Holds what the learner wrote, by name; a name that is not there is a mistake too."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
@@ -66,11 +67,11 @@ class Answer:
         return self.names[name]
 
     def run(self, name: str, *args: Any) -> Any:
-        """What a function of the answer gives; what it raises is a Mistake."""
+        """Return what a function of the answer gives; what it raises is a Mistake."""
         return self.call(name, self[name], *args)
 
     def call(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function gives that runs the learner's code."""
+        """Return what a function gives that runs the learner's code."""
         with running(part):
             return function(*args)
 
@@ -78,9 +79,20 @@ class Answer:
         """A custom Function of the answer."""
         found = self[name]
         if not (isinstance(found, type) and issubclass(found, pb.autograd.Function)):
-            text = f"{name} is no custom Function."
+            text = f"{name} is not a custom Function."
             refuse(name, "no_function", text, f"Write `class {name}(pb.autograd.Function):`, as in the template.")
         return found  # type: ignore[no-any-return]
+
+    def without_return(self, template: str) -> str | None:
+        """The first function of the template's that gives None wherever it ends: its return statement was forgotten."""
+        for owner, found in self.names.items():
+            of_class = vars(found).items() if isinstance(found, type) else ()
+            for name, function in ((owner, found), *((f"{owner}.{name}", inner) for name, inner in of_class)):
+                function = getattr(function, "__func__", function)  # of a static method
+                given = isinstance(function, types.FunctionType) and f"def {function.__name__}(" in template
+                if given and _gives_nothing(function):
+                    return name
+        return None
 
     def run_on_tensors(self, name: str, *arrays: np.ndarray) -> Any:
         """The same, of tensors."""
@@ -98,6 +110,17 @@ class Answer:
             del sys.modules["answer"]
             if before is not None:
                 sys.modules["answer"] = before
+
+
+def _gives_nothing(function: types.FunctionType) -> bool:
+    """True if a function returns, and never anything but None."""
+    given = []
+    before = None
+    for step in dis.get_instructions(function):
+        if step.opname.startswith("RETURN_"):
+            given.append((step if step.opname == "RETURN_CONST" else before).argrepr)
+        before = step
+    return bool(given) and set(given) == {"None"}
 
 
 def refuse(part: str, kind: str, text: str, advice: str) -> None:
@@ -246,7 +269,7 @@ def _worded(mistake: Mistake, names: Sequence[str]) -> Mistake:
 
 @contextlib.contextmanager
 def running(part: str) -> Iterator[None]:
-    """What runs the learner's code: whatever it raises becomes a Mistake."""
+    """Run the learner's code: whatever it raises becomes a Mistake."""
     try:
         yield
     except Mistake:
@@ -261,14 +284,14 @@ def running(part: str) -> Iterator[None]:
         side = "In forward mode: " if error.side == "forward" else ""
         told = Diagnosis(diagnosis.kind, side + diagnosis.text, diagnosis.advice)
         words = ("\n".join(table)).replace("analytical", "     yours").replace("numerical", "    right")
-        words = f"How far output numbers go when input numbers move; 0[1] is number 1 of the first one:\n{words}"
+        words = f"The derivative of each output number by each input number; 0[1] is number 1 of array 0:\n{words}"
         raise Mistake(part, told, words, error.input_index) from None
     except (Exception, SystemExit) as error:
         raise Mistake(part, _raised(error)) from error
 
 
 def _raised(error: BaseException) -> Diagnosis:
-    """What to say of an error that the answer, or the engine on its behalf, has raised."""
+    """Return what to say of an error that the answer, or the engine on its behalf, has raised."""
     last = traceback.extract_tb(error.__traceback__)
     others = (*LIBRARIES, "<operators ")
     mine = [frame for frame in last if frame.line and not frame.filename.startswith(others)]
@@ -321,7 +344,7 @@ def _tuple(found: Any) -> tuple[Any, ...]:
 
 
 def _number(part: str, found: Any) -> np.ndarray:
-    """What was found, as an ndarray of numbers."""
+    """Return what was found, as an ndarray of numbers."""
     if issubclass(type(found), pb.Tensor):
         found = found.detach().numpy()
     array = np.asarray(found)
@@ -329,7 +352,7 @@ def _number(part: str, found: Any) -> np.ndarray:
         refuse(
             part,
             "no_array",
-            f"it gives {type(found).__name__} {str(found)[:40]}, which is no array of numbers.",
+            f"it gives {type(found).__name__} {str(found)[:40]}, which is not an array of numbers.",
             "Is the return statement there?",
         )
     return array

@@ -1,4 +1,4 @@
-"""What a learner has solved, and how many hints were shown: a JSON file beside the learner's files."""
+"""Keeps what a learner has solved, and how many hints were shown: a JSON file beside the learner's files."""
 
 from __future__ import annotations
 

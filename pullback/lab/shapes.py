@@ -1,4 +1,4 @@
-"""What a gradient of the wrong shape says: the right one under some transformation, or a shape that fits nothing."""
+"""Diagnoses a gradient of the wrong shape: the right one under some transformation, or a shape that fits nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def diagnose_shape(found: np.ndarray, wanted: np.ndarray, name: str) -> Diagnosi
 
 
 def _candidates(found: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, str, str, str]]:
-    """What was found, repaired in one of the usual ways: array, kind of mistake, text, advice."""
+    """Yield what was found, repaired in one of the usual ways: array, kind of mistake, text, advice."""
     for count in range(1, found.ndim + 1):
         for axes in combinations(range(found.ndim), count):
             for keepdims in (False, True):
@@ -56,7 +56,7 @@ def _candidates(found: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[np.ndar
 
 
 def _spread(found: np.ndarray, axis: int, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, str, str, str]]:
-    """What was found, repeated along a new axis, or where it has one number."""
+    """Yield what was found, repeated along a new axis, or where it has one number."""
     for array in (found, np.expand_dims(found, axis)):
         with contextlib.suppress(ValueError):
             yield (

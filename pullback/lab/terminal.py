@@ -48,7 +48,7 @@ def main(words: Sequence[str], folder: Path, hint: bool = False, list_: bool = F
 
 
 def _understood(words: Sequence[str]) -> tuple[bool, int | None]:
-    """Whether to check, and which exercise, if one is named."""
+    """Tell whether to check, and which exercise, if one is named."""
     rest = list(words)
     checking = rest[:1] == ["check"]
     if checking:
@@ -127,7 +127,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _defined(path: Path) -> dict[str, Any]:
-    """What the learner's file defines."""
+    """Return what the learner's file defines."""
     text = path.read_text(encoding="utf-8-sig")  # some editors begin files with a mark
     linecache.checkcache(str(path))  # it has changed since the last check, in one process
     names: dict[str, Any] = {"__name__": "answer", "__file__": str(path)}

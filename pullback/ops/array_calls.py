@@ -43,7 +43,7 @@ FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind) fo
 
 
 def array_call(op: Operator, kind: type) -> Callable[..., Any] | None:
-    """What runs the operator in the common case where the first tensor among its arguments is of this class.
+    """A function that runs the operator in the common case where the first tensor among its arguments is of this class.
 
     It gives what `dispatch` gives. None: there is no quick way, as of a view of a Scalar, which must not share memory.
     """

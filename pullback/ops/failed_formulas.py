@@ -1,4 +1,4 @@
-"""What is told of a formula that fails when it runs: the operator, file and line of the declaration, the names' shapes.
+"""Describes a formula that fails when it runs: the operator, file and line of the declaration, the names' shapes.
 
 Nothing is kept for it while formulas succeed. The traceback of the error has the frame in which the formula ran, with
 what its names stood for; which formula it was shows in the line that failed. Our own declarations are then read as

@@ -155,12 +155,12 @@ def iterate(self):
 
 @named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
-    """Whether any element equals `item`."""
+    """True if any element equals `item`."""
     return bool(Tensor.item(TENSOR.any(TENSOR.eq(self, item))))
 
 
 def to_bool(self):
-    """Whether the only element is nonzero; ambiguous for several."""
+    """True if the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
         raise GradientError(
             f"Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is ambiguous "

@@ -15,7 +15,7 @@ from pullback.optim.rules import Options, Rule, State
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer remembers of its parameters: a tree of arrays, as every transform takes it.
+    """Holds what an optimizer remembers of its parameters: a tree of arrays, as every transform takes it.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class FunctionalOptimizer:
         Raises
         ------
         TypeError
-            `state` is none, or an option has an unknown name.
+            `state` is not a state of this optimizer, or an option has an unknown name.
         ValueError
             `grads` or `state` is built differently from `params`, or `state` comes from another optimizer.
 

@@ -1,4 +1,4 @@
-"""What all optimizers have in common: groups of parameters, their states, and steps that write into Tensors."""
+"""The common part of all optimizers: groups of parameters, their states, and steps that write into Tensors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Optimizer:
     ValueError
         No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
     TypeError
-        What is optimised is no Tensor, or an option has an unknown name.
+        Something to be optimised is not a Tensor, or an option has an unknown name.
 
     Notes
     -----
@@ -126,9 +126,9 @@ class Optimizer:
         Raises
         ------
         TypeError
-            What is to be optimised is no Tensor, or an option has an unknown name.
+            Something to be optimised is not a Tensor, or an option has an unknown name.
         ValueError
-            A parameter is there already, or is no leaf; an option is out of its range.
+            A parameter is there already, or is not a leaf; an option is out of its range.
 
         Examples
         --------
@@ -311,7 +311,7 @@ class Optimizer:
         Raises
         ------
         TypeError
-            It is no such dict.
+            It is not such a dict.
         ValueError
             The groups, or the shapes of the parameters, are others.
 

@@ -111,7 +111,7 @@ def shown_dict(value: Any) -> str:
 
 
 def _is_flag(value: Any, kind: Declared) -> bool:
-    """Whether a number was forgotten: True for one."""
+    """True if a number was forgotten: True for one."""
     return isinstance(value, bool) and kind.base in ("int", "float")
 
 

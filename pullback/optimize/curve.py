@@ -101,7 +101,7 @@ def curve_fit(
     if depends([xdata, ydata, p0, sigma]):
         raise GradientError(
             f"{_NAME}: the data are being differentiated, and pcov would have no derivative. "
-            "pullback.optimize.least_squares(residuals, p0, args=(xdata, ydata)).x is differentiable by its args."
+            "pullback.optimize.least_squares(residuals, p0, args=(xdata, ydata)).x has derivatives in args."
         )
     parameters = Parameters(_NAME, _starts(f, bounds) if p0 is None else p0)
     limits = pair_of_trees(parameters, bounds)

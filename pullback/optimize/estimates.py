@@ -38,7 +38,7 @@ def of_hessian(name: str, hessian: ndarray, held: ndarray) -> ndarray:
 
 
 def of_jacobian(name: str, jacobian: ndarray, held: ndarray, variance: float) -> ndarray:
-    """Variance * (J^T J)^-1, by QR factors of J with columns of length 1; inf where J has not full rank."""
+    """Variance * (J^T J)^-1, by QR factors of J with columns of length 1; inf where J does not have full rank."""
     covariance = np.full((jacobian.shape[1], jacobian.shape[1]), np.nan)
     free = np.flatnonzero(~held)
     if held.any():
@@ -59,7 +59,7 @@ def of_jacobian(name: str, jacobian: ndarray, held: ndarray, variance: float) ->
             warnings.warn(text, OptimizeWarning, stacklevel=3)
             return np.full(covariance.shape, np.inf)
     warnings.warn(
-        f"{name}: the Jacobian at the solution has not full rank, {_UNKNOWN.format('inf')}",
+        f"{name}: the Jacobian at the solution does not have full rank, {_UNKNOWN.format('inf')}",
         OptimizeWarning,
         stacklevel=3,
     )

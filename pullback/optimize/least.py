@@ -122,7 +122,7 @@ def least_squares(
     if depends([flatten(x)[0] for x in (kwargs, options, x_scale)]) or depends(flatten(_limits(bounds))[0]):
         raise GradientError(
             f"{_NAME}: bounds, kwargs or an option is being differentiated further out, for which the derivative would "
-            "be lost. Pass it in args; the solution is differentiable by these."
+            "be lost. Pass it in args; the solution is differentiable with respect to these."
         )
     given = {"jac": jac, "bounds": bounds, "method": method, "kwargs": kwargs, "x_scale": x_scale, "loss": loss}
     given |= {"tr_solver": tr_solver, "jac_sparsity": jac_sparsity, "callback": callback, "sparse": sparse}
@@ -184,7 +184,7 @@ class _Problem:
             raise ValueError(f"{_NAME}: jac must be a callable or one of {DIFFERENCES}, got {jac!r}.")
         if stderr and not (isinstance(loss, str) and loss == "linear"):
             raise ValueError(
-                f"{_NAME}: stderr is for loss='linear': s^2 (J^T J)^-1 is no covariance with another loss."
+                f"{_NAME}: stderr is for loss='linear': s^2 (J^T J)^-1 is not a covariance with another loss."
             )
         if polish and not (isinstance(loss, str) and loss == "linear" and self.parameters.size <= FEW):
             raise ValueError(f"{_NAME}: polish is for loss='linear' and up to {FEW} parameters.")

@@ -1,4 +1,4 @@
-"""What is said where there is no gradient to follow: silence would look like a solution."""
+"""Says so where there is no gradient to follow: silence would look like a solution."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def watched(name: str, evaluate: Callable[[], Any], gradient: Callable[[], ndarr
     if flat and steers:
         warnings.warn(
             f"{name}: the gradient at x0 is exactly zero, so that the solver stops there. Either x0 is a stationary "
-            "point (start elsewhere), or the function does not change with the parameters but for jumps (round, floor, "
-            "sign, comparisons), and a method without derivatives is needed (Nelder-Mead, Powell, COBYQA).",
+            "point (start elsewhere), or the function does not change with the parameters except for jumps (round, "
+            "floor, sign, comparisons), and a method without derivatives is needed (Nelder-Mead, Powell, COBYQA).",
             RuntimeWarning,
             stacklevel=4,
         )

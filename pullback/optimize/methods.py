@@ -1,4 +1,4 @@
-"""What SciPy's methods take."""
+"""A table of what SciPy's methods take."""
 
 WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
 WITH_HESSIAN = frozenset({"newton-cg", "dogleg", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr"})

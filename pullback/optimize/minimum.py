@@ -96,7 +96,7 @@ def minimize(
     Raises
     ------
     RuntimeError
-        The objective does not depend on the parameters, is no real number, or its gradient is not finite at x0; it
+        The objective does not depend on the parameters, is not a real number, or its gradient is not finite at x0; it
         uses a variable that is differentiated further out and that is not in `args`.
     TypeError, ValueError
         x0, bounds, x_scale or a constraint does not fit; the objective is nan at x0.
@@ -140,11 +140,11 @@ def minimize(
         return _Problem(fun, x0, args, *given, **wanted).solved()
     if listed(constraints):
         raise GradientError(
-            f"{_NAME}: args are being differentiated, and there are constraints: such a minimum is no zero of the "
+            f"{_NAME}: args are being differentiated, and there are constraints: such a minimum is not a zero of the "
             "gradient. Give its conditions of optimality to pullback.func.custom_root."
         )
     if stderr:
-        raise GradientError(f"{_NAME}: stderr has no derivative by args; take it in a call outside of the transform.")
+        raise GradientError(f"{_NAME}: stderr has no derivative with respect to args; call it outside the transform.")
 
     def solver(start: Any, *plain: Any) -> Any:
         problem = _Problem(fun, start, plain, *given, **wanted)
@@ -190,7 +190,7 @@ class _Problem:
         self._tol, self._options, self._stderr = tol, dict(options or {}), stderr
         self.derivatives: dict[str, str] = {}
         if stderr and listed(constraints):
-            raise ValueError(f"{_NAME}: stderr is for minima without constraints; H^-1 is no covariance with them.")
+            raise ValueError(f"{_NAME}: stderr is for minima without constraints; H^-1 is not a covariance with them.")
         self._derived = self._with_derivatives(sparse)
         self.constraints = Constraints(_NAME, constraints, self.parameters, self.kind, sparse)
         if self.constraints.texts:
@@ -308,7 +308,7 @@ class _Problem:
         return {"fun": value, "jac": self.parameters.of_full(gradient if scale is None else gradient / scale)}
 
     def is_stationary(self, result: OptimizeResult) -> bool:
-        """Whether a solver that has failed did so at a zero of the gradient, for want of digits alone."""
+        """True if a solver that has failed did so at a zero of the gradient, for want of digits alone."""
         found = result.get("jac")
         size = max(1.0, abs(float(result.fun)))
         return found is not None and all(np.max(np.abs(numbers(g))) <= _STATIONARY * size for g in flatten(found)[0])

@@ -1,4 +1,4 @@
-"""What is minimised, as SciPy's solvers call it: value and gradient at once, and second derivatives."""
+"""The objective, as SciPy's solvers call it: value and gradient at once, and second derivatives."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Objective:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the gradient is computed here."""
+        """True if the gradient is computed here."""
         return not self._with_gradient and self._jac is None
 
     # -- first derivatives ---------------------------------------------------------------------------------------------

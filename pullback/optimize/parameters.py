@@ -185,7 +185,7 @@ def without_derivative(x: Any) -> Any:
 
 
 def depends(tree: Any) -> bool:
-    """Whether a tree holds what is being differentiated (or batched) further out."""
+    """True if a tree holds what is being differentiated (or batched) further out."""
     return any(isinstance(stripped(x), Tensor) for x in flatten(tree)[0])
 
 
@@ -194,9 +194,9 @@ def plain_value(name: str, x: Any, what: str) -> ndarray:
     inside = stripped(x)
     if isinstance(inside, Tensor):
         raise GradientError(
-            f"{name}: the {what} uses a variable that is being differentiated further out and that is no argument, for "
-            "which the derivative would be lost. Pass it in args: what is found is differentiable by these. Or "
-            "detach() it where a constant is meant."
+            f"{name}: the {what} uses a variable that is being differentiated further out and that is not an argument, "
+            "for which the derivative would be lost. Pass it in args: what is found is differentiable with respect to "
+            "these. Or detach() it where a constant is meant."
         )
     return np.asarray(inside)
 
@@ -213,7 +213,7 @@ def complex_value(name: str, x: Any, what: str) -> ndarray:
 
 
 def _is_vector(x0: Any) -> bool:
-    """Whether x0 is what SciPy takes: one dimension of numbers, a number, or a list of them."""
+    """True if x0 is what SciPy takes: one dimension of numbers, a number, or a list of them."""
     if isinstance(x0, (Tensor, np.ndarray)):
         return len(x0.shape) < 2
     if isinstance(x0, (list, tuple)) and not hasattr(x0, "_fields"):

@@ -1,4 +1,4 @@
-"""Whether a derivative is computed as a sparse matrix: decided from its pattern."""
+"""Decides from its pattern whether a derivative is computed as a sparse matrix."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sparse:
 
     @property
     def text(self) -> str:
-        """What a result says of it."""
+        """Return what a result says of it."""
         rows, columns = self._coloring.pattern.shape
         entries = f"{self._coloring.pattern.nnz} of {rows} x {columns} entries"
         return f"exact, sparse: {entries}, {self._coloring.passes} passes an evaluation"

@@ -1,4 +1,4 @@
-"""What all results have in common."""
+"""The common part of all results."""
 
 from __future__ import annotations
 

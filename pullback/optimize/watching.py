@@ -1,4 +1,4 @@
-"""What happens on the way: the user's callback, a history, a progress bar."""
+"""Follows what happens on the way: the user's callback, a history, a progress bar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Watch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anybody wants to know."""
+        """True if anybody wants to know."""
         return self._callback is not None or self.history is not None or self._bar.is_wanted
 
     def note(self, z: ndarray) -> OptimizeResult | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from pullback.core.tensor import Tensor
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
 from pullback.viz.held import held_by
+from pullback.viz.names import names_of, names_of_leaves
 
 _WHY_LIMITED = {
     "graph": "some thousands take minutes to lay out, and nobody can read them",
@@ -156,7 +158,8 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     outputs : Tensor or sequence of Tensor
         Where backward would start.
     params : mapping from str to Tensor, optional
-        Names for leaves, for instance of a model's parameters, and for what was computed from them.
+        Names for leaves, for instance of a model's parameters, and for what was computed from them. A leaf without
+        one has the name of the caller's variable, also within a dict, list or tuple: ``weights[0]``.
     saved : bool, default False
         Say in each operator's box what it saved for backward.
     limit : int, default 1000
@@ -186,7 +189,7 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
     """
     starts = [(tensor, start_node(tensor)) for tensor in tensors_in(outputs)]
     nodes = reachable([node for _, node in starts], limit)
-    names = names_of(params or {})
+    names = names_of_leaves(nodes, names_of(params), sys._getframe(1))
     keys = {id(node): f"n{number}" for number, node in enumerate(nodes)}
 
     drawing = Graph()
@@ -257,28 +260,11 @@ def edges(node: Any) -> Iterator[tuple[Any, int]]:
     return ((source, output_nr) for source, output_nr in node.next_functions if source is not None)
 
 
-def names_of(params: Mapping[str, Any], asker: str = "graph") -> dict[tuple[int, int], str]:
-    """The names of tensors by (identity of the leaf or of the node that computed it, output number).
-
-    A tensor of two names (tied weights) has both. An empty name is none.
-    """
-    if not isinstance(params, Mapping):
-        raise TypeError(f'{asker}: params is a dict of Tensors by name, {{"w": w}}, got {with_article(params)}.')
-    names: dict[tuple[int, int], str] = {}
-    for name, tensor in params.items():
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{asker}: params[{name!r}] must be a Tensor, got {type_name(tensor)}.")
-        node = tensor.grad_fn
-        key = (id(tensor), 0) if node is None else (id(node), tensor.output_nr)
-        names[key] = ", ".join(filter(None, [names.get(key), str(name)]))
-    return {key: name for key, name in names.items() if name}
-
-
 def vertex(node: Any, key: str, names: Mapping[tuple[int, int], str], saved: bool = False) -> Vertex:
     """The box of a node; AccumulateGrad stands for its leaf."""
     variable = getattr(node, "variable", None)
     if variable is not None:
-        return Vertex(key, "leaf", names.get((id(variable), 0), "leaf"), describe(variable))
+        return Vertex(key, "leaf", names[id(variable), 0], describe(variable))
     inner = getattr(node, "fn", None)  # of CopySlices: the node of the in-place operator
     label = node.name() if inner is None else f"{node.name()}: {inner.name()}"
     lines = []

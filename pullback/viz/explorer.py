@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
@@ -14,9 +15,10 @@ from typing import Any
 from pullback.autograd.function import FunctionNode
 from pullback.autograd.source_lines import traceback_of
 from pullback.core.array_type import memory_of
-from pullback.viz.drawing import edges, metadata, names_of, reachable, start_node, tensors_in
+from pullback.viz.drawing import edges, metadata, reachable, start_node, tensors_in
 from pullback.viz.formulas import rule_of
 from pullback.viz.held import address, buffer_of, held_by
+from pullback.viz.names import Names, names_of, names_of_leaves
 from pullback.viz.places import frame_of
 from pullback.viz.recording import flow, noted
 
@@ -47,7 +49,8 @@ def explore(
         The file to write, which ends in .html; folders are made.
     params : mapping from str to Tensor, optional
         Names for leaves, for instance of a model's parameters, and for what was computed from them. The page lists
-        those that the graph does not reach: they get no gradient.
+        those that the graph does not reach: they get no gradient. A leaf without a name has that of the caller's
+        variable, also within a dict, list or tuple: ``weights[0]``.
     title : str, optional
         The page's heading; by default the name of the file.
     limit : int, default 20000
@@ -92,7 +95,8 @@ def explore(
     tensors = tensors_in(outputs, "explore")
     starts = [start_node(tensor, "explore") for tensor in tensors]
     nodes = reachable(starts, limit, "explore")
-    content = _Content(nodes, names_of(params or {}, "explore"))
+    given = names_of(params, "explore")
+    content = _Content(nodes, given, names_of_leaves(nodes, given, sys._getframe(1)))
     numbers = content.numbers
     results = [
         {
@@ -129,9 +133,9 @@ def page(data: Mapping[str, Any]) -> str:
 class _Content:
     """The nodes as JSON, with what many of them share (frames, stacks, rules) in tables beside them."""
 
-    def __init__(self, nodes: Sequence[Any], names: Mapping[tuple[int, int], str]) -> None:
+    def __init__(self, nodes: Sequence[Any], given: Names, names: Names) -> None:
         self.nodes, self.names = nodes, names
-        self.unused = dict(names)  # until its tensor is met
+        self.unused = dict(given)  # until its tensor is met
         self.numbers = {id(node): number for number, node in enumerate(nodes)}
         self.frames: dict[str, int] = {}
         self.stacks: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
@@ -159,7 +163,7 @@ class _Content:
     def _leaf(self, node: Any, variable: Any) -> dict[str, Any]:
         array = memory_of(variable)
         return {
-            "name": self._name((id(variable), 0)) or "leaf",
+            "name": self._name((id(variable), 0)),
             "kind": "leaf",
             "outputs": [self._output(node, 0, variable)],
             "flow": _numbers(flow(None if variable.grad is None else variable.grad)),

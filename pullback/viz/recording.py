@@ -43,7 +43,7 @@ class Flow:
 
 @dataclass(slots=True)
 class Record:
-    """What `recording` has noted of one node. Times are in seconds, None for what did not run inside."""
+    """Holds what `recording` has noted of one node. Times are in seconds, None for what did not run inside."""
 
     calls: tuple[int, ...] = ()  # a number for each frame of the traceback: two calls of one function differ in it
     forward: float | None = None
@@ -149,13 +149,13 @@ def _call_number(frame: FrameType) -> int:
 
 
 def record_of(node: Node) -> Record:
-    """What was noted of a node, made if nothing was yet."""
+    """Return what was noted of a node, made if nothing was yet."""
     record: Record = node_extra(node).metadata.setdefault(_KEY, Record())
     return record
 
 
 def noted(node: Node) -> Record | None:
-    """What was noted of a node; None if nothing was."""
+    """Return what was noted of a node; None if nothing was."""
     return None if node._extra is None else node._extra.metadata.get(_KEY)
 
 

@@ -197,9 +197,9 @@ def test_operators_that_were_not_there_at_first():
 def test_what_cannot_be_a_policy_is_refused():
     with pytest.raises(TypeError, match="a policy function or a list of operators, got int"):
         create_selective_checkpoint_contexts(3)
-    with pytest.raises(ValueError, match=r"dropout.* is no primitive operator.*name these"):
+    with pytest.raises(ValueError, match=r"dropout.* is not a primitive operator.*name these"):
         create_selective_checkpoint_contexts([pb.nn.functional.dropout])
-    with pytest.raises(ValueError, match="'matmull' is no primitive operator"):
+    with pytest.raises(ValueError, match="'matmull' is not a primitive operator"):
         create_selective_checkpoint_contexts(["matmull"])
     with pytest.raises(TypeError, match="policy function returned a str for sin; expected a CheckpointPolicy"):
         checkpoint(lambda x: x.sin(), leaf(), context_fn=keeping(lambda ctx, op, *args: "save"))

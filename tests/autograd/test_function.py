@@ -225,6 +225,30 @@ def test_undefined_gradients_as_none():
     assert x.grad.tolist() == [3]
 
 
+@pytest.mark.parametrize("materialize", [True, False])
+def test_backward_runs_where_every_gradient_is_undefined(materialize):
+    seen = []
+
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(None if grad is None else grad.item())
+            return grad
+
+    class Cut(Double):
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    Cut.apply(Double.apply(leaf(1.0))).backward()
+    assert seen == [0.0 if materialize else None]
+
+
 def test_outputs_that_are_no_tensors_pass_through():
     class WithNumber(Function):
         @staticmethod

@@ -397,7 +397,11 @@ def test_edges_inside_a_transform():
         (lambda x, y: pb.autograd.grad(y.sum(), GradientEdge(y, 0)), TypeError, "must be a Node, got Tensor.*get_grad"),
         (lambda x, y: pb.autograd.grad(get_gradient_edge(y), x), RuntimeError, r"scalar outputs.*shape \(2,\)"),
         (lambda x, y: pb.autograd.grad(get_gradient_edge(y), x, pb.ones(3)), RuntimeError, r"shape of \(3,\).*\(2,\)"),
-        (lambda x, y: pb.autograd.grad(GradientEdge(Node(), 0), x), RuntimeError, "Node is no tensor, or one without"),
+        (
+            lambda x, y: pb.autograd.grad(GradientEdge(Node(), 0), x),
+            RuntimeError,
+            "Node is not a tensor, or one without",
+        ),
         (lambda x, y: pb.autograd.backward(3), TypeError, "must be a Tensor, a GradientEdge or a sequence"),
     ],
 )

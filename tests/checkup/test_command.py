@@ -55,7 +55,7 @@ def test_an_array_comes_from_a_file(model, capsys):
         ("nothing", ["1.0"], "no attribute 'nothing'"),
         ("smooth", ["1"], "no argument has floating-point numbers"),
         ("smooth", ["3"], "The argument 3x is an array of that length"),
-        ("smooth", ["x y"], "is no literal"),
+        ("smooth", ["x y"], "is not a literal"),
         ("smooth", ["there_is_none.npy"], "there_is_none.npy"),
     ],
 )

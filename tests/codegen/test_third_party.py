@@ -306,7 +306,7 @@ def test_a_formula_that_does_not_name_its_gradient_is_refused(formula):
 
 
 WITH_GRADIENT = [
-    "zeros_like(grad)", "-grad", "grad[..., None][0]", "grad if self.ndim else zeros_like(grad)", "self - self * grad",
+    "zeros_like(grad)", "-grad", "grad[..., None][0]", "grad if self.ndim else zeros_like(grad)",
     "where(self > 0, grad, 0)", "other_of(self, other=(1, [grad]))", "(2 * grad).sum()",
     "grad.expand_as(self)", "-zeros_like(grad * self)", "zeros_like(grad) + grad", "ones_like(self) * grad",
 ]  # fmt: skip
@@ -361,6 +361,24 @@ derivatives:
 @pytest.mark.parametrize("formula", WITH_GRADIENT)
 def test_a_formula_that_names_its_gradient_is_taken(formula):
     assert emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+
+
+NOT_LINEAR = [
+    "grad + 1", "self - self * grad", "grad * grad", "grad * exp(self) * grad", "grad**2", "2**grad", "1 / grad",
+    "grad % 2", "(grad - self) * 2", "-(grad * grad)", "grad if self.ndim else grad + self", "sum(grad @ grad)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", NOT_LINEAR)
+def test_a_formula_that_is_not_linear_in_its_gradient_is_refused(formula):
+    with pytest.raises(DeclarationError, match="is not linear in the incoming gradient") as raised:
+        emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+    assert raised.value.line == 15
+
+
+def test_a_tangent_that_is_not_linear_is_refused():
+    with pytest.raises(DeclarationError, match="`self_t \\* self_t` is not linear in the tangents"):
+        emitted(changed(lambda content: content["derivatives"][0].update(result="exp(self_p) * (self_t * self_t)")))
 
 
 def test_each_gradient_of_a_tuple_names_the_incoming_one():

@@ -369,12 +369,12 @@ NATIVE_REFUSALS = {
     ),
     "along what is no argument": (
         "- func: f(Tensor self, int dim) -> Tensor\n  kernel: f\n  along: dmi  #!",
-        "names 'dmi', which is no argument of integers",
+        "names 'dmi', which is not an argument of integers",
         "'dim'",
     ),
     "along a tensor": (
         "- func: f(Tensor self, int dim) -> Tensor\n  kernel: f\n  along: self  #!",
-        "names 'self', which is no argument of integers",
+        "names 'self', which is not an argument of integers",
         "Write one of: dim",
     ),
     "tag for kernels of a composite": (

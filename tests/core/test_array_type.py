@@ -164,14 +164,14 @@ def test_every_class_of_tensors_is_known():
 
 
 def test_what_is_no_array_has_no_type():
-    with pytest.raises(TypeError, match=r"list is no type of array.*register_array_type"):
+    with pytest.raises(TypeError, match=r"list is not a type of array.*register_array_type"):
         array_type([1.0])
 
 
 @pytest.mark.parametrize("kind", [np.ndarray, Tensor, int, "Bare"])
 def test_what_is_known_already_cannot_be_registered(kind):
     before = dict(ARRAY_TYPES)
-    with pytest.raises(TypeError, match="is no class of arrays of your own"):
+    with pytest.raises(TypeError, match="is not a class of arrays of your own"):
         register_array_type(kind, array_type(Refusing(0.0)))
     with pytest.raises(TypeError, match="an instance of ArrayType must describe it, got a NoneType"):
         register_array_type(Bare, None)

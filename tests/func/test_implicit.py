@@ -331,7 +331,7 @@ def test_what_is_captured_and_differentiated_is_refused(transform, other):
 def test_a_captured_leaf_is_refused_and_a_detached_one_is_a_constant():
     a = pb.tensor(2.0, requires_grad=True)
     find = custom_root(lambda x0: 2.0, lambda x: x - a)
-    with pytest.raises(GradientError, match="no argument"):
+    with pytest.raises(GradientError, match="not an argument"):
         find(None)
     with pb.no_grad():
         assert find(None) == 2.0
@@ -344,7 +344,7 @@ def test_what_only_the_solver_captures_is_refused():
 
 
 def test_a_captured_variable_of_a_minimum_is_refused():
-    with pytest.raises(GradientError, match="no argument"):
+    with pytest.raises(GradientError, match="not an argument"):
         grad(lambda a: custom_minimum(lambda x0: 2.0, lambda x: (x - a) ** 2)(None))(2.0)
 
 

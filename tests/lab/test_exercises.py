@@ -37,6 +37,16 @@ def test_a_wrong_answer_gets_its_diagnosis(exercise, right, wrong, kind):
     assert not re.search(r"input \d", str(caught.value).partition("\n\n")[0]) or kind in {"raises", "unknown"}
 
 
+@pytest.mark.parametrize("exercise", COURSE, ids=lambda e: e.name)
+def test_a_forgotten_return_is_named(exercise):
+    for found in re.finditer(
+        r"return (?=\S)(?!x \* \(w @ x\))", exercise.solution
+    ):  # all but the function that is given
+        owner = re.findall(r"def (\w+)\(", exercise.solution[: found.start()])[-1]
+        with pytest.raises(Mistake, match=rf"{owner}: it gives None: no return statement"):
+            exercise.check(defined(exercise.solution[: found.start()] + exercise.solution[found.end() :]))
+
+
 def test_enough_wrong_answers():
     for exercise in COURSE:
         named = [kind for _, _, kind in WRONG[exercise.name] if kind != "unknown"]

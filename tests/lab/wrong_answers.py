@@ -13,7 +13,7 @@ WRONG = {
         ("grad * np.cos(x)", "grad * np.cos(x) * np.pi / 180", "constant_factor"),
         ("grad * np.cos(x)", "grad @ np.cos(x)", "wrong_shape"),
         ("grad * np.cos(x)", "grad**2 * np.cos(x)", "nonlinear_cotangent"),
-        ("return grad * np.cos(x)", "grad * np.cos(x)", "missing_gradient"),
+        ("return grad * np.cos(x)", "grad * np.cos(x)", "no_return"),
         ("grad * np.cos(x)", "grad * np.cosine(x)", "raises"),
         ("def sin_backward", "def backward", "missing_name"),
     ],
@@ -52,7 +52,7 @@ WRONG = {
         ("grad_a * np.cos(x)", "grad_a * np.cos(x) ** 2", "missing_factor"),
         ("np.sin(t) ** 2).sum()", "np.sin(t) ** 2).mean()", "constant_factor"),
         ("t.grad.numpy()", "t.numpy()", "raises"),
-        ("return t.grad.numpy()", "t.grad.numpy()", "no_array"),
+        ("return t.grad.numpy()", "t.grad.numpy()", "no_return"),
     ],
     "differences": [
         ("(2 * eps)", "eps", "constant_factor"),

@@ -53,6 +53,12 @@ def test_nodes_have_names_shapes_edges_and_what_is_saved(tmp_path):
     assert "stack" not in tanh
 
 
+def test_leaves_have_the_names_of_the_callers_variables(tmp_path):
+    rate = pb.ones(2, requires_grad=True)
+    text = viz.explore((rate * 2).sum(), tmp_path / "graph.html").read_text()
+    assert '"name":"rate"' in text
+
+
 def test_memory_that_is_shared_has_one_number(tmp_path):
     x = pb.ones(5, 2, requires_grad=True)
     y = x.exp()

@@ -437,6 +437,9 @@ def test_without_recording_it_says_so_and_folds_by_operator(browser, tmp_path):
         y = y.sin().exp()
     page = Page(browser, viz.explore(y.sum(), tmp_path / "plain.html"))
     assert "No source lines were recorded" in page.text("notice")
+    places = "return ['notice', 'picture'].map((id) => document.getElementById(id).getBoundingClientRect())"
+    notice, picture = page.run(places)
+    assert notice["bottom"] <= picture["top"]  # it covers no box
     assert page.boxes() == 4  # leaf and all are inside
     browser.find_element(By.CSS_SELECTOR, "#notice button").click()
     assert not browser.find_element(By.ID, "notice").is_displayed()

@@ -65,7 +65,7 @@ def test_several_results():
 def test_same_leaf_twice_is_one_box_with_two_arrows():
     x = pb.ones(2, requires_grad=True)
     drawing = viz.graph(x * x)
-    assert labels(drawing, "leaf") == ["leaf"]
+    assert labels(drawing, "leaf") == ["x"]
     assert len(drawing.arrows) == 3
 
 
@@ -105,7 +105,30 @@ def test_computed_tensors_have_names_too():
 def test_names_are_texts_and_a_tensor_may_have_several():
     x, w, unnamed = (pb.ones(2, requires_grad=True) for _ in range(3))
     drawing = viz.graph(x * w * unnamed, params={0: x, "encoder": w, "decoder": w, "": unnamed})
-    assert sorted(labels(drawing, "leaf")) == ["0", "encoder, decoder", "leaf"]
+    assert sorted(labels(drawing, "leaf")) == ["0", "encoder, decoder", "unnamed"]
+
+
+def test_leaves_have_the_names_of_the_callers_variables():
+    x, y = (pb.ones(2, requires_grad=True) for _ in range(2))
+    weights = [pb.ones(2, requires_grad=True) for _ in range(2)]
+    model = {"bias": pb.ones(2, requires_grad=True)}
+    h = x * y + model["bias"]
+    for weight in weights:
+        h = h * weight
+    assert weight is weights[1]  # named like the others
+    assert sorted(labels(viz.graph(h), "leaf")) == ["model['bias']", "weights[0]", "weights[1]", "x", "y"]
+
+
+def test_leaves_of_no_name_or_of_two_are_numbered():
+    x = same = pb.ones(2, requires_grad=True)
+    drawing = viz.graph(x * pb.ones(3, 1, requires_grad=True) + same)
+    assert labels(drawing, "leaf") == ["leaf 1", "leaf 2"]
+
+
+def test_leaves_of_a_module_are_named_within_its_functions():
+    scope = {"pb": pb, "viz": viz}
+    exec("rate = pb.ones(2, requires_grad=True)\ndef draw():\n    return viz.graph(rate.exp())", scope)
+    assert labels(scope["draw"](), "leaf") == ["rate"]
 
 
 def details(y, **options):

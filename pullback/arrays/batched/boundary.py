@@ -43,7 +43,7 @@ def checked_dim(x: Any, dim: int, called: str) -> int:
 
 
 def constant(x: Any, batch: Batch, level: int) -> Any:
-    """What the function sees of an argument that is not mapped: of an ndarray an Array, a copy to write into."""
+    """Return what the function sees of an argument that is not mapped: of an ndarray an Array, a copy to write into."""
     if type(x) is not ndarray or x.dtype.kind not in NUMERIC:
         return x
     made = wrap_array(np.array(x), level)
@@ -52,7 +52,7 @@ def constant(x: Any, batch: Batch, level: int) -> Any:
 
 
 def enter(x: Any, dim: int, batch: Batch, level: int) -> Any:
-    """What the function sees of an argument whose dimension `dim` is mapped.
+    """Return what the function sees of an argument whose dimension `dim` is mapped.
 
     Code for NumPy may write into it, and the caller's array stays as it is; what is written into a Tensor is there
     afterwards, as in PyTorch.
@@ -88,7 +88,7 @@ def at_front(x: Any, dim: int) -> Any:
 
 
 def is_registered(x: Any) -> bool:
-    """Whether it is an array of a type that was registered."""
+    """True if it is an array of a type that was registered."""
     return type(x) in REGISTERED
 
 
@@ -125,7 +125,7 @@ def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
 
 
 def _repeated(raw: Any, batch: Batch) -> Any:
-    """What is the same for all, once for each."""
+    """Return what is the same for all, once for each."""
     values = np.asarray(raw) if type(raw) in SCALARS or not is_array(raw) else raw
     values = table_of((values,)).expand(values, (batch.size, *values.shape))
     return np.array(values) if type(values) is ndarray else values

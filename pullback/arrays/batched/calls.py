@@ -108,7 +108,7 @@ def _of_two(op: Operator, rule: Call, run: Call | None) -> Call:
 
 
 def _constant(x: Any, kind: type, level: int) -> Any:
-    """What an argument that is the same for all is computed with, if that is a plain array or a number."""
+    """Return what an argument that is the same for all is computed with, if that is a plain array or a number."""
     if kind in SCALARS:
         return x
     if kind is ndarray:

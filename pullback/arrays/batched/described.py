@@ -138,7 +138,7 @@ class BatchedType(ArrayType):
 
 
 def _is_differentiated(x: Any) -> bool:
-    """Whether an array has a place in a graph, or a derivative, at any level."""
+    """True if an array has a place in a graph, or a derivative, at any level."""
     while isinstance(x, Tensor):
         if x._requires_grad:
             return True

@@ -111,7 +111,7 @@ def _fitted(batch: Batch, x: Any, index: Any, value: Any) -> Any:
 
 # -- index arrays along a dimension ------------------------------------------------------------------------------------
 def _paired(name: str, tensors: tuple[int, ...]) -> Rule:
-    """What reads or writes by an index with a place for each element: all arguments, batched or not, side by side."""
+    """A rule that reads or writes by an index with a place for each element: all arguments side by side."""
 
     def by_index(batch: Batch, x: Any, dim: int, *rest: Any) -> Any:
         args = [x, dim, *rest]

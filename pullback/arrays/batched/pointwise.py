@@ -13,7 +13,7 @@ from pullback.arrays.batched.values import aligned, as_array, everywhere, rank_o
 
 
 def _of_first(name: str) -> Rule:
-    """What takes one array, element by element, and other arguments that are none."""
+    """A rule that takes one array, element by element, and other arguments that are none."""
 
     def alone(batch: Batch, x: Any, *rest: Any) -> Any:
         return run(name, everywhere(batch, x), *rest)
@@ -25,7 +25,7 @@ RULES.update({name: _of_first(name) for name in ("clone", "to_copy", "zero")})
 
 
 def _into_first(name: str) -> Rule:
-    """What puts the second argument in the place of the first, whose shape it has in the end."""
+    """A rule that puts the second argument in the place of the first, whose shape it has in the end."""
 
     def into(batch: Batch, x: Any, value: Any) -> Any:
         rank = rank_of(x)

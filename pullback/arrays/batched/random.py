@@ -27,7 +27,7 @@ def note_state(drew_from: dict[int, Any], generator: np.random.Generator) -> Non
 
 
 class Draws:
-    """What a call of vmap does with random numbers while its function runs at `level`."""
+    """How a call of vmap treats random numbers while its function runs at `level`."""
 
     def __init__(self, batch: Batch, level: int) -> None:
         self.batch, self.level = batch, level

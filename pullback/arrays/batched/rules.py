@@ -76,7 +76,7 @@ def pointwise(name: str, positions: tuple[int, ...]) -> Rule:
 
 
 def _only_numbers_meet_arrays(batch: Batch, raws: Any, args: Any, positions: tuple[int, ...]) -> bool:
-    """Whether each sample has but one number and the rest is the same for all, so that no operand has an order."""
+    """True if each sample has but one number and the rest is the same for all, so that no operand has an order."""
     small = False
     for i in positions:
         x = raws[i]
@@ -105,7 +105,7 @@ def _run_in_columns(name: str, batch: Batch, raws: Any, args: Any, positions: tu
 
 # -- along dimensions --------------------------------------------------------------------------------------------------
 def along(op: Operator, positions: tuple[int, ...]) -> Rule:
-    """What goes along the dimensions that an argument names, and takes all others one by one."""
+    """A rule that goes along the dimensions that an argument names, and takes all others one by one."""
     place, name = parameters_of(op).index(op.along or ""), op.kernel
     reduces = "reduction" in op.tags and name not in ("all", "any")  # of which () asks for no dimension, not for all
 
@@ -144,7 +144,7 @@ def flat(batch: Batch, result: Any) -> Any:
 
 # -- matrices ----------------------------------------------------------------------------------------------------------
 def on_matrices(name: str, positions: tuple[int, ...]) -> Rule:
-    """What takes the last two dimensions for matrices and all others for batches."""
+    """A rule that takes the last two dimensions for matrices and all others for batches."""
 
     def of_matrices(batch: Batch, *args: Any) -> Any:
         raws = list(args)
@@ -160,7 +160,7 @@ def on_matrices(name: str, positions: tuple[int, ...]) -> Rule:
 
 
 def on_slices(name: str, positions: tuple[int, ...], cores: Callable[[Any], Any]) -> Rule:
-    """What broadcasts all dimensions but the last ones: `cores` says how many these are of each argument."""
+    """A rule that broadcasts all dimensions but the last ones: `cores` says how many these are of each argument."""
 
     def of_slices(batch: Batch, *args: Any) -> Any:
         raws, own = list(args), cores(args)
@@ -180,7 +180,7 @@ def refuse_as_kernel(name: str, batch: Batch, args: Any) -> None:
 
 
 def element(batch: Batch, x: Any, i: int) -> Any:
-    """What one argument is for one element of the batch; in a list, each."""
+    """Return what one argument is for one element of the batch; in a list, each."""
     if type(x) in (list, tuple):
         return type(x)(element(batch, y, i) for y in x)
     return x.values[i] if is_batched(batch, x) else x
@@ -188,7 +188,7 @@ def element(batch: Batch, x: Any, i: int) -> Any:
 
 # -- the same for each element -----------------------------------------------------------------------------------------
 def with_leading(name: str, positions: tuple[int, ...]) -> Rule:
-    """What takes any dimensions in front of those that it knows, the same for all arguments."""
+    """A rule that takes any dimensions in front of those that it knows, the same for all arguments."""
 
     def of_all(batch: Batch, *args: Any) -> Any:
         raws = list(args)
@@ -200,7 +200,7 @@ def with_leading(name: str, positions: tuple[int, ...]) -> Rule:
 
 
 def as_batched(batch: Batch, result: Any) -> Any:
-    """What a rule has given, in BatchedArrays."""
+    """Return what a rule has given, in BatchedArrays."""
     if type(result) is BatchedArray:
         return result
     if isinstance(result, (tuple, list)):

@@ -109,7 +109,7 @@ def _movedim(batch: Batch, x: BatchedArray, source: Any, destination: Any) -> An
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 def _cut(name: str, place: int) -> Rule:
-    """What cuts along the dimension that the argument at `place` names."""
+    """A rule that cuts along the dimension that the argument at `place` names."""
 
     def cut(batch: Batch, x: BatchedArray, *rest: Any) -> Any:
         if not x.ndim:

@@ -32,7 +32,7 @@ def _base_grid(batch: Batch, x: BatchedArray, *rest: Any) -> Any:
 
 # -- into the samples --------------------------------------------------------------------------------------------------
 def _folded(name: str, positions: tuple[int, ...]) -> Rule:
-    """What goes through samples, the first dimension of all arguments and results, one by one."""
+    """A rule that goes through samples, the first dimension of all arguments and results, one by one."""
 
     def folded(batch: Batch, *args: Any) -> Any:
         raws = list(args)

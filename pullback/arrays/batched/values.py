@@ -1,4 +1,4 @@
-"""What rules are written with: the values of the arguments with the batch dimension in front, and kernels on these."""
+"""The tools of rules: the values of the arguments with the batch dimension in front, and kernels on these."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(name: str, *args: Any) -> Any:
 
 
 def is_batched(batch: Batch, x: Any) -> TypeGuard[BatchedArray]:
-    """Whether `x` has a value for each element of the batch; an array of another batch is a constant in this one."""
+    """True if `x` has a value for each element of the batch; an array of another batch is a constant in this one."""
     return type(x) is BatchedArray and x.batch is batch
 
 
@@ -66,7 +66,7 @@ def everywhere(batch: Batch, x: Any, rank: int = 0) -> Any:
 
 
 def in_columns(values: Any) -> bool:
-    """Whether these are values of many samples, each element beside that of the next sample (see `boundary.enter`)."""
+    """True if these are values of many samples, each element beside that of the next sample (see `boundary.enter`)."""
     return (
         type(values) is ndarray
         and values.ndim > 1

@@ -52,7 +52,7 @@ class DiagonalArray(Arithmetic):
 
     @property
     def slices(self) -> ndarray:
-        """What belongs to each sample, samples first: the other dimensions are as in `values`, `dim` is shorter."""
+        """Return each sample's part, samples first: the other dimensions are as in `values`, `dim` is shorter."""
         return sliced(self.values, self.dim, self.inner, self.batch.size)
 
     def whole(self) -> BatchedArray:

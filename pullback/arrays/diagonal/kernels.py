@@ -136,7 +136,7 @@ def _is_linear(op: Operator, args: Sequence[Any], given: Sequence[Any]) -> bool:
 
 
 def _along(op: Operator, *args: Any) -> Any:
-    """What is whole along some dimensions, and takes all others apart; its operands have as many."""
+    """A rule for what is whole along some dimensions, and takes all others apart; its operands have as many."""
     given = [x for x in args if type(x) is DiagonalArray]
     x, arrays = given[0], [y for y in _spread(args) if type(y) is DiagonalArray or type(y) is ndarray]
     if any(y.ndim != x.ndim or y.shape[x.dim] != x.shape[x.dim] for y in arrays) or any(y.dim != x.dim for y in given):
@@ -227,7 +227,7 @@ def _reshaped(op: Operator, x: DiagonalArray, found: ndarray) -> DiagonalArray:
 
 
 def _moving(op: Operator, *args: Any) -> Any:
-    """What puts each element somewhere else, or nowhere, and zeros where there is none."""
+    """A rule for what puts each element somewhere else, or nowhere, and zeros where there is none."""
     given = [x for x in _spread(args) if type(x) is DiagonalArray]
     found = _kernel(op, *args)
     labels = NUMPY.kernels[op.kernel](*[
@@ -263,7 +263,7 @@ def _labels(x: DiagonalArray) -> ndarray:
 
 
 def _agree(labels: ndarray, expected: ndarray, dim: int) -> bool:
-    """Whether these are the labels expected, or 0; of a view with strides of 0 one of the repeated ones is enough."""
+    """True if these are the labels expected, or 0; of a view with strides of 0 one of the repeated ones is enough."""
     index = tuple(slice(1) if s == 0 and i != dim else slice(None) for i, s in enumerate(labels.strides))
     labels = labels[index]
     return bool(np.all((labels == expected) | (labels == 0)))
@@ -410,7 +410,7 @@ def _spread(items: Sequence[Any]) -> Iterator[Any]:
 
 
 def _is_constant(x: Any) -> bool:
-    """Whether an argument is the same for all samples: not so an array of another type."""
+    """True if an argument is the same for all samples: not so an array of another type."""
     return type(x) in CONSTANTS or not hasattr(x, "dtype") or isinstance(x, np.dtype)
 
 

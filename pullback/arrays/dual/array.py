@@ -29,7 +29,7 @@ class Kin:
         self.given, self.version = given, 0 if given is None else version_of(given)
 
     def is_written(self) -> bool:
-        """Whether a write has come, through one of them or through the Tensor that the user gave for the tangent."""
+        """True if a write has come, through one of them or through the Tensor that the user gave for the tangent."""
         return self.was_written or (self.given is not None and version_of(self.given) != self.version)
 
 
@@ -148,7 +148,7 @@ class DualArray:
                 yield own, self, name
 
     def carries_derivative(self) -> bool:
-        """Whether something would be lost if the primal were taken alone."""
+        """True if something would be lost if the primal were taken alone."""
         array: Any = self
         while type(array) is DualArray:
             if array.co or (array.level.open and array.tangent is not None):
@@ -192,7 +192,7 @@ def plain_part(array: Any) -> Any:
 
 
 def holds_dual(x: Any) -> bool:
-    """Whether an array is a dual one, or a Tensor around one."""
+    """True if an array is a dual one, or a Tensor around one."""
     while isinstance(x, Tensor):
         x = x._array
     return type(x) is DualArray

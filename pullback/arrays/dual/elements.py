@@ -102,7 +102,7 @@ def _given(target: Tensor, dual: DualArray, value: Any) -> tuple[Any, Any, Mask]
 
 
 def _takes(part: Any, raw: Any) -> bool:
-    """Whether an ndarray, or a Tensor of a lower level, can be given this: it is of that level, or a constant."""
+    """True if an ndarray, or a Tensor of a lower level, can be given this: it is of that level, or a constant."""
     if type(part) is ndarray:
         return type(raw) in CONSTANTS and can_hold(part, raw)
     if not isinstance(part, Tensor) or (isinstance(raw, Tensor) and raw._level != part._level):
@@ -112,7 +112,7 @@ def _takes(part: Any, raw: Any) -> bool:
 
 
 def _is_settled(value: Tensor) -> bool:
-    """Whether a value needs no looking at: it is no view that may be behind its base."""
+    """True if a value needs no looking at: it is no view that may be behind its base."""
     extra = value._extra
     return extra is None or extra.base is None or not extra.base._requires_grad
 

@@ -13,7 +13,7 @@ from pullback.graph.node import AccumulateGrad, Node
 
 
 def flows_through(nodes: Iterable[Node]) -> bool:
-    """Whether duals can flow in a backward through these nodes."""
+    """True if duals can flow in a backward through these nodes."""
     for node in nodes:
         if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) in NESTED):
             return True

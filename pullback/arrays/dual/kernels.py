@@ -148,7 +148,7 @@ def _split(x: Any, level: ForwardLevel) -> tuple[Any, Any, bool] | None:
 
 
 def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
-    """Whether an element of the result may come from nothing that moves."""
+    """True if an element of the result may come from nothing that moves."""
     given = spread_lists([tangents[i] for i in rule.inputs])
     return any(t is None for t in given) or (
         type(result) is not list and getattr(result, "size", 0) > sum([t.size for t in given])

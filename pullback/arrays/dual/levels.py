@@ -33,7 +33,7 @@ class ForwardLevel:
         self._begun = next_leaf_nr()
 
     def is_recorded(self, level: int) -> bool:
-        """Whether Tensors of `level`, or higher ones, have come to be recorded since: nodes may have saved duals."""
+        """True if Tensors of `level`, or higher ones, have come to be recorded since: nodes may have saved duals."""
         return recorded_since(self._begun, level)
 
     @property

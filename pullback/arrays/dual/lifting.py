@@ -138,7 +138,7 @@ def _flat(args: Sequence[Any]) -> list[Any]:
 
 
 def _may_have_views(tensor: Tensor) -> bool:
-    """Whether another tensor may share the memory of one that requires grad, and so does not know its views."""
+    """True if another tensor may share the memory of one that requires grad, and so does not know its views."""
     memory = plain_part(tensor._array)
     return tensor._counter is not None or (type(memory) is ndarray and memory.base is not None)
 

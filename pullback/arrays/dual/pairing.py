@@ -1,4 +1,4 @@
-"""What a kernel gave and what its rule gave, put together: the results of an operator on dual arrays."""
+"""Puts together what a kernel gave and what its rule gave: the results of an operator on dual arrays."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ def _in_layout_of(primal: Any, tangent: Any) -> Any:
 
 
 def _repeats(tangent: Any) -> bool:
-    """Whether elements of a tangent share memory, as a broadcast one's do, so that it could not be written into."""
+    """True if elements of a tangent share memory, as a broadcast one's do, so that it could not be written into."""
     memory = plain_part(tangent)
     return type(memory) is ndarray and not memory.flags.forc and overlaps_itself(memory)
 
 
 def meets(x: Any, others: Iterable[Any]) -> bool:
-    """Whether an array that was just computed may share memory with one of those that it was computed from."""
+    """True if an array that was just computed may share memory with one of those that it was computed from."""
     whole = x if type(x) is ndarray else plain_part(x)
     if type(whole) is not ndarray:
         return False
@@ -161,7 +161,7 @@ def meets(x: Any, others: Iterable[Any]) -> bool:
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays may share memory."""
+    """True if two arrays may share memory."""
     if type(a) is not ndarray or type(b) is not ndarray:
         return False
     return a is b or (a.size > 0 and np.may_share_memory(a, b))

@@ -115,7 +115,7 @@ def mask_at(x: Any, number: int) -> Mask:
 
 
 def still(mask: Mask) -> bool:
-    """Whether nothing was touched, of some sample at least."""
+    """True if nothing was touched, of some sample at least."""
     if mask is None or type(mask) is ndarray:
         return mask is not None and bool(count_nonzero(mask) == mask.size)
     if not of_many(mask) or not (size := math.prod(mask.shape)):
@@ -216,7 +216,7 @@ def begun_by_element(found: Any, tangent: Any, shape: Shape) -> Mask:
 
 
 def _zeros_tell(rule: Rule, tangents: Sequence[Any], masks: Sequence[Mask]) -> bool:
-    """Whether an element of a structural operator's tangent is untouched just where it is 0.
+    """True if an element of a structural operator's tangent is untouched just where it is 0.
 
     So it is where every number of the given tangents that was touched is another than 0, and none are added up.
     """
@@ -229,7 +229,7 @@ def _zeros_tell(rule: Rule, tangents: Sequence[Any], masks: Sequence[Mask]) -> b
 
 
 def _has_no_other_zeros(tangent: Any, mask: Mask) -> bool:
-    """Whether all zeros of a tangent, or of those in a list, are untouched. Parts of complex ones are not asked for."""
+    """True if all zeros of a tangent, or of those in a list, are untouched. Parts of complex ones are not asked for."""
     if type(tangent) is list:
         parts = mask if type(mask) is list else [None] * len(tangent)
         return all(t is None or _has_no_other_zeros(t, m) for t, m in zip(tangent, parts, strict=True))
@@ -268,7 +268,7 @@ def _masks_of_zeros(rule: Rule, outputs: Sequence[Any], found: Sequence[Any]) ->
 
 
 def moves_everywhere(found: Sequence[Any]) -> bool:
-    """Whether no tangent that was found has a zero, so that no mask can begin there."""
+    """True if no tangent that was found has a zero, so that no mask can begin there."""
     for x in found:
         if type(x) is list or type(x) is tuple:
             if not moves_everywhere(x):
@@ -306,14 +306,14 @@ def by_element(
 
 
 def _may_be_nan(x: Any) -> bool:
-    """Whether a tangent has a NaN, or its derivative may have one, which another transform wants."""
+    """True if a tangent has a NaN, or its derivative may have one, which another transform wants."""
     if issubclass(type(x), (ndarray, np.generic)):
         return _has_nan(x)
     return _is_differentiated(x) or has_nan(numbers_of_all(x))
 
 
 def _is_differentiated(x: Any) -> bool:
-    """Whether an array has a place in a graph, or a derivative of another transform."""
+    """True if an array has a place in a graph, or a derivative of another transform."""
     while isinstance(x, Tensor):
         if x._requires_grad:
             return True
@@ -387,7 +387,7 @@ def _shaped(mask: Mask, shape: Shape) -> Mask:
 
 
 def is_nothing(found: Any) -> bool:
-    """Whether there is no number but 0 and NaN in a tangent."""
+    """True if there is no number but 0 and NaN in a tangent."""
     parts = [] if found is None else [_sample(part) for part in _all_parts(found)]
     return all(part is not None and bool(np.all((part == 0) | np.isnan(part))) for part in parts)
 
@@ -402,7 +402,7 @@ def _all_parts(x: Any) -> list[Any]:
 
 
 def of_many(x: Any) -> bool:
-    """Whether an array stands for those of many samples, inside vmap."""
+    """True if an array stands for those of many samples, inside vmap."""
     return type(x) is not ndarray and is_array(x) and array_type(innermost(x)).many
 
 
@@ -437,7 +437,7 @@ def numbers_of_all(x: Any) -> Any:
 
 
 def has_nan(x: Any) -> bool:
-    """Whether there is a NaN among numbers, or they are not at hand."""
+    """True if there is a NaN among numbers, or they are not at hand."""
     return not issubclass(type(x), (ndarray, np.generic)) or _has_nan(x)
 
 

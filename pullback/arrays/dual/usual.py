@@ -64,7 +64,7 @@ def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
 
 
 def _of_values(name: str, in_general: Kernel) -> Kernel:
-    """What has no derivative, such as a comparison."""
+    """A rule for what has no derivative, such as a comparison."""
     run = NUMPY.kernels[name]
 
     def kernel(*args: Any) -> Any:

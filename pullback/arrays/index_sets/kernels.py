@@ -320,7 +320,7 @@ def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
 
 
 def _undifferentiated(op: Operator, args: Sequence[Any], store: Store) -> Any:
-    """What has no derivative: arrays of ones and the like, of which only the shape matters."""
+    """A rule for what has no derivative: arrays of ones and the like, of which only the shape matters."""
     if op.kernel == "storage_geometry":  # of the numbers of the sets, whose views are the views
         return NUMPY.kernels[op.kernel](*[x.ids if type(x) is IndexSets else x for x in args])
     if op.kernel in ("any", "all"):  # a number that is not known may be any

@@ -33,7 +33,7 @@ _FASTER_IN_FORMULAS = frozenset({"linalg", "nn", "reductions", "shape"})
 
 
 def load_formula_kernels(area):
-    """What takes the places of some operators of an area where formulas call them, by name.
+    """Return what takes the places of some operators of an area where formulas call them, by name.
 
     They are faster than kernels and composites, where less generality is needed. On Tensors, under create_graph, the
     operators of the same names run, which are differentiable.

@@ -8,7 +8,7 @@ from pullback.core.array_type import NUMBERS
 
 
 def is_complex(x):
-    """Whether an array or a number is complex."""
+    """True if an array or a number is complex."""
     return x.dtype.kind == "c" if hasattr(x, "dtype") else isinstance(x, complex)
 
 

@@ -45,7 +45,7 @@ _NUMBER = -1
 
 
 class Tape:
-    """What was computed of unknown arrays: instructions, each with the places of its arguments and results.
+    """A record of computations on unknown arrays: instructions, each with the places of its arguments and results.
 
     `replay(arrays)` computes it again. Memory is what it was: a view of an array is a view of it again, and what was
     written into an array is written again.

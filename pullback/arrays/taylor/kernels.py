@@ -172,7 +172,7 @@ def _over(x: Any, k: int) -> Any:
 
 
 def _names_result(rule: Rule) -> bool:
-    """Whether a tangent rule looks at the outputs that move."""
+    """True if a tangent rule looks at the outputs that move."""
     return _named(rule.function, 1 if rule.returns_list else rule.outputs, rule.moving)
 
 
@@ -199,7 +199,7 @@ def _series(x: Any, level: TaylorLevel, order: int) -> Any:
 
 
 def _identity(series: Any) -> Any:
-    """What tells two arguments apart: the arrays themselves, the values of what is no array."""
+    """Return what tells two arguments apart: the arrays themselves, the values of what is no array."""
     if type(series) is list:
         return tuple(map(_identity, series))
     first = series[0]

@@ -47,7 +47,7 @@ class set_checkpoint_early_stop(_Setting):
     Raises
     ------
     TypeError
-        `enable` is no bool.
+        `enable` is not a bool.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def checkpoint_sequential(
     Raises
     ------
     TypeError
-        `functions` is no list of functions.
+        `functions` is not a list of functions.
     ValueError
         `segments` is not between 1 and the number of functions.
 

@@ -194,7 +194,7 @@ class _Input:
 
 
 def inputs_behind(unpack: Callable[[Any], Tensor]) -> list[tuple[Any, Version]]:
-    """What a checkpoint keeps of its arguments, found by the hook that unpacks for its nodes; of other hooks nothing.
+    """Return what a checkpoint keeps of its arguments, by the hook that unpacks for its nodes; of other hooks nothing.
 
     For those who look at what a graph holds: nothing is unpacked.
     """
@@ -324,7 +324,7 @@ class _Fill(_OfFrame):
 
 
 def _as_filled(filled: tuple[Tensor, Version], frame: Any) -> Tensor:
-    """What the recomputation saved, as it was then: the function may have overwritten it since."""
+    """Return what the recomputation saved, as it was then: the function may have overwritten it since."""
     return checked(*filled, frame)  # type: ignore[no-any-return]
 
 

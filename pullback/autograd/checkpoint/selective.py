@@ -24,7 +24,7 @@ WHY = (
 
 
 class CheckpointPolicy(enum.Enum):
-    """What to do with the result of an operator: keep it for the recomputation, or compute it again.
+    """Says what to do with the result of an operator: keep it for the recomputation, or compute it again.
 
     `MUST_...` and `PREFER_...` do the same here; they tell a compiler whether it may decide otherwise.
 
@@ -99,7 +99,7 @@ def create_selective_checkpoint_contexts(
     Raises
     ------
     TypeError, ValueError
-        Not a callable or list, or something in the list is no primitive operator. In forward: the policy returned
+        Not a callable or list, or something in the list is not a primitive operator. In forward: the policy returned
         something else than a CheckpointPolicy.
     RuntimeError
         In backward: a kept result was modified in place, or the recomputation runs other operators.
@@ -131,8 +131,8 @@ def _primitive(op: Any) -> str:
     name = op if isinstance(op, str) else getattr(op, "__name__", repr(op))
     if name not in OPERATORS and not any(k.partition(".")[0] == name for k in OPERATORS):
         raise ValueError(
-            f"{op!r} is no primitive operator, so its result cannot be kept. A composite one is seen as the operators "
-            "that it calls: name these (a policy function that prints its `op` shows them)."
+            f"{op!r} is not a primitive operator, so its result cannot be kept. A composite one is seen as the "
+            "operators that it calls: name these (a policy function that prints its `op` shows them)."
         )
     return name
 
@@ -160,7 +160,7 @@ _Results: TypeAlias = defaultdict[str, list[_Result | None]]
 
 
 def _is_nested(raws: Sequence[Any]) -> bool:
-    """Whether the kernel runs on Tensors of a lower level, where the call is seen again."""
+    """True if the kernel runs on Tensors of a lower level, where the call is seen again."""
     return any(isinstance(x, Tensor) for raw in raws for x in (raw if isinstance(raw, (list, tuple)) else (raw,)))
 
 

@@ -103,7 +103,7 @@ class Point:
         return wrap(x if x._requires_grad or x._level else x._array, self.level)
 
     def requires_grad(self, x: Tensor) -> bool:
-        """Whether `x` is connected to anything here (being differentiated at an outer level does not count)."""
+        """True if `x` is connected to anything here (being differentiated at an outer level does not count)."""
         return x._requires_grad and x._level == self.level
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:

@@ -57,14 +57,14 @@ def jacobian(
     -------
     Tensor, or tuple or tuple of tuples of Tensor
         `jacobian[i][j]` has the shape of output i followed by that of input j, and the dtype of input j (forward mode:
-        of output i). Without the index i if `func` returns a single Tensor, and without j if `inputs` is no tuple.
+        of output i). Without the index i if `func` returns a single Tensor, and without j if `inputs` is not a tuple.
 
     Raises
     ------
     RuntimeError
         An input is of an integer dtype, an output is complex (but for `vectorize`), or `strict` refuses.
     TypeError
-        An input is no array, or `func` returned something other than Tensors.
+        An input is not an array, or `func` returned something other than Tensors.
     ValueError
         `strategy` is neither of the two.
 
@@ -120,7 +120,8 @@ def hessian(
     Returns
     -------
     Tensor, or tuple of tuples of Tensor
-        `hessian[i][j]` has the shape of input i followed by that of input j: a single Tensor if `inputs` is no tuple.
+        `hessian[i][j]` has the shape of input i followed by that of input j: a single Tensor if `inputs` is not a
+        tuple.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def vjp(
     RuntimeError
         `v` is missing or of the wrong shape or number, an input is of an integer dtype, or `strict` refuses.
     TypeError
-        An input or `v` is no array, or `func` returned something other than Tensors.
+        An input or `v` is not an array, or `func` returned something other than Tensors.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def _random_rows(like: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _or_raise(option: str, mode: str, compute: Callable[[], _Arrays]) -> _Arrays:
-    """What `compute` gives; its error as that of the check."""
+    """Return what `compute` gives; its error as that of the check."""
     try:
         return compute()
     except Exception as error:

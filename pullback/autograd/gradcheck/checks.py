@@ -42,7 +42,7 @@ def check(
     checks: Sequence[bool],
     raise_exception: bool,
 ) -> bool:
-    """What gradcheck does with arguments that are in order."""
+    """Do what gradcheck does with arguments that are in order."""
     return _checked(Problem(func, as_tuple(inputs), *steps), raise_exception, Checks(*checks))
 
 
@@ -56,7 +56,7 @@ def check_again(
     forward: bool,
     raise_exception: bool,
 ) -> bool:
-    """What gradgradcheck does with arguments that are in order; `strided` and `forward` as its longer names say."""
+    """Do what gradgradcheck does with arguments that are in order; `strided` and `forward` as its longer names say."""
     arguments = as_tuple(inputs)
     first = Problem(func, arguments, *steps)
     outputs = first.run()

@@ -33,7 +33,7 @@ class Block:
 
     @property
     def is_complex(self) -> bool:
-        """Whether input or output is complex."""
+        """True if input or output is complex."""
         return self.array.dtype.kind == "c" or self.out_dtype.kind == "c"
 
     @property

@@ -18,7 +18,7 @@ __all__ = ["projections_agree", "unit_direction"]
 
 
 def projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
-    """Whether the two values of u^T J v are close, for every input and output."""
+    """True if the two values of u^T J v are close, for every input and output."""
     rng = np.random.default_rng(0)
     vs = [unit_direction(rng, a) for a in problem.arrays]
     us = [unit_direction(rng, values_of(o)) for o in outputs]

@@ -137,7 +137,7 @@ def _side(problem: Problem, outputs: list[Tensor], blocks: list[Block]) -> tuple
 
 
 def _projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
-    """Whether the two values of u^T J v, for random u and v, are close for every input and output."""
+    """True if the two values of u^T J v, for random u and v, are close for every input and output."""
     rng = np.random.default_rng(0)
     us = [real_coordinates(unit_direction(rng, values_of(o))) for o in outputs]
     agree = True

@@ -255,13 +255,13 @@ def _swapped_axes(b: Block, axis: int) -> Iterator[np.ndarray]:
 
 
 def _is_pointwise(b: Block) -> bool:
-    """Whether each element of the output depends on the same element of the input alone, of several."""
+    """True if each element of the output depends on the same element of the input alone, of several."""
     n = b.numerical
     return bool(n.shape[0] == n.shape[1] > 1 and np.count_nonzero(n) == np.count_nonzero(np.diagonal(n)))
 
 
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    """Whether broadcasting repeats an array of shape `small` to make one of shape `large`."""
+    """True if broadcasting repeats an array of shape `small` to make one of shape `large`."""
     try:
         return bool(np.broadcast_shapes(small, large) == large and np.prod(small) < np.prod(large))
     except ValueError:

@@ -180,7 +180,7 @@ def _memory_of(number: int, tensor: Tensor) -> np.ndarray:
 
 
 def _overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two indices of the array mean the same memory."""
+    """True if two indices of the array mean the same memory."""
     extents = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
     if array.size == 0 or not extents:
         return False
@@ -209,7 +209,7 @@ def _refuse_shared_memory(wrt: list[int], inputs: tuple[Any, ...], arrays: list[
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have memory in common; where that is too hard to tell, no."""
+    """True if two arrays have memory in common; where that is too hard to tell, no."""
     try:
         return np.may_share_memory(a, b) and np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

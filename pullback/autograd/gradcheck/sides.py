@@ -62,7 +62,7 @@ def directions(problem: Problem) -> dict[int, np.ndarray]:
 
 
 def not_linear(rule: Map, forward: bool, tolerance: float = 0.0) -> Diagnosis | None:
-    """What shows that a rule is not linear in what comes in, as every right one is.
+    """Return what shows that a rule is not linear in what comes in, as every right one is.
 
     Jacobians do not show it: they are made of zeros and ones, whose squares and sizes are the same.
     """
@@ -100,7 +100,7 @@ def not_linear(rule: Map, forward: bool, tolerance: float = 0.0) -> Diagnosis | 
 
 
 def _close(found: list[np.ndarray], once: list[np.ndarray], factor: float, tolerance: float) -> bool:
-    """Whether these are so many times the others, which rounding does not change where nothing is cancelled."""
+    """True if these are so many times the others, which rounding does not change where nothing is cancelled."""
     pairs = zip(found, once, strict=True)
     return all(
         np.allclose(f, factor * o, rtol=1e-5, atol=3 * tolerance + 1e-6 * np.abs(o).max(initial=0)) for f, o in pairs

@@ -287,7 +287,7 @@ class record_function(ModeSwitch):
     Raises
     ------
     TypeError
-        `name` is no str.
+        `name` is not a str.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., An
     Returns
     -------
     callable
-        Of the same arguments.
+        Takes the same arguments.
 
     Raises
     ------

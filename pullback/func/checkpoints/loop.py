@@ -63,7 +63,7 @@ def checkpointed_loop(
     ------
     RuntimeError
         step gives a tree of another structure, shapes or kinds of dtype than its state; it uses a variable that is
-        differentiated and that is no argument.
+        differentiated and that is not an argument.
     CheckpointError
         In backward: step gave something else when it ran again. It is a RuntimeError, in `utils.checkpoint`.
     ValueError, TypeError
@@ -268,7 +268,7 @@ _checkpointed._rule.instead = "Its step takes one state at a time; make one stat
 
 
 def _records(x: Tensor) -> bool:
-    """Whether operators on a Tensor are recorded, at its level or further out."""
+    """True if operators on a Tensor are recorded, at its level or further out."""
     state = modes.current()
     return any(t._requires_grad and state.records(t._level) for t in levels_of(x))
 

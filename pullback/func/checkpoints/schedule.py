@@ -38,7 +38,7 @@ def slots_for_two(count: int) -> int:
 
 
 def reversal(count: int, slots: int, kept: list[int] | None = None) -> Iterator[Action]:
-    """What to do to reverse steps 0 to count - 1, of which step k leads from state k to state k + 1.
+    """Yield what to do to reverse steps 0 to count - 1, of which step k leads from state k to state k + 1.
 
     ("read", k, slot): take state k, the one kept last. ("advance", k, m): compute state m from state k. ("keep", k,
     slot): keep state k, in this slot. ("reverse", k, k + 1): record step k from state k, and pull back through it.

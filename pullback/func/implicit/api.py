@@ -62,7 +62,7 @@ def custom_root(
     LinAlgError
         In a derivative: the Jacobian by x is singular.
     RuntimeError
-        On a call: solver or condition use a variable that is differentiated and that is no argument; the numbers of
+        On a call: solver or condition use a variable that is differentiated and that is not an argument; the numbers of
         equations and unknowns differ. In a derivative: the condition gives something else than on the call.
 
     Notes

@@ -1,4 +1,4 @@
-"""What is refused of a solver: a result that does not fulfil its condition, which has no derivative to be found."""
+"""Refuses what a solver returned if it does not fulfil its condition: it has no derivative to be found."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_residual(name: str, what: str, residual: list[Any], scale: Callable[[]
     if left <= tol or left <= tol * _largest(scale()):  # nan is refused
         return
     raise ConvergenceError(
-        f"{name}: what the solver returned is no solution: {what} is {left:.3g} there, where it should be 0 "
+        f"{name}: what the solver returned is not a solution: {what} is {left:.3g} there, where it should be 0 "
         f"(tol={tol:g}). Let the solver run longer or start it nearer; where that is small for the condition, pass a "
         "larger tol."
     )
@@ -76,7 +76,7 @@ def check_step(name: str, step: list[Any], x: list[Any], tol: float) -> None:
         if not (length <= allowed).all():
             worst = int(np.argmax(np.where(length <= allowed, -1, length / allowed)))  # nan before all
             raise ConvergenceError(
-                f"{name}: what the solver returned is no solution: a step of Newton's method would move it by "
+                f"{name}: what the solver returned is not a solution: a step of Newton's method would move it by "
                 f"{length[worst]:.3g} at a number of size {size[worst]:.3g}, where its largest number is "
                 f"{_largest(x):.3g} (tol={tol:g}). Let the solver run longer or start it nearer; where that is near "
                 "enough, pass a larger tol."

@@ -58,7 +58,7 @@ class Layout:
 
 
 class Kept:
-    """What forward leaves for backward, by the numbers that it had: those of one call, or of each sample of a batch."""
+    """Keeps what forward leaves for backward, by its numbers: those of one call, or of each sample of a batch."""
 
     __slots__ = ("found",)
 
@@ -77,7 +77,7 @@ class Kept:
         return what
 
     def at(self, point: Sequence[Any]) -> Any:
-        """What was kept for these numbers, or None."""
+        """Return what was kept for these numbers, or None."""
         for before, what in self.found:
             if all(map(same, before, point)):
                 return what
@@ -85,7 +85,7 @@ class Kept:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two leaves are the same numbers."""
+    """True if two leaves are the same numbers."""
     return a is b or (not hasattr(a, "dtype") and a == b) or bool(np.array_equal(a, b))
 
 
@@ -94,5 +94,5 @@ def _reals(shape: tuple[int, ...], dtype: Any) -> int:
 
 
 def is_single(dtype: Any) -> bool:
-    """Whether the real numbers of a dtype have less than double precision."""
+    """True if the real numbers of a dtype have less than double precision."""
     return np.empty(0, dtype).real.itemsize < 8

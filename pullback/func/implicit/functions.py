@@ -173,9 +173,9 @@ def without_capture(x: Any, name: str, who: str) -> Any:
     x = stripped(x)
     if isinstance(x, Tensor):
         raise GradientError(
-            f"{name}: the {who} uses a variable that is being differentiated and that is no argument (its result, of "
-            f"shape {x.shape}, depends on one), for which the derivative would be lost. Pass it to the function, which "
-            f"hands it on to solver and condition as an argument, or detach() it."
+            f"{name}: the {who} uses a variable that is being differentiated and that is not an argument (its result, "
+            f"of shape {x.shape}, depends on one), for which the derivative would be lost. Pass it to the function, "
+            f"which hands it on to solver and condition as an argument, or detach() it."
         )
     return x
 

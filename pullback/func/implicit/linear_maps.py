@@ -68,7 +68,7 @@ class Linearized:
         return [zeros(p) if g is None else g._array for p, g in zip(self.points, grads, strict=True)]
 
     def depends(self) -> bool:
-        """Whether the function depends on one of the points at all."""
+        """True if the function depends on one of the points at all."""
         edges: list[Any] = [edge_to(y) for y in self.outputs if self._is_own(y) and y._requires_grad]
         nodes, leaves = reached([edge.node() for edge in edges]), (edge_to(variable) for variable in self.variables)
         return any(leaf.node() in nodes for leaf in leaves)  # type: ignore[union-attr]  # a leaf has one

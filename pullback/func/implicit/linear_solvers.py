@@ -20,7 +20,7 @@ class Factors:
         size = len(matrix)
         if not np.isfinite(matrix).all():
             raise ConvergenceError(
-                f"{name}: the Jacobian of the condition at the solution is not finite (its derivative by the "
+                f"{name}: the Jacobian of the condition at the solution is not finite (its derivative in the "
                 f"unknowns, {size} x {size}), so the implicit function theorem gives no derivative there."
             )
         with np.errstate(all="ignore"):
@@ -35,9 +35,9 @@ class Factors:
                     reciprocal, _ = scipy.linalg.lapack.dgecon(self.lu, np.abs(matrix).sum(axis=0).max(initial=0))
         if reciprocal < np.finfo(float).eps:
             raise LinAlgError(
-                f"{name}: the Jacobian of the condition by the unknowns is singular at the solution ({size} x {size}, "
-                f"reciprocal condition number {reciprocal:.1e}), so the solution is no differentiable function of the "
-                "arguments there: is it a double root, a bifurcation, or not the only one? Add the condition that "
+                f"{name}: the Jacobian of the condition in the unknowns is singular at the solution ({size} x {size}, "
+                f"reciprocal condition number {reciprocal:.1e}), so the solution is not a differentiable function of "
+                "the arguments there: is it a double root, a bifurcation, or not the only one? Add the condition that "
                 "makes it unique, or pass a linear_solver (least squares, say)."
             )
 

@@ -118,7 +118,7 @@ class System:
         return LinearOperator((equations.size, unknowns.size), pushed, pulled, dtype=np.float64)
 
     def _iterated(self, operator: LinearOperator, b: Any, x: Leaves, args: Leaves, transposed: bool) -> Any:
-        """What the user's linear solver gives, or GMRES; where that fails, what factors give, unless they are large."""
+        """Solve by the user's linear solver, or by GMRES; where that fails, by factors, unless they are large."""
         operator = operator.H if transposed else operator
         if self.solver is not None:
             return self._by_user(operator, b)
@@ -147,7 +147,7 @@ class System:
         self.near.keep([*x, *args], True)
 
     def _by_user(self, operator: LinearOperator, b: Any) -> Any:
-        """What the user's linear solver gives, checked."""
+        """Return what the user's linear solver gives, checked."""
         assert self.solver is not None
         found = self.solver(operator, b.copy())  # which it may overwrite
         u, info = found if isinstance(found, tuple) and len(found) == 2 else (found, 0)

@@ -61,7 +61,8 @@ def odeint(
         SciPy's solver gave up. In a derivative of the gradient: y cannot be solved for backward. It is a RuntimeError.
     RuntimeError
         f gives other shapes than those of y, or (TypeError) complex numbers for a real y; with "adjoint" it uses a
-        variable that is differentiated and that is no argument, or gives something else in backward than in forward.
+        variable that is differentiated and that is not an argument, or gives something else in backward than in
+        forward.
     ValueError
         t is not of one dimension, or not strictly monotonic; a method or sensitivity is unknown, or "discrete" is asked
         of an implicit method.

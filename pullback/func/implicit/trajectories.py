@@ -81,7 +81,7 @@ class Integrator(NamedTuple):
         return found, layout
 
     def near(self, found: Leaves, expected: Leaves, beside: Leaves) -> bool:
-        """Whether y at a time is what it is known to be, to what the tolerances and some growth of errors leave."""
+        """True if y at a time is what it is known to be, to what the tolerances and some growth of errors leave."""
         size = max((float(np.abs(y).max()) for y in (*expected, *beside) if np.size(y)), default=0.0)
         allowed = _GROWTH * (np.max(self.atol) + self.rtol * size)
         return all(np.abs(a - b).max(initial=0) <= allowed for a, b in zip(found, expected, strict=True))

@@ -75,7 +75,7 @@ class Coloring:
         return f"<Coloring of {self.pattern.nnz} entries of {m} x {n}: {' and '.join(ways) or 'no'} passes>"
 
     def seeds(self) -> ndarray:
-        """What the columns are multiplied with: array of shape (n, forward), a color in each column.
+        """Return what the columns are multiplied with: array of shape (n, forward), a color in each column.
 
         Returns
         -------
@@ -299,7 +299,7 @@ def color_hessian(sparsity: Any) -> Coloring:
     Raises
     ------
     TypeError
-        `sparsity` is no matrix of numbers.
+        `sparsity` is not a matrix of numbers.
     ValueError
         It is not square.
 

@@ -52,9 +52,9 @@ def sparse_jacobian(
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of shape (m, n), the elements of the result by those of
-        the argument, each in the order of their leaves and of C within each leaf. With `has_aux` a pair of that and
-        what is auxiliary.
+        Takes the same arguments, and returns a scipy.sparse.csr_array of shape (m, n), the elements of the result by
+        those of the argument, each in the order of their leaves and of C within each leaf. With `has_aux` a pair of
+        that and what is auxiliary.
 
     Raises
     ------
@@ -116,8 +116,8 @@ def sparse_hessian(
     Returns
     -------
     callable
-        Of the same arguments. Gives a symmetric scipy.sparse.csr_array of shape (n, n); with `has_aux` a pair of that
-        and what is auxiliary.
+        Takes the same arguments, and returns a symmetric scipy.sparse.csr_array of shape (n, n); with `has_aux` a pair
+        of that and what is auxiliary.
 
     Raises
     ------

@@ -38,15 +38,15 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of bool of shape (m, n), where m is the number of elements
-        of the result and n that of the argument, in the order of their leaves and of C within each.
+        Takes the same arguments, and returns a scipy.sparse.csr_array of bool of shape (m, n), where m is the number of
+        elements of the result and n that of the argument, in the order of their leaves and of C within each.
 
     Raises
     ------
     NotImplementedError
         An operator on the way has no forward-mode derivative.
     TypeError
-        The argument is not floating point, or the function returned what is no array.
+        The argument is not floating point, or the function returned what is not an array.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux:
     Returns
     -------
     callable
-        Of the same arguments. Gives a scipy.sparse.csr_array of bool of shape (n, n).
+        Takes the same arguments, and returns a scipy.sparse.csr_array of bool of shape (n, n).
 
     Raises
     ------

@@ -176,7 +176,7 @@ def eigvals(a: Any) -> Any:
 
 
 def _all_real(a: Any, values: Any) -> Any:
-    """Whether the result is real, as NumPy decides by the values; of many samples at once it is complex."""
+    """True if the result is real, as NumPy decides by the values; of many samples at once it is complex."""
     if is_hidden(values):
         return False
     return a.dtype.kind != "c" and not frozen(values, "linalg.eigvals").imag.any()

@@ -27,7 +27,7 @@ def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
 
 
 def is_empty(axis: Any) -> Any:
-    """Whether `axis` is (), which reduces along nothing in NumPy and along everything in PyTorch."""
+    """True if `axis` is (), which reduces along nothing in NumPy and along everything in PyTorch."""
     return isinstance(axis, (tuple, list)) and len(axis) == 0
 
 

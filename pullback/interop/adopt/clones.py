@@ -257,7 +257,7 @@ CLASSES: set[str] = set()  # public names of classes of which clones are made, a
 
 
 def _cloned(value: Any) -> Any:
-    """What clones see in place of a value of a module's."""
+    """Return what clones see in place of a value of a module's."""
     if id(value) not in _made:
         name = scipy_name(value) if isinstance(value, type) and value.__module__.startswith("scipy.") else ""
         if name and (name in CLASSES or value.__module__ in CLASSES):
@@ -301,7 +301,7 @@ def _made_of(value: Any) -> Any:
 
 
 def _holds_functions(value: Any) -> bool:
-    """Whether it is a table of functions of SciPy's, at whatever depth."""
+    """True if it is a table of functions of SciPy's, at whatever depth."""
     if type(value) in (dict, list, tuple):
         return any(map(_holds_functions, value.values() if type(value) is dict else value))
     return type(value) is FunctionType and runs_as_it_stands(value.__module__)
@@ -314,7 +314,7 @@ def _with_clones(value: Any) -> Any:
 
 
 def _has_rules(module: ModuleType) -> bool:
-    """Whether functions of this compiled module of SciPy's have rules."""
+    """True if functions of this compiled module of SciPy's have rules."""
     prefix = f"{module.__name__}."
     return prefix.startswith("scipy.") and any(name.startswith(prefix) for name in RULES)
 

@@ -64,7 +64,7 @@ class Creation(Dispatcher):
         return self.on_tensors(args, kwargs)
 
     def records(self) -> bool:
-        """Whether what is made now is to record what is written into it."""
+        """True if what is made now is to record what is written into it."""
         return self.always or (_current().level > plain_until.get() and State.on)
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
@@ -193,7 +193,7 @@ _RETURNING = (np.asarray, np.asanyarray)
 
 
 def _is_asked_as_it_is(given: Any, dtype: Any = None, /, *more: Any, **kwargs: Any) -> bool:
-    """Whether np.asarray, of an Array, returns it. SciPy asks this at the beginning of nearly every function."""
+    """True if np.asarray, of an Array, returns it. SciPy asks this at the beginning of nearly every function."""
     if kwargs and dtype is None and len(kwargs) == 1:
         dtype, kwargs = kwargs.get("dtype", ndarray), {}
     return not more and not kwargs and (dtype is None or dtype == given.dtype)

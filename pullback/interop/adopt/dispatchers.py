@@ -29,7 +29,7 @@ REFUSALS = (DetachingError, TypeError, ValueError)
 
 
 def concerns_us(error: Exception, args: Any, kwargs: Any) -> bool:
-    """Whether a call failed because of one of our tensors: among the arguments, or out of a function among them."""
+    """True if a call failed because of one of our tensors: among the arguments, or out of a function among them."""
     awaited = isinstance(error, AwaitedError) or isinstance(error.__cause__, AwaitedError)
     return awaited or first_tensor(args, kwargs) is not None
 
@@ -152,7 +152,7 @@ def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> A
 
 
 def at_stake(x: Any) -> bool:
-    """Whether a gradient, or a tangent, would be lost with this argument."""
+    """True if a gradient, or a tangent, would be lost with this argument."""
     if isinstance(x, Tensor):
         return bool(needs_grad(x))
     if issubclass(type(x), Holder):  # which may stand for a dict, as a dok_array is one

@@ -77,7 +77,7 @@ def _patches() -> Iterator[tuple[type, str, Callable[[Any], Any]]]:
 
 
 def _is_mutable(kind: type) -> bool:
-    """Whether methods can be replaced: not those of a class in C, as some are in older versions of SciPy."""
+    """True if methods can be replaced: not those of a class in C, as some are in older versions of SciPy."""
     heap, immutable = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
     return bool(kind.__flags__ & heap) and not kind.__flags__ & immutable
 

@@ -16,7 +16,7 @@ Namespace = dict[str, Any]
 
 
 def is_reached(namespace: Namespace) -> bool:
-    """Whether the code of this namespace is adopted.
+    """True if the code of this namespace is adopted.
 
     What has no file is a notebook's, an interactive session's or an `exec`'s.
     """
@@ -28,7 +28,7 @@ def is_reached(namespace: Namespace) -> bool:
 
 
 def is_source(module: ModuleType) -> bool:
-    """Whether a module is written in Python."""
+    """True if a module is written in Python."""
     return (getattr(module, "__file__", None) or "").endswith(_SOURCE)
 
 

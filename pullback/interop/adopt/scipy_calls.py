@@ -87,7 +87,7 @@ class ScipyFunction(Dispatcher):
         return self.genuine(*args, **kwargs)
 
     def captures(self, args: Any, kwargs: Any) -> bool:
-        """Whether there is a rule by what functions among the arguments capture, and they do."""
+        """True if there is a rule by what functions among the arguments capture, and they do."""
         module = self.genuine.__module__
         if module.startswith("scipy.optimize") and scipy_name(self.genuine) not in RULES:
             return False  # what the functions give is looked at: see `guarded`
@@ -106,7 +106,7 @@ class ScipyFunction(Dispatcher):
         return self.by_rule(args, kwargs)
 
     def by_rule(self, args: Any, kwargs: Any) -> Any:
-        """What the rule gives, which there must be."""
+        """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
         if rule is None:
@@ -237,7 +237,7 @@ def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
 
 
 def _makes_objects(kind: Any, name: str) -> bool:
-    """Whether it is a function that is called with the class, not with an object."""
+    """True if it is a function that is called with the class, not with an object."""
     homes = [vars(base) for base in kind.__mro__ if name in vars(base)]
     return bool(homes) and type(homes[0][name]) in (classmethod, staticmethod)
 
@@ -284,7 +284,7 @@ _LOOKED_INTO = (Tensor, list, tuple, dict, Holder)
 
 
 def has_tensor(x: Any) -> bool:
-    """Whether this container holds one of our tensors, at whatever depth."""
+    """True if this container holds one of our tensors, at whatever depth."""
     if issubclass(type(x), Holder):
         return True
     for item in x.values() if isinstance(x, dict) else x:
@@ -294,7 +294,7 @@ def has_tensor(x: Any) -> bool:
 
 
 def _is_unknown(x: Any) -> bool:
-    """Whether the numbers of a tensor in here are not at hand, as inside of `vmap`: a rule may do without them."""
+    """True if the numbers of a tensor in here are not at hand, as inside of `vmap`: a rule may do without them."""
     if isinstance(x, Tensor):
         return numbers_of(x) is None
     if issubclass(type(x), Holder):
@@ -317,7 +317,7 @@ def plain(x: Any, of_tensor: Callable[[Any], Any] | None = None) -> Any:
 
 
 def _names_an_output(name: str) -> bool:
-    """Whether an argument of this name may say that another one is written into."""
+    """True if an argument of this name may say that another one is written into."""
     return name in ("out", "output") or name.startswith("overwrite_")
 
 

@@ -22,7 +22,7 @@ _active: list[Adoption] = []  # those in force
 
 
 class Adoption:
-    """What `adopt()` gives: as a `with` block it is undone at the end, and what others have adopted stays."""
+    """The result of `adopt()`: as a `with` block it is undone at the end, and what others have adopted stays."""
 
     def __init__(self, packages: tuple[str, ...]) -> None:
         self.packages = packages

@@ -66,7 +66,7 @@ def _forget_ufunc(view: View, name: str) -> None:
 
 
 def genuine_of(value: Any) -> Any:
-    """What a view or a dispatcher stands for; every other value as it is."""
+    """Return what a view or a dispatcher stands for; every other value as it is."""
     if issubclass(type(value), View):
         return value.__dict__["__genuine__"]
     return value.genuine if issubclass(type(value), Dispatcher) else value
@@ -107,7 +107,7 @@ def _is_scipys(value: Any) -> bool:
 
 
 def _is_compiled(value: Any) -> bool:
-    """Whether it is a function written in Cython or C."""
+    """True if it is a function written in Cython or C."""
     return type(value).__name__ in ("cython_function_or_method", "builtin_function_or_method")
 
 

@@ -157,7 +157,7 @@ class _OnFirstUse:
 
 
 def genuine(name: str) -> Any:
-    """What SciPy, or NumPy, has under this name."""
+    """Return what SciPy, or NumPy, has under this name."""
     home, _, function = name.replace("np.", "numpy.").rpartition(".")
     return getattr(importlib.import_module(home), function)
 

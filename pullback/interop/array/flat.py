@@ -14,7 +14,7 @@ from pullback.interop.operands import array
 
 
 class Flat:
-    """What `numpy.flatiter` is for ndarrays."""
+    """Does what `numpy.flatiter` does for ndarrays."""
 
     __slots__ = ("_array", "_next", "base")
 

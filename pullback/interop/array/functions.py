@@ -57,7 +57,7 @@ def _recorded(name: str) -> Callable[..., Any]:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    """What is recorded without the arguments that few give by the operator itself."""
+    """A function that is recorded without the arguments that few give by the operator itself."""
     general, operator_ = _recorded(name), ready(getattr(TENSOR, _REDUCTIONS[name]))
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

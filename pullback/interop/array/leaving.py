@@ -195,7 +195,7 @@ def length(self: Any) -> int:
 
 
 def contains(self: Any, value: Any) -> bool:
-    """Whether any element equals `value`."""
+    """True if any element equals `value`."""
     return bool(np.any(self == value))
 
 

@@ -1,4 +1,4 @@
-"""What Scalars have beside the methods of Arrays: those of Python's and NumPy's floating-point numbers."""
+"""Gives Scalars what they have beside the methods of Arrays: those of Python's and NumPy's floating-point numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _rounded(self: Any, ndigits: Any = None) -> Any:
 
 
 def _exact(name: str) -> Callable[..., Any]:
-    """What tells the number to the last bit: refused while it is being differentiated."""
+    """A method that tells the number to the last bit: refused while it is being differentiated."""
 
     def method(self: Any) -> Any:
         return getattr(float(self), name)()
@@ -64,7 +64,7 @@ _WANTED = {
 
 
 class _Absent:
-    """What arrays have and numbers do not: code asks `hasattr(x, "__len__")` to tell them apart."""
+    """Stands for what arrays have and numbers do not: code asks `hasattr(x, "__len__")` to tell them apart."""
 
     def __init__(self, name: str) -> None:
         self.name = name

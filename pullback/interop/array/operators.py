@@ -34,7 +34,7 @@ _BITWISE = {
 
 
 def _general(op: Operator, args: Sequence[Any]) -> Any:
-    """What is not the common case: lists become arrays, and what is no array is left to its own class."""
+    """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
     args = [float(x) if isinstance(x, Rational) and type(x) not in READY else x for x in args]  # a Fraction
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
@@ -48,7 +48,7 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _is_arraylike(x: Any) -> bool:
-    """Whether NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
+    """True if NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
     kind = type(x)

@@ -1,4 +1,4 @@
-"""A custom Function: an argument that is no tensor, and gradients that are None.
+"""A custom Function: an argument that is not a tensor, and gradients that are None.
 
 A class with forward and backward puts an operation of your own into the graph:
 

@@ -75,7 +75,7 @@ def check(answer: Answer) -> None:
             refuse(
                 "jacobian",
                 "modified_input",
-                "x is not afterwards what it was before.",
+                "x has changed after the call.",
                 "Add the step to a copy: x + step makes a new array. Adding eps in place and taking it off leaves "
                 "rounding errors.",
             )

@@ -28,7 +28,7 @@ def plain_of(x):
 
 
 def _belongs(kind, inside):
-    """Whether arrays of this type are Tensors, and `inside` one is an array that would be a constant without it."""
+    """True if arrays of this type are Tensors, and `inside` one is an array that would be a constant without it."""
     if kind.rank != LEVELLED:
         return False
     kind = array_type(inside)
@@ -41,12 +41,12 @@ def widened(x, *, ops):
 
 
 def is_known(x):
-    """Whether the numbers of an innermost array are there to be looked at."""
+    """True if the numbers of an innermost array are there to be looked at."""
     return issubclass(type(x), (np.ndarray, np.generic))
 
 
 def none_of(mask):
-    """Whether it is known that no element of a mask is True."""
+    """True if it is known that no element of a mask is True."""
     return is_known(mask) and not np.count_nonzero(mask)
 
 

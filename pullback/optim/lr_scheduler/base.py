@@ -1,4 +1,4 @@
-"""What all schedulers have in common."""
+"""The common part of all schedulers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LRScheduler:
     Raises
     ------
     TypeError
-        `optimizer` is none.
+        `optimizer` is not an Optimizer.
     KeyError
         One goes on with an optimizer whose groups have no "initial_lr".
 
@@ -163,7 +163,7 @@ class LRScheduler:
         Raises
         ------
         TypeError
-            It is none.
+            It is not a state of this class.
 
         Examples
         --------

@@ -12,7 +12,7 @@ from pullback.optim.optimizer import Optimizer
 
 
 class _Compound(LRScheduler):
-    """What is made of schedulers keeps their states too."""
+    """Keeps the states of the schedulers that it is made of."""
 
     _schedulers: list[LRScheduler]
 
@@ -41,7 +41,7 @@ class SequentialLR(_Compound):
     Raises
     ------
     TypeError
-        `schedulers` is no list of schedulers.
+        `schedulers` is not a list of schedulers.
     ValueError
         The milestones are not one fewer than the schedulers, or these are of another optimizer.
 
@@ -102,7 +102,7 @@ class ChainedScheduler(_Compound):
     Raises
     ------
     TypeError
-        `schedulers` is no list of schedulers.
+        `schedulers` is not a list of schedulers.
     ValueError
         There is none, or they are of several optimizers.
 

@@ -17,7 +17,7 @@ class _ByFactor(LRScheduler):
     least: float = 0.0
 
     def _factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by."""
+        """Return what the first rate is multiplied by."""
         raise NotImplementedError
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
@@ -123,7 +123,7 @@ class StepLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
     ValueError
         `step_size` is below 1.
 
@@ -164,7 +164,7 @@ class MultiStepLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class ConstantLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
 
     Examples
     --------
@@ -246,7 +246,7 @@ class LinearLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
     ValueError
         A factor is not between 0 and 1, or `total_iters` is below 1.
 
@@ -291,7 +291,7 @@ class ExponentialLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class PolynomialLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
     ValueError
         `total_iters` is below 1.
 
@@ -370,7 +370,7 @@ class CosineAnnealingLR(_ByFactor):
     Raises
     ------
     TypeError
-        `optimizer` is none, there is no argument of that name, or one is of another kind.
+        `optimizer` is not an Optimizer, there is no argument of that name, or one is of another kind.
     ValueError
         `T_max` is below 1.
 

@@ -58,7 +58,7 @@ class Tolerance(TypedDict):
 
 
 def function_of(info: OpInfo) -> Callable[..., Any]:
-    """What a user calls: the public function of that name, or else the Tensor method; results are `observe`d."""
+    """Return what a user calls: the public function of that name, or else the Tensor method; results are `observe`d."""
     function = info.call or _public(info.name)
     observe = info.observe
     if observe is None:
@@ -95,7 +95,7 @@ def inplace_method(info: OpInfo) -> Callable[..., Any] | None:
 
 
 def takes_out(info: OpInfo) -> bool:
-    """Whether the operator takes out=."""
+    """True if the operator takes out=."""
     if info.out is not None:
         return info.out
     if info.call is not None:
@@ -131,7 +131,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def headed(words: str) -> Callable[[str], str]:
-    """What makes a message from a report of `assert_close`: the words, then the report."""
+    """A function that makes a message from a report of `assert_close`: the words, then the report."""
     return lambda report: f"{words}: {report}"
 
 

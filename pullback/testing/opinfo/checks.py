@@ -48,7 +48,7 @@ def check_operator(info: OpInfo) -> None:
     AssertionError, GradcheckError
         The operator is wrong; a note on the error names the sample.
     TypeError
-        `info` is no OpInfo.
+        `info` is not an OpInfo.
     ValueError
         The record has no samples, or an `order` that is not 0, 1 or 2.
 

@@ -157,7 +157,7 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """What value and gradient must be at a delicate point, to the last digits.
+    """Says what value and gradient must be at a delicate point, to the last digits.
 
     Parameters
     ----------
@@ -420,7 +420,7 @@ class OpInfo:
         return list(self.samples(Make(dtype, seed)))
 
     def differentiable(self, dtype: DTypeLike) -> bool:
-        """Whether gradients in that dtype are checked.
+        """True if gradients in that dtype are checked.
 
         Parameters
         ----------

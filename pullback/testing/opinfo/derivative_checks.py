@@ -155,7 +155,7 @@ def _numbers(
 
 
 def _spread(wanted: Any, size: int) -> list[Any]:
-    """What is wanted of each number of one argument."""
+    """Return what is wanted of each number of one argument."""
     return [wanted] * size if wanted is None else list(np.broadcast_to(np.ravel(wanted), (size,)))
 
 

@@ -81,7 +81,7 @@ def _power_sum(sizes, ord, axes, keepdim):
 
 
 def _is_safe(norm, dtype):
-    """Whether no sum can have overflown or lost its digits to underflow."""
+    """True if no sum can have overflown or lost its digits to underflow."""
     limits = np.finfo(dtype)
     return bool(np.all((norm > limits.tiny**0.25) & (norm < limits.max**0.25)))
 

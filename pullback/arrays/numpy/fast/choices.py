@@ -33,7 +33,7 @@ BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 
 
 def maskable(condition, x):
-    """Whether `masked` applies: large arrays of one shape, of a type as wide as an integer type."""
+    """True if `masked` applies: large arrays of one shape, of a type as wide as an integer type."""
     return (
         type(x) is np.ndarray
         and x.size > SMALL
@@ -57,7 +57,7 @@ def masked(x, mask):
 
 
 def blendable(condition, x, y):
-    """Whether `blended` applies: as `maskable`, for two arrays of one type or an array and a Python number."""
+    """True if `blended` applies: as `maskable`, for two arrays of one type or an array and a Python number."""
     if type(x) in (float, int):
         return maskable(condition, y)
     return maskable(condition, x) and (

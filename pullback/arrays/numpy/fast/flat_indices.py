@@ -27,7 +27,7 @@ def _csc_array():
 
 
 def _all_below(index, count):
-    """Whether all of index, int64, lies in range(count): seen as unsigned, negative numbers are the largest."""
+    """True if all of index, int64, lies in range(count): seen as unsigned, negative numbers are the largest."""
     return np.maximum.reduce(index.view(np.uint64), axis=None) < count
 
 

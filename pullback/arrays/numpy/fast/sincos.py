@@ -19,7 +19,7 @@ _SMALLEST = 2048
 
 
 def _has_vector_tangent():
-    """Whether this processor has a vector form of NumPy's tangent, beside the one that is there for all processors."""
+    """True if this processor has a vector form of NumPy's tangent, beside the one that is there for all processors."""
     try:
         from numpy.lib.introspect import opt_func_info
     except ImportError:  # not in this version of NumPy

@@ -34,7 +34,7 @@ def along_dim(self, dim, index, name):
 
 
 def _exceeds(shape, whole, dim):
-    """Whether a shape is larger than another in a dimension that is not `dim`."""
+    """True if a shape is larger than another in a dimension that is not `dim`."""
     return any(n > m for d, (n, m) in enumerate(zip(shape, whole, strict=True)) if d != dim)
 
 

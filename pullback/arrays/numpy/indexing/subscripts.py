@@ -50,7 +50,7 @@ def advanced_index(self, index):
 
 
 def _at_last(index):
-    """Whether an index is an array of integers behind whole dimensions, for which numpy.take gives C order."""
+    """True if an index is an array of integers behind whole dimensions, for which numpy.take gives C order."""
     last = index[-1]
     return (
         type(last) is np.ndarray and last.dtype.kind == "i" and all(type(i) is slice and i == ALL for i in index[:-1])
@@ -58,7 +58,7 @@ def _at_last(index):
 
 
 def in_c_order_itself(self):
-    """Whether an array's memory runs in C order, with or without gaps; of another the results keep their own order."""
+    """True if an array's memory runs in C order, with or without gaps; of another the results keep their own order."""
     strides = [stride for stride, n in zip(self.strides, self.shape, strict=True) if n > 1]
     return all(stride >= after for stride, after in zip(strides, [*strides[1:], 0], strict=True))
 
@@ -101,7 +101,7 @@ def reduce_at(ufunc, out, index, values):
 
 
 def _is_rows(items):
-    """Whether the items of an index are a vector, followed by nothing but an ellipsis: whole slices of dimension 0."""
+    """True if the items of an index are a vector, followed by nothing but an ellipsis: whole slices of dimension 0."""
     return (
         type(items[0]) is np.ndarray
         and items[0].ndim == 1

@@ -252,12 +252,12 @@ def _row_sums(rows):
 
 
 def _spread_is_small(rows):
-    """Whether no number lies so far below the largest that its exponential loses digits by a shift common to all."""
+    """True if no number lies so far below the largest that its exponential loses digits by a shift common to all."""
     return np.maximum.reduce(rows, axis=None) - np.minimum.reduce(rows, axis=None) <= _NEAR
 
 
 def _moderate(rows):
-    """Whether the exponentials of all numbers keep all digits without a shift; not where there is nan."""
+    """True if the exponentials of all numbers keep all digits without a shift; not where there is nan."""
     return np.maximum.reduce(rows, axis=None) <= _NEAR and np.minimum.reduce(rows, axis=None) >= -_NEAR
 
 

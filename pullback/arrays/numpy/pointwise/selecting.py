@@ -43,7 +43,7 @@ def relu(self):
 
 
 def _writable(condition, x):
-    """Whether zeros can be written into a copy of x: the zeros of formulas, in two thirds of np.where's time."""
+    """True if zeros can be written into a copy of x: the zeros of formulas, in two thirds of np.where's time."""
     return type(x) is ndarray and x.dtype.kind in "fc" and x.shape == condition.shape
 
 

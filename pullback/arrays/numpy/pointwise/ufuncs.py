@@ -171,7 +171,7 @@ def frac(self):
 
 
 def equal(self, other):
-    """Whether shape and all elements agree: a Python bool."""
+    """True if shape and all elements agree: a Python bool."""
     return bool(np.array_equal(self, other))
 
 
@@ -188,17 +188,17 @@ def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close: a Python bool."""
+    """True if all elements are close: a Python bool."""
     return bool(np.all(isclose(self, other, rtol, atol, equal_nan)))
 
 
 def isposinf(self):
-    """Whether each element is +inf."""
+    """True if each element is +inf."""
     return np.equal(refuse_complex(self), math.inf)
 
 
 def isneginf(self):
-    """Whether each element is -inf."""
+    """True if each element is -inf."""
     return np.equal(refuse_complex(self), -math.inf)
 
 

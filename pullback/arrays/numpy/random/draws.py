@@ -55,7 +55,7 @@ def manual_seed(seed: int) -> np.random.Generator:
     Raises
     ------
     TypeError
-        `seed` is no whole number.
+        `seed` is not a whole number.
 
     Examples
     --------

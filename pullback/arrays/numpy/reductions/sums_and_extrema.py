@@ -114,7 +114,7 @@ def var(self, dim=None, correction=None, keepdim=False):
 
 
 def _is_constant(x, axis, keepdim):
-    """Whether all elements over an axis are equal."""
+    """True if all elements over an axis are equal."""
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim) if x.ndim else ()
     first = x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
     return np.logical_and.reduce(np.equal(x, first), axis=axis, keepdims=keepdim)
@@ -243,12 +243,12 @@ def _logical(ufunc, self, dim, keepdim):
 
 
 def all(self, dim=None, keepdim=False):
-    """Whether all elements are nonzero."""
+    """True if all elements are nonzero."""
     return _logical(np.logical_and, self, dim, keepdim)
 
 
 def any(self, dim=None, keepdim=False):
-    """Whether any element is nonzero."""
+    """True if any element is nonzero."""
     return _logical(np.logical_or, self, dim, keepdim)
 
 

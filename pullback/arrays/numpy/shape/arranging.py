@@ -63,7 +63,7 @@ def unsqueeze(self, dim):
 
 
 def is_contiguous(self):
-    """Whether the elements lie in memory in C order without gaps."""
+    """True if the elements lie in memory in C order without gaps."""
     return bool(self.flags.c_contiguous)
 
 

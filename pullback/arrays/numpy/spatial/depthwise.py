@@ -18,7 +18,7 @@ FEW = 4  # outputs of a channel, up to which there is too little arithmetic
 
 
 def is_channelwise(weight_shape, stride, groups):
-    """Whether each group has one channel, few outputs, and windows at every place."""
+    """True if each group has one channel, few outputs, and windows at every place."""
     return weight_shape[1] == 1 and weight_shape[0] <= FEW * groups and groups > 1 and max(stride) == 1
 
 

@@ -102,7 +102,7 @@ class WindowSum:
         return x if self.scale == 1 else x * self.scale
 
     def _margins(self, size, count):
-        """What lies before and behind, for windows that leave the array, or end before its end."""
+        """Return what lies before and behind, for windows that leave the array, or end before its end."""
         kernel, stride, padding = self.window
         return padding, (count - 1) * stride + kernel - padding - size
 

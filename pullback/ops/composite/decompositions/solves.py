@@ -36,7 +36,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, ops):
 
 
 def _is_vector(A, B):
-    """Whether B is one vector for each matrix, or one for all."""
+    """True if B is one vector for each matrix, or one for all."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 

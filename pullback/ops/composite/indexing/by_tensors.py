@@ -13,7 +13,7 @@ from pullback.ops.shapes import broadcast_shapes
 
 
 def has_tensors(index):
-    """Whether there is a Tensor in an index that `plain_index` has left one."""
+    """True if there is a Tensor in an index that `plain_index` has left one."""
     return any(isinstance(item, Tensor) for item in (index if isinstance(index, tuple) else (index,)))
 
 

@@ -13,7 +13,7 @@ LETTERS = _SMALL + _SMALL.upper()
 
 
 class Plan(NamedTuple):
-    """What einsum does: prepare each operand, contract pairs (i, j, equation), put the result in order."""
+    """The steps of einsum: prepare each operand, contract pairs (i, j, equation), put the result in order."""
 
     prepare: tuple  # for each operand: (pairs of dimensions to take diagonals over, dimensions to sum)
     pairs: tuple
@@ -125,7 +125,7 @@ def parse(equation, shapes):
 
 
 def letters_only(term):
-    """Whether a term has letters and at most one ellipsis alone."""
+    """True if a term has letters and at most one ellipsis alone."""
     rest = term.replace("...", "", 1)
     return not rest or (rest.isalpha() and rest.isascii())
 

@@ -175,7 +175,7 @@ def check_linear(input, linear_weight, linear_bias):
 
 
 def _can_be_chunked(between, label_smoothing, target):
-    """Whether chunks are possible; if not, a warning says why the options have no effect."""
+    """True if chunks are possible; if not, a warning says why the options have no effect."""
     reasons = {
         f"linear_weight has dimensions {tuple(between)} between classes and features": bool(between),
         f"label_smoothing is {label_smoothing}, not 0": label_smoothing != 0,

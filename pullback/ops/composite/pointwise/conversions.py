@@ -40,13 +40,13 @@ def resolve_neg(self, *, ops):
 
 
 def is_complex(self, *, ops):
-    """Whether the dtype is complex."""
+    """True if the dtype is complex."""
     require_arrays("is_complex", input=self)
     return self.dtype.kind == "c"
 
 
 def is_floating_point(self, *, ops):
-    """Whether the dtype is a real floating-point one."""
+    """True if the dtype is a real floating-point one."""
     require_arrays("is_floating_point", input=self)
     return self.dtype.kind == "f"
 

@@ -159,7 +159,7 @@ def _largest(name, dims, input, kernel_size, stride, padding, dilation, ceil_mod
 
 @functools.lru_cache(maxsize=128)
 def _all_inside(n, count, kernel, stride, padding, dilation):
-    """Whether every window has a place inside: a wide dilation may step over a short dimension."""
+    """True if every window has a place inside: a wide dilation may step over a short dimension."""
     return all(
         -(min(at, 0) // dilation) < kernel and at - min(at, 0) // dilation * dilation < n
         for at in range(-padding, count * stride - padding, stride)

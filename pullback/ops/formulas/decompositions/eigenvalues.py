@@ -167,7 +167,7 @@ def _sums_of(x, ops):
 
 
 def _turned(K, slopes, L, V, W, hermitian, varying, ops):
-    """What W^H diag(slopes) V^H gains by the vectors' turn along X, K = W X V: divided differences of the slopes.
+    """Return what W^H diag(slopes) V^H gains by the vectors' turn along X, K = W X V: differences of the slopes.
 
     For equal values the differences are 0 if the slopes are equal constants; the limit if they vary is not known.
     """

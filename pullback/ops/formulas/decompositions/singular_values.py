@@ -132,7 +132,7 @@ def svdvals_jvp(A, dA, *, ops):
 
 
 def singular_value_turn(X, slopes, A, U, S, Vh, varying, *, ops):
-    """What U diag(slopes) V^H gains by the turn of U and V along X, a map that is its own adjoint.
+    """Return what U diag(slopes) V^H gains by the turn of U and V along X, a map that is its own adjoint.
 
     With H and N the Hermitian and skew parts of U^H X V: H times the divided differences of the slopes, N times their
     sums over the values' sums, and outside of the spaces of U and V slopes over values. `varying`: see `eigenvalues`.

@@ -10,14 +10,14 @@ _BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
 def is_basic_index(index):
-    """Whether an index has integers, slices, Ellipsis and None alone, so that it gives a view."""
+    """True if an index has integers, slices, Ellipsis and None alone, so that it gives a view."""
     if type(index) in _BASIC:
         return True
     return all(type(item) in _BASIC or _is_integer(item) for item in (index if isinstance(index, tuple) else (index,)))
 
 
 def _is_integer(item):
-    """Whether an item of an index is one number: a NumPy integer, say, but no bool and no array."""
+    """True if an item of an index is one number: a NumPy integer, say, but no bool and no array."""
     if isinstance(item, (bool, list, tuple)) or not hasattr(item, "__index__"):
         return False
     dtype = getattr(item, "dtype", None)
@@ -45,7 +45,7 @@ def last_written(picked, write, read, *, ops):
 
 
 def _may_repeat(index):
-    """Whether an index can name a position twice: it has an array or a list of integers."""
+    """True if an index can name a position twice: it has an array or a list of integers."""
     for item in index if isinstance(index, tuple) else (index,):
         dtype = getattr(item, "dtype", None)
         if isinstance(item, list) or (dtype is not None and dtype.kind in "iu" and item.ndim):

@@ -35,7 +35,7 @@ SMALLEST_NORMAL = {"e": 6.2e-5, "f": 1.2e-38, "F": 1.2e-38, "d": 2.3e-308, "D": 
 
 
 def is_complex(x):
-    """Whether a tensor, an array or a number is complex."""
+    """True if a tensor, an array or a number is complex."""
     return issubclass(type(x), complex) or (hasattr(x, "dtype") and x.dtype.kind == "c")
 
 
@@ -158,7 +158,7 @@ def halved_at_ties(grad, self, other, *, ops):
 
 
 def within(self, min, max, *, ops):
-    """Whether min <= self <= max, and there is room in between; a limit of None does not limit."""
+    """True if min <= self <= max, and there is room in between; a limit of None does not limit."""
     if min is None:
         return ops.le(self, max)
     if max is None:
@@ -170,12 +170,12 @@ def within(self, min, max, *, ops):
 
 
 def below(self, min, max, *, ops):
-    """Whether the result is min because self is less."""
+    """True if the result is min because self is less."""
     return ops.lt(self, min) if max is None else ops.logical_and(ops.lt(self, min), ops.lt(min, max))
 
 
 def above(self, min, max, *, ops):
-    """Whether the result is max because self is greater, or because min is not less."""
+    """True if the result is max because self is greater, or because min is not less."""
     return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.le(max, min))
 
 

@@ -184,7 +184,7 @@ def cumprod_jvp(x, tangent, result, dim, *, ops):
 
 
 def recurrence_coefficient_grad(grad, coefficients, result, dim, reverse, *, ops):
-    """What c[i] multiplied, conjugated, times the gradient that reached where it was added."""
+    """Return what c[i] multiplied, conjugated, times the gradient that reached where it was added."""
     if grad.ndim == 0:
         return ops.zeros_like(grad)
     grad = ops.linear_recurrence(grad, coefficients.conjugate(), dim, not reverse)

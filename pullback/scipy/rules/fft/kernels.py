@@ -1,4 +1,4 @@
-"""What computes scipy.fft's operators."""
+"""The kernels of scipy.fft's operators."""
 
 from __future__ import annotations
 

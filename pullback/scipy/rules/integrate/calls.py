@@ -82,8 +82,8 @@ class Call:
         leaves, form = flatten(value)
         if any(isinstance(stripped(x), Tensor) for x in leaves):
             raise GradientError(
-                f"{self.name}: {key!r} is being differentiated, but the result has no derivative by it here. Give it "
-                "plain values: detach() it."
+                f"{self.name}: {key!r} is being differentiated, but the result has no derivative with respect to it "
+                "here. Give it plain values: detach() it."
             )
         return unflatten(form, [numbers_of(x) if isinstance(x, Tensor) else x for x in leaves])
 
@@ -101,7 +101,7 @@ class Call:
 
 
 def moves(x: Any) -> bool:
-    """Whether a derivative by an argument is at stake."""
+    """True if a derivative by an argument is at stake."""
     return isinstance(stripped(x), Tensor)
 
 

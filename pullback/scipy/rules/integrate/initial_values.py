@@ -87,7 +87,7 @@ class _SolveIvp(_Ivp):
         self.runs = Kept()
 
     def run(self, y0: Any, start: Any, leaves: Leaves) -> Any:
-        """What SciPy finds for plain numbers, once for the same ones."""
+        """Return what SciPy finds for plain numbers, once for the same ones."""
         point = [y0, start, *leaves]
         if (found := self.runs.at(point)) is not None:
             return found
@@ -122,7 +122,7 @@ def _solve_ivp(name: str, *given: Any, **named: Any) -> Any:
 
 
 class _Solved:
-    """What solve_ivp gives, differentiable."""
+    """The result of solve_ivp, differentiable."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.problem = call, _SolveIvp(call)

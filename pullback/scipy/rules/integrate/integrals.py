@@ -24,7 +24,7 @@ Quadrature: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Any]  # 
 
 
 class Integral:
-    """What is integrated, and how.
+    """Says what is integrated, and how.
 
     Parameters
     ----------

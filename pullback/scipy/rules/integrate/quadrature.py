@@ -55,7 +55,7 @@ class _Problem:
         return np.reshape(self.call.integrand(x, leaves), (1,))
 
     def components(self, f: Callable[[Any], Any], limits: Sequence[Any]) -> list[Any]:
-        """What SciPy gives for each component of a vector; each point is asked for once."""
+        """Return what SciPy gives for each component of a vector; each point is asked for once."""
         known: dict[float, Any] = {}
 
         def at(x: float) -> Any:
@@ -105,7 +105,8 @@ class _Weighted(_Problem):
 
     def refuse(self, what: str, where: str) -> None:
         raise GradientError(
-            f"{self.call.name}: {what} is being differentiated, by which there is no derivative here for {where}. "
+            f"{self.call.name}: {what} is being differentiated, but the integral has no derivative "
+            f"with respect to it for {where}. "
             "Write the weight as a part of the integrand, or detach() it."
         )
 

@@ -223,7 +223,7 @@ def splprep(
 
 @scipy_rule("scipy.interpolate._dfitpack.fpcurf0")
 def fpcurf0(x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None) -> tuple[Any, ...]:
-    """What a UnivariateSpline is made of; s = 0."""
+    """Return what a UnivariateSpline is made of; s = 0."""
     if s is None or s > 0:
         raise _refused("UnivariateSpline")
     bounds = {name: bound for name, bound in (("xb", xb), ("xe", xe)) if bound is not None}
@@ -236,7 +236,7 @@ def fpcurf0(x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = Non
 def fpcurfm1(
     x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None
 ) -> tuple[Any, ...]:  # fmt: skip
-    """What a LSQUnivariateSpline is made of."""
+    """Return what a LSQUnivariateSpline is made of."""
     data = _dfitpack.fpcurfm1(
         *plain((x, y, k, t), _values), w=plain(w, _values), xb=plain(xb, _values), xe=plain(xe, _values)
     )

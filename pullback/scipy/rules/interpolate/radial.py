@@ -72,7 +72,7 @@ def build_system(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powe
 def build_evaluation_coefficients(
     x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any
 ) -> Any:  # fmt: skip
-    """What the coefficients are multiplied with at the points x."""
+    """Return what the coefficients are multiplied with at the points x."""
     x = array(x)
     squares = _squares(x, array(y), epsilon)
     kernels = KERNELS[kernel](squares) + _of_thin_plates(kernel, squares)

@@ -7,7 +7,7 @@ from pullback.core.errors import UnsupportedError
 
 SMOOTHING = (
     "a smoothing spline of FITPACK (s > 0) has knots, and a smoothing factor, that an algorithm searches until it is "
-    "near enough: it has no derivative by the data"
+    "near enough: it has no derivative with respect to the data"
 )
 
 

@@ -85,7 +85,7 @@ class Scattered(Holder):
 
 
 class OnTriangles(Scattered):
-    """What is computed from the corners of the simplex that a point is in."""
+    """Holds what is computed from the corners of the simplex that a point is in."""
 
     def _at(self, at: Any, values: Any, **options: Any) -> Any:
         tri = self.genuine.tri
@@ -178,7 +178,7 @@ class CloughTocher2DInterpolator(OnTriangles):
         return total
 
     def _across(self, i: int, simplex: Any, near: Any, within: Any) -> Any:
-        """What makes the slope along the line to the neighbour's centre linear on the edge opposite corner i."""
+        """Return what makes the slope along the line to the neighbour's centre linear on the edge opposite corner i."""
         j, k = (i + 1) % 3, (i + 2) % 3
         tri = self.genuine.tri
         other = tri.neighbors[simplex, i]

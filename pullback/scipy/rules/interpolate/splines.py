@@ -112,7 +112,7 @@ def compute_optimal_gcv_parameter(*_: Any) -> Any:
     """make_smoothing_spline without `lam`."""
     raise refused(
         "make_smoothing_spline",
-        "lam=None searches the smoothing to some tolerance, and has no derivative by the data",
+        "lam=None searches the smoothing to some tolerance, and has no derivative with respect to the data",
         "Give lam, which may be a tensor too",
     )
 

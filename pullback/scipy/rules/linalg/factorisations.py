@@ -22,7 +22,7 @@ def adjoint(x: Any) -> Any:
 
 
 def known(x: Any) -> bool:
-    """Whether the numbers of an array are at hand: inside of `vmap` they are not."""
+    """True if the numbers of an array are at hand: inside of `vmap` they are not."""
     return not isinstance(x, Tensor) or numbers_of(x) is not None
 
 

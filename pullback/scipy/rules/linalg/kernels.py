@@ -1,4 +1,4 @@
-"""What computes: SciPy's functions of matrices and its solvers of matrix equations, of stacks one by one."""
+"""The kernels: SciPy's functions of matrices and its solvers of matrix equations, of stacks one by one."""
 
 import numpy as np
 import scipy.linalg

@@ -90,7 +90,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 
 def _is_real(A: Any, func: Any) -> bool:
-    """Whether SciPy gives a real matrix: of a real one, by a function that is real there."""
+    """True if SciPy gives a real matrix: of a real one, by a function that is real there."""
     if A.dtype.kind == "c":
         return False
     probe = np.array([0.3 + 0.4j, 0.3 - 0.4j])

@@ -49,7 +49,7 @@ class Call:
                 continue
             if depends(_held(value)) and key not in starts:
                 raise GradientError(
-                    f"{name}: {key!r} is being differentiated, but the solution is differentiable by "
+                    f"{name}: {key!r} is being differentiated, but the solution is differentiable with respect to "
                     f"{' and '.join(map(repr, by))}, and what the functions capture, alone here. Pass what it depends "
                     "on there, or detach() it."
                 )
@@ -67,7 +67,7 @@ class Call:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """What the solution is differentiable by: of the function or of the solver, then what functions capture."""
+        """The arguments that the solution depends on: the function's or solver's, then what functions capture."""
         own = self.given["args"] if self._by == ("args",) else [self.given[key] for key in self._by]
         return (*own, *self.captures.tensors)
 
@@ -92,7 +92,7 @@ class Call:
         return dict(zip(self._functions, self.captures.given(args[self._count :]), strict=True))
 
     def solved(self, *plain: Any) -> Any:
-        """What SciPy gives for plain arguments."""
+        """Return what SciPy gives for plain arguments."""
         own = self.own(plain)
         values = {"args": own} if self._by == ("args",) else dict(zip(self._by, own, strict=True))
         values |= {key: self._guarded(function) for key, function in self._held(plain).items()}
@@ -116,7 +116,7 @@ class Call:
 
 
 def _held(value: Any) -> Any:
-    """What an argument holds, also the limits of `Bounds` and constraints."""
+    """Return what an argument holds, also the limits of `Bounds` and constraints."""
     if isinstance(value, (list, tuple)):
         return [_held(x) for x in value]
     if hasattr(value, "lb") and hasattr(value, "ub"):
@@ -132,5 +132,5 @@ def implicit(name: str, rule: Callable[..., Any], *more: Any) -> None:
 
 
 def without_arrays(found: dict[str, Any]) -> dict[str, Any]:
-    """What a solver says of its way, without arrays: these would be constants, and look as if they were none."""
+    """Return what a solver says of its way, without arrays: these would be constants, and look as if they were none."""
     return {key: x for key, x in found.items() if np.ndim(x) == 0 or np.asarray(x).dtype.kind not in "fc"}

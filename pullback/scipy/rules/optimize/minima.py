@@ -62,7 +62,7 @@ def _check_held(name: str, slope: ndarray, at: Any) -> None:
 
 
 def _solution(found: Any) -> Any:
-    """What is to be differentiated. A solver that failed for want of digits alone has found it."""
+    """Return what is to be differentiated. A solver that failed for want of digits alone has found it."""
     if isinstance(found, tuple):
         return found[0]
     if not issubclass(type(found), OptimizeResult):
@@ -89,8 +89,8 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("x0", "bracket"), given, named)
     if listed(call.given.get("constraints", ())):
         raise GradientError(
-            f"{name}: what is being differentiated meets constraints: such a minimum is no zero of the gradient. Give "
-            "its conditions of optimality to pullback.func.custom_root."
+            f"{name}: what is being differentiated meets constraints: such a minimum is not a zero of the gradient. "
+            "Give its conditions of optimality to pullback.func.custom_root."
         )
     bounds = call.given["bounds"]
     limits = bounds if name.endswith("_scalar") else limits_of(bounds)

@@ -32,7 +32,7 @@ def _root(name: str, starts: Any, make: Any, *given: Any, **named: Any) -> Any:
 
 
 def _solution(name: str, found: Any, full: bool) -> Any:
-    """What is to be differentiated: SciPy's results are looked into further on."""
+    """Return what is to be differentiated: SciPy's results are looked into further on."""
     if full and hasattr(found, "_fields"):  # of newton, for arrays
         if not np.all(found.converged):
             raise ConvergenceError(f"{name}: {int(np.sum(~found.converged))} of the roots were not found.")

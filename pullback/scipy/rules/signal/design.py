@@ -1,4 +1,4 @@
-"""What SciPy's Python for the design of filters does not do on our arrays."""
+"""Does what SciPy's Python for the design of filters does not do on our arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computes scipy.signal's operators: plain functions on ndarrays."""
+"""The kernels of scipy.signal's operators: plain functions on ndarrays."""
 
 from __future__ import annotations
 

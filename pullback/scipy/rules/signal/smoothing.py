@@ -44,7 +44,7 @@ def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, de
 
 @scipy_rule("scipy.signal.detrend", "scipy.signal._signaltools.detrend")
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """What is left of the mean, or of a straight line through each part."""
+    """Return what is left of the mean, or of a straight line through each part."""
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     x = floating(array(data))

@@ -1,4 +1,4 @@
-"""What computes: SciPy's compiled products with sparse matrices, and its solvers."""
+"""The kernels: SciPy's compiled products with sparse matrices, and its solvers."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def sddmm(u, v, pattern, columns=0):
 
 
 def eigenpairs(data, pattern, solver):
-    """What the solver finds: values, and vectors as columns."""
+    """Return what the solver finds: values, and vectors as columns."""
     return solver.pairs(pattern.matrix(data).tocsc())
 
 

@@ -97,14 +97,14 @@ class Pattern:
         return form.indices, form.indptr
 
     def is_canonical(self, kind: Any) -> bool:
-        """Whether there is one entry a place, and they are in the order of csr_array, csc_array, or (None) any."""
+        """True if there is one entry a place, and they are in the order of csr_array, csc_array, or (None) any."""
         if (form := self._compressed_as(kind)) is not None:
             return bool(form.has_canonical_format)
         key = np.asarray(self.rows, np.int64) * max(1, self.shape[1]) + self.cols
         return len(np.unique(key)) == len(key) and (kind is None or self.is_sorted(kind))
 
     def is_sorted(self, kind: Any) -> bool:
-        """Whether the entries are in the order of csr_array or csc_array."""
+        """True if the entries are in the order of csr_array or csc_array."""
         if (form := self._compressed_as(kind)) is not None:
             return bool(form.has_sorted_indices)
         return kind is None or np.array_equal(self.sorted(kind)[0], np.arange(len(self)))
@@ -174,7 +174,7 @@ class Merged:
             self.gather = Pattern(place, order, (len(self.pattern.rows), len(order)))
 
     def is_of(self, rows: Any, cols: Any, shape: Any, kind: Any) -> bool:
-        """Whether it was made of these."""
+        """True if it was made of these."""
         return (
             kind is self.kind
             and tuple(shape) == self.pattern.shape

@@ -74,7 +74,7 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
 
 
 class Factored(Holder):
-    """What `splu` and `spilu` give: SciPy's object for plain arrays, the rule where a tensor comes in."""
+    """The result of `splu` and `spilu`: SciPy's object for plain arrays, the rule where a tensor comes in."""
 
     def __init__(self, A: Any, options: dict[str, Any], incomplete: bool = False) -> None:
         self.A, self.options, self.incomplete = A, options, incomplete

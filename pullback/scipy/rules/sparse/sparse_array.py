@@ -161,7 +161,7 @@ class Sparse(Holder):
 
     @property
     def is_matrix(self) -> bool:
-        """Whether `*` is the product of matrices."""
+        """True if `*` is the product of matrices."""
         return issubclass(self.kind, scipy.sparse.spmatrix)
 
     shape = property(lambda self: self.pattern.shape)
@@ -307,7 +307,7 @@ class Sparse(Holder):
         return same.with_values(frozen(same._data, "nonzero")).nonzero()
 
     def rearranged(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """What a method gives that puts entries elsewhere."""
+        """Return what a method gives that puts entries elsewhere."""
         return rearranged(lambda A: getattr(A, name)(*args, **kwargs), self)
 
     def __getitem__(self, key: Any) -> Any:
@@ -622,7 +622,7 @@ _add_methods()
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether it is a sparse matrix, of ours or of SciPy's."""
+    """True if it is a sparse matrix, of ours or of SciPy's."""
     return bool(scipy.sparse.issparse(x))
 
 
@@ -731,7 +731,7 @@ def rearranged(function: Callable[..., Any], tree: Any, zeros: str | None = None
 
 
 def _zeros_in(tree: Any) -> str | None:
-    """What SciPy has in place of entries of value 0, where all matrices in nested lists say the same."""
+    """Return what SciPy has in place of entries of value 0, where all matrices in nested lists say the same."""
     if isinstance(tree, (list, tuple)):
         said = {_zeros_in(part) for part in tree if part is not None}
         return said.pop() if len(said) == 1 else None
@@ -741,7 +741,7 @@ def _zeros_in(tree: Any) -> str | None:
 
 
 def _is_compressed(found: Any) -> bool:
-    """Whether it is a matrix of format csr or csc."""
+    """True if it is a matrix of format csr or csc."""
     return is_sparse(found) and found.format in KINDS
 
 
@@ -756,7 +756,7 @@ def _pattern_of(found: Any) -> Pattern:
 
 
 def _entries_of(found: Any) -> tuple[Any, Any]:
-    """What was found as a coo_array, if it is sparse, and its values."""
+    """Return what was found as a coo_array, if it is sparse, and its values."""
     if not is_sparse(found):
         return None, found
     if found.format == "dia":  # whose values may be zeros that stand in for places outside of it

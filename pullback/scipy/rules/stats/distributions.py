@@ -56,7 +56,7 @@ _SHARES: dict[str, Callable[[Any, Any], Any]] = {
 
 @functools.cache
 def _is_scipys(kind: type, name: str) -> bool:
-    """Whether a class has SciPy's method of this name, and none of its own."""
+    """True if a class has SciPy's method of this name, and none of its own."""
     own = (k for k in kind.__mro__ if not k.__module__.startswith("pullback."))
     return next(k for k in own if name in vars(k)) is scipy.stats.rv_continuous
 

@@ -22,7 +22,7 @@ from pullback.scipy.rules.stats.distributions import refuse_counts
 
 @scipy_rule("scipy.stats._multivariate._PSD")
 class Factored:
-    """What SciPy's `_PSD` has of a matrix of full rank: U with U U^T its inverse, its log-determinant, its rank."""
+    """Holds what SciPy's `_PSD` has for a full-rank matrix: U with U U^T its inverse, its log-determinant, its rank."""
 
     def __new__(cls, M: Any, *args: Any, **kwargs: Any) -> Any:
         plain = genuine._PSD(frozen(M, "_PSD"), *args, **kwargs)  # which checks it

@@ -79,7 +79,7 @@ def _plain_or_none(weights: Any) -> Any:
 
 
 class _Estimate:
-    """What stands for a compiled function of points and a sample, which SciPy takes from a table by dtype."""
+    """Stands for a compiled function of points and a sample, which SciPy takes from a table by dtype."""
 
     def __init__(self, logarithm: bool) -> None:
         self.logarithm = logarithm
