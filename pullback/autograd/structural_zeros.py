@@ -227,7 +227,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def _shows(x: Any) -> bool:
-    """Whether all its numbers are at hand, and judged together."""
+    """True if all its numbers are at hand, and judged together."""
     return _is_plain(x) or not (_of_many(x) or any(part is None for part in _all_parts(x)))
 
 
@@ -285,7 +285,7 @@ def root_cotangent(cotangent: Any) -> Any:
 
 
 def _is_wanted(x: Any) -> bool:
-    """Whether a derivative in the direction of `x` is wanted, or one that only its whole array tells."""
+    """True if a derivative in the direction of `x` is wanted, or one that only its whole array tells."""
     while isinstance(x, Tensor):
         if x._requires_grad:
             return True
@@ -443,7 +443,7 @@ def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gra
 
 
 def _of_nothing(g: Any, masks: Sequence[Mask]) -> Any:
-    """What an opaque node made of nothing; a user's backward may make numbers of it."""
+    """The result that an opaque node made of nothing; a user's backward may make numbers of it."""
     if not _shows(g):
         return Masked(g, _IfAny(masks, g), True)
     return Masked(g, NOTHING, True) if _is_nothing(g) else g

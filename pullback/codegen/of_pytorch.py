@@ -1,4 +1,4 @@
-"""What the C++ of PyTorch's files says, and what is written here instead: remedies for formulas from there."""
+"""The C++ of PyTorch's files, and what is written here instead: remedies for formulas from there."""
 
 from __future__ import annotations
 

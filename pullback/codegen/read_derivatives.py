@@ -460,7 +460,7 @@ class _Reader:
 
 
 def _is_not_implemented(text: str) -> bool:
-    """Whether a text says that nobody has derived the formula; PyTorch gives the operator's name in parentheses."""
+    """True if a text says that nobody has derived the formula; PyTorch gives the operator's name in parentheses."""
     return _NOT_IMPLEMENTED.fullmatch(text) is not None
 
 

@@ -313,7 +313,7 @@ def explained_call(
 
 
 def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[str, bool]]) -> bool:
-    """Whether pullback's code is at fault where the error was raised, and not one of the arguments of `name`."""
+    """True if pullback's code is at fault where the error was raised, and not one of the arguments of `name`."""
     if frames[-1][0].partition(".")[0] != "pullback":
         return False  # NumPy, SciPy or Python looked at the arguments
     if any(isinstance(value, type) and not argument.base for argument, value in given):
@@ -334,7 +334,7 @@ _CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes
 
 
 def _asked_in_vain(argument: Declared, value: Any, error: AttributeError) -> bool:
-    """Whether it was this argument, or an item of it, that was asked for what only another type has."""
+    """True if it was this argument, or an item of it, that was asked for what only another type has."""
     if argument.base not in ("", "Tensor") or not any(error.obj is x for x in _items(value)):
         return False
     if argument.base:

@@ -21,7 +21,7 @@ from pullback.graph.held_objects import LEAVES, attributes_of, items_of
 
 
 class Captures(Captured):
-    """What functions read at a call, with the tensors by which a derivative is at stake as arguments.
+    """The things that functions read at a call, with the tensors by which a derivative is at stake as arguments.
 
     Attributes
     ----------

@@ -162,7 +162,7 @@ def _shallow(x: Any) -> Any:
 
 
 def _parts_of(x: Any) -> Iterator[Any]:
-    """What an object holds."""
+    """Yield what an object holds."""
     items = items_of(x)
     yield from items.values() if isinstance(items, dict) else items
     for _, part, _ in attributes_of(x):

@@ -67,7 +67,7 @@ class Rule:
             self.signature = None
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What one of the user's functions gives of plain values: their own copies, where it may write into them."""
+        """Call one of the user's functions with plain values: their own copies, where it may write into them."""
         if self.writable:
             leaves, structure = flatten((args, kwargs))
             args, kwargs = unflatten(structure, [x.copy() if type(x) is ndarray else x for x in leaves])
@@ -184,7 +184,7 @@ class Call:
         )
 
     def vjp(self, given: tuple[Any, ...], why: str, wanted: Collection[int]) -> Any:
-        """What the user's vjp gives; of one for each argument, those alone with a leaf among the wanted ones run."""
+        """Call the user's vjp; of one for each argument, those alone with a leaf among the wanted ones."""
         rules = self.rule.vjps
         if rules is None:
             return self.run("vjp", self.rule.vjp, given, self.kwargs, why)

@@ -1,4 +1,4 @@
-"""What functions that run again in backward read besides their arguments, as it was when they were given.
+"""The things that functions which run again in backward read besides their arguments, as it was when they were given.
 
 A callback finds parameters in its closure, in defaults, in globals of its module, in the object whose method it is.
 When it runs again, a loop variable has moved on, a name stands for something else, an array has been written into. So

@@ -1,4 +1,4 @@
-"""What objects hold: items, attributes, cells, globals; for those who replace something wherever it is held."""
+"""The parts of objects: items, attributes, cells, globals; for those who replace something wherever it is held."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONTAINERS = (dict, list, tuple, set, frozenset, deque, SimpleNamespace, Functi
 
 
 def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
-    """What a container, a function, a method holds, besides attributes."""
+    """The things that a container, a function, a method holds, besides attributes."""
     if isinstance(x, dict):
         return dict(x)
     if isinstance(x, (list, tuple, set, frozenset, deque)):

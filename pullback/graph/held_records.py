@@ -1,4 +1,4 @@
-"""What objects held at a call, and what was in arrays: whether it has changed since, and how to have it again."""
+"""Records of what objects and arrays held at a call: has it changed since, and how to have it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_DERIVATIVE = "so that the derivative would be that of another function."
 
 
 class Held:
-    """What an object held at the call; of a module's globals, those that functions read.
+    """The contents of an object at the call; of a module's globals, those that functions read.
 
     What the functions themselves change while they run, a counter, a log, a cache, is their `own`: it stays shared.
     """
@@ -44,7 +44,7 @@ class Held:
         return (found if _same(self.items, items_of(self.holder)) else found | {None}) - self.own
 
     def parts(self) -> Iterator[Any]:
-        """What it held."""
+        """The contents at the call."""
         yield from self.items.values() if isinstance(self.items, dict) else self.items
         for x, _ in self.attributes.values():
             yield x
@@ -73,7 +73,7 @@ _NOTHING = object()
 
 
 class Contents:
-    """What was in an array: a copy, which all share for whom it had the same contents; or a fingerprint."""
+    """The contents of an array: a copy, which all share for whom it had the same contents; or a fingerprint."""
 
     __slots__ = ("array", "before")
 
@@ -123,7 +123,7 @@ def owner_of(array: Any) -> ndarray:
 
 
 def at_its_place(x: ndarray, owner: ndarray, memory: ndarray) -> ndarray:
-    """What `memory` shows where `x` shows that of its owner."""
+    """The view of `memory` that `x` is of its owner's memory."""
     if x is owner:
         return memory
     offset = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]

@@ -129,7 +129,7 @@ NAMES = frozenset({
 
 
 def has_rule(name: str) -> bool:
-    """Whether a function of SciPy has a rule, so that `pullback.scipy` has it for Tensors."""
+    """True if a function of SciPy has a rule, so that `pullback.scipy` has it for Tensors."""
     return name in RULES or (name.startswith("scipy.stats.") and name.rpartition(".")[2] in DISTRIBUTION_METHODS)
 
 
@@ -146,7 +146,7 @@ BY_STORE = (
 
 
 def to_record_writes(inside: bool) -> str:
-    """What to do where a tensor is written into a plain array; `inside`: whether it is one of a transform."""
+    """Advice where a tensor is written into a plain array; `inside`: whether it is one of a transform."""
     if not inside:
         return "Write into a Tensor (np.zeros(n, like=t), np.array(a, like=t)), or join a list by np.stack."
     if not State.on:

@@ -116,7 +116,7 @@ def _is_store(frame: Any) -> bool:
 
 
 def _is_text(frame: Any) -> bool:
-    """Whether the instruction of this frame is `"%.3f" % value`: a text has no gradient to lose, as with `format`.
+    """True if the instruction of this frame is `"%.3f" % value`: a text has no gradient to lose, as with `format`.
 
     Only a text asks for a number there. A number or an array at the left of `%` asks the Tensor to compute.
     """

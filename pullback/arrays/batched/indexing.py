@@ -132,7 +132,7 @@ for _name, _tensors in (
 
 
 def _placing(name: str) -> Rule:
-    """What places or adds elements in zeros of a shape, by an index with a place for each element."""
+    """A rule that places or adds elements in zeros of a shape, by an index with a place for each element."""
 
     def by_index(batch: Batch, x: Any, shape: Any, dim: int, index: Any, *rest: Any) -> Any:
         rank = 0 if shape else 1

@@ -407,12 +407,12 @@ def of_many(x: Any) -> bool:
 
 
 def shows_none(x: Any) -> bool:
-    """Whether the zeros of an array are not known here: it is of many samples, or of a type that shows no numbers."""
+    """True if the zeros of an array are not known here: it is of many samples, or of a type that shows no numbers."""
     return type(x) is not ndarray and is_array(x) and (of_many(x) or not is_plain(values(x)))
 
 
 def is_plain(x: Any) -> bool:
-    """Whether it is an ndarray or one of NumPy's numbers."""
+    """True if it is an ndarray or one of NumPy's numbers."""
     return issubclass(type(x), (ndarray, np.generic))
 
 

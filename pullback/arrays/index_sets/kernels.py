@@ -209,7 +209,7 @@ def _product(op: Operator, args: Sequence[Any], store: Store) -> Any:
 
 
 def _has_lasting_zeros(store: Store, factor: Any) -> bool:
-    """Whether this is a constant with zeros. Those of what is computed happen to be there, and do not count."""
+    """True if this is a constant with zeros. Those of what is computed happen to be there, and do not count."""
     return store.is_constant(factor) and not factor.all()
 
 
@@ -314,7 +314,7 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
 
 
 def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
-    """What an operator gives of which nothing closer is known: sets of all."""
+    """Sets of all, for an operator of which nothing closer is known."""
     sets = [x for x in _operands(op, args) if type(x) is IndexSets]
     return _like_zeros(op, args, store, lambda shape: _joined(store, [_all_of(store, x.ids, shape) for x in sets]))
 

@@ -37,7 +37,7 @@ class Store:
         self._members = np.arange(size)
 
     def is_constant(self, x: Any) -> bool:
-        """Whether the numbers of an ndarray, or of what it is a view of, are the same for every input."""
+        """True if the numbers of an ndarray, or of what it is a view of, are the same for every input."""
         if type(x) is not ndarray:
             return False
         owner = _owner(x)

@@ -12,7 +12,7 @@ from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replace
 
 
 def by_sample(function: Callable[..., Any], args: Sequence[Any], of_leaves: CustomFunction | None = None) -> Any:
-    """What a function gives, differentiable by its arguments; `of_leaves` is what `run_by_sample` gave."""
+    """Return what a function gives, differentiable by its arguments; `of_leaves` is what `run_by_sample` gave."""
     leaves, structure = flatten(tuple(args))
     run = _Run(lambda leaves: function(*unflatten(structure, leaves)), leaves)
     found = iter((of_leaves or _again)(run, *leaves))
@@ -30,7 +30,7 @@ class _Run:
         self.free = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
 
     def values(self, leaves: Leaves) -> Leaves:
-        """What it gives, in leaves."""
+        """Return what it gives, in leaves."""
         found, self.form = flatten(self.function(leaves))
         self.there = [y is not None for y in found]
         return [y for y in found if y is not None]
@@ -50,7 +50,7 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, run: _Run, *leaves: Any) -> Leav
 
 
 def run_by_sample(name: str, instead: str) -> CustomFunction:
-    """What runs functions, with a node of this name, which says what to write instead where that is slow."""
+    """Return what runs functions, with a node of this name, which says what to write instead where that is slow."""
 
     def run_one(run: _Run, *leaves: Any) -> Leaves:
         return run.values(list(leaves))

@@ -99,7 +99,7 @@ class Call:
         return (self.implicit._functions() if self.implicit._captured else self.captured.functions)[nr]
 
     def linear_solver(self, operator: Any, b: Any) -> Any:
-        """What the user's linear solver gives."""
+        """Return what the user's linear solver gives."""
         return self.function(1)(operator, b)
 
     def residual(self, x: Leaves, args: Leaves) -> Leaves:

@@ -321,7 +321,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
 
 
 def _written_where_it_is(a: Any, v: Any) -> bool:
-    """Whether np.put writes into the memory of `a` itself, and not into a copy, which an error leaves unused."""
+    """True if np.put writes into the memory of `a` itself, and not into a copy, which an error leaves unused."""
     memory, other = layout_of(a), layout_of(v)
     if memory is None or not memory.flags.c_contiguous:
         return False

@@ -217,7 +217,7 @@ def floating(op: Operator, args: Args) -> bool:
 
 
 def copying(op: Operator, args: Args) -> bool:
-    """What moves with the arguments is one of their elements."""
+    """The thing that moves with the arguments is one of their elements."""
     if op.mutates:
         return False
     positions = [p for p in _arrays(op, args) if args[p].dtype.kind in "fc"]
@@ -249,7 +249,7 @@ def structural(op: Operator, args: Args) -> bool:
 
 
 def undifferentiated(op: Operator, args: Args) -> bool:
-    """What records nothing has a result that does not move, but in jumps."""
+    """An operator that records nothing has a result that does not move, but in jumps."""
     positions = [p for p in _arrays(op, args) if args[p].dtype == np.float64 and args[p].size]
     ours = "." not in op.name and op.name.startswith("_")  # part of a composite, which cuts the graph on purpose
     if op.record is not None or op.mutates or not positions or ours or op.tags & {"creation", "random"}:
@@ -265,7 +265,7 @@ def undifferentiated(op: Operator, args: Args) -> bool:
 
 
 def repeatable(op: Operator, args: Args) -> bool:
-    """What is not tagged random gives the same again."""
+    """An operator that is not tagged random gives the same again."""
     if "random" in op.tags or "empty" in op.name or op.mutates:
         return False
     for first, again in zip(run(op, args), run(op, args, seed=1), strict=True):
@@ -301,7 +301,7 @@ def nodes_of(info: OpInfo, sample: Any) -> Iterator[Any]:
 
 
 def check_node(node: Any, rng: np.random.Generator) -> None:
-    """What the tags `structural`, `masking` and `pointwise` promise of the backward of one node."""
+    """Check what the tags `structural`, `masking` and `pointwise` promise of the backward of one node."""
     with np.errstate(all="ignore"):
         if node.structural:
             _check_structural(node, rng)
@@ -331,7 +331,7 @@ def _masks_at(node: Any, chosen: Iterable[tuple[int, tuple[int, ...]]]) -> list[
 
 
 def _check_structural(node: Any, rng: np.random.Generator) -> None:
-    """What several elements touch is what each touches; without `masking`, all together touch everything."""
+    """Several elements touch what each of them touches; without `masking`, all together touch everything."""
     every = _places(node, rng)
     alone: dict[Any, list[Any]] = {at: list(_pulled(node, _masks_at(node, [at]))) for at in every}
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the results of products with sparse matrices depend on: an entry that is not stored passes nothing on."""
+"""Patterns of products with sparse matrices: an entry that is not stored passes nothing on."""
 
 from __future__ import annotations
 
