@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import REGISTERED
 from pullback.core.tensor import Tensor, ndarray
 
 # The operator's name -> the method by which the right operand answers.
@@ -20,12 +21,13 @@ REFLECTED = {
     "bitwise_right_shift": "__rrshift__", "divmod": "__rdivmod__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__",
     "ge": "__le__", "eq": "__eq__", "ne": "__ne__",
 }  # fmt: skip
-_NEVER = (Tensor, ndarray, np.generic, list, tuple)  # what is or could be made an array: our errors say how
+# What is or could be made an array: our errors say how.
+_NEVER = (Tensor, ndarray, np.generic, bool, int, float, complex, list, tuple)
 
 
 def answers(x: Any, name: str) -> bool:
     """True if the class of `x`, beside a tensor, is to say what the operator of this name gives."""
-    if isinstance(x, _NEVER):
+    if isinstance(x, _NEVER) or type(x) in REGISTERED:
         return False
     if name in ("eq", "ne"):
         return True  # Python finds that they are not equal, if nobody says otherwise

@@ -79,6 +79,12 @@ def test_nothing_else_is_equal_to_a_tensor():
         assert not np.any(compared)
 
 
+def test_numbers_are_compared_in_every_sample_of_a_batch():
+    x = np.array([[0.0, 1.0], [2.0, 0.0]])
+    assert pb.func.vmap(lambda row: row[0] != 0)(x).tolist() == [False, True]
+    assert pb.func.vmap(lambda row: row == 0)(x).tolist() == (x == 0).tolist()
+
+
 @pytest.mark.parametrize("name", [*ARITHMETIC, "lt", "le", "gt", "ge", *IN_PLACE])
 def test_where_nobody_answers_our_error_says_what_the_operand_must_be(name):
     operate = ARITHMETIC.get(name) or getattr(operator, name)
