@@ -122,6 +122,11 @@ def retain_grad(self: Tensor) -> None:
     >>> y.grad
     tensor([ 6., 12.])
     """
+    if self._level:
+        raise GradientError(
+            "Tensor.retain_grad() is for backward(), and this tensor is inside of a function that a transform of "
+            "pullback.func differentiates or batches. Take the gradient by it with func.grad of the rest there."
+        )
     if not self._requires_grad:
         raise _no_gradient("can't retain_grad on Tensor that has requires_grad=False")
     fn = self.grad_fn

@@ -102,7 +102,7 @@ def test_aux_is_given_back_as_it_is():
     np.testing.assert_array_equal(y, np.sin(X))
     np.testing.assert_allclose(vjp_fn(np.ones(3))[0], np.cos(X))
     for output in ([X, X], (X, X, X), X):
-        with pytest.raises(RuntimeError, match=r"^func\.vjp: with has_aux=True the function must return a pair"):
+        with pytest.raises(RuntimeError, match=r"^func\.vjp: .*with has_aux=True the function must return a pair"):
             vjp(lambda x, output=output: output, X, has_aux=True)
 
 
