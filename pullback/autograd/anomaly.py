@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import linecache
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
@@ -13,6 +15,7 @@ from pullback.autograd.source_lines import abridged, line_now, remember_tracebac
 from pullback.core import modes
 from pullback.core.array_type import numbers_of
 from pullback.core.blocks import Steps
+from pullback.core.cuts import frames_to_user
 from pullback.core.errors import NonFiniteError
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
@@ -68,6 +71,15 @@ class _Anomaly(Observer):
         notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(_BEGINNING)]
         if len(notes) < _BACKWARDS:
             error.add_note(_history(node))
+            _warn(f"{_BEGINNING}{_full_name(node)}. The note below the error shows the forward call that led to it.")
+
+
+def _warn(text: str) -> None:
+    """Warn as PyTorch does; where warnings are errors, on stderr, since another error is on its way."""
+    try:
+        warnings.warn(text, stacklevel=frames_to_user())
+    except UserWarning:
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 def _has_nan(grad: Gradient) -> bool:
@@ -114,7 +126,7 @@ class detect_anomaly(ModeSwitch):
     Inside, every node remembers the traceback of its recording, without the frames in pullback, as
     `node.metadata["traceback_"]`; a node recorded by a backward (under `create_graph`) also the node that ran then, as
     `metadata["parent_"]`. An exception in a node, a hook or a custom Function's backward gets these tracebacks as a
-    note (`error.__notes__`), which Python prints below it. The error for a saved tensor that was modified in place
+    note (`error.__notes__`), which Python prints below it, and a warning names the node. The error for a saved tensor that was modified in place
     names the line that saved it and the line that modified it. It costs some microseconds an operator and disables all
     fast paths: for debugging alone.
 
@@ -149,6 +161,11 @@ class detect_anomaly(ModeSwitch):
     def __init__(self, check_nan: bool = True) -> None:
         modes.need_flag("detect_anomaly", "check_nan", check_nan)
         self.check_nan = bool(check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=frames_to_user(),
+        )
 
     def _changed(self, modes: Modes) -> Modes:
         return _with_anomaly(modes, True, self.check_nan)

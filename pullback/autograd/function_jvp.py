@@ -187,9 +187,10 @@ def _view_of_tangent(
             held = at_level(given, top)
             return None if held is None or held.tangent is None else raw
     name = ctx.name().removesuffix("Backward")
+    of = "same base as the argument's tangent" if primal._is_view() else "given argument's tangent"
     raise GradientError(
-        f"{name}: a custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
-        "view: a write into the one would leave the other's tangent as it was. Let jvp return the same view of the "
+        f"{name}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+        f"view of the {of}: a write into the one would leave the other's tangent as it was. Let jvp return the same view of the "
         "argument's tangent (t.view(-1) for x.view(-1)), or forward a copy (x.clone())."
     )
 

@@ -109,7 +109,7 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     if given.shape != tensor.shape:
         raise GradientError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
-            f"{tensor.shape}. Give {name}[{i}] the shape of the output."
+            f"{tensor.shape}."
         )
     if given.dtype != tensor.dtype:
         if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:
