@@ -302,6 +302,14 @@ class FunctionNode(MultiNode):
         )
 
     @property
+    def saved_variables(self) -> tuple[Tensor, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=cuts.frames_to_user()
+        )
+        return self.saved_tensors
+
+    @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         return slots.raw_saved(self, "tensors")  # type: ignore[no-any-return]
 
@@ -421,7 +429,7 @@ class _FunctionMeta(type):
             if "backward" in namespace:
                 cls.forward = _has_both(name)
             cls.backward = namespace["vjp"]
-        cls._node_class = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -683,7 +691,7 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("vmap is not implemented.")
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TypeError(
+        raise GradientTypeError(
             "Legacy autograd function with non-static forward method is deprecated: "
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
@@ -744,7 +752,7 @@ class Function(metaclass=_FunctionMeta):
                 return found[0]
         if dual_apply is not None and any(has_tangent(a) for a in args):
             return dual_apply(cls, args, level)
-        ctx = cls._node_class(cls, level, args)
+        ctx = cls._backward_cls(cls, level, args)
         state = modes.current()
         records = any(ctx.needs_input_grad) and state.records(level)
         edges = tuple(edge_to(a) for a in args) if records else ()

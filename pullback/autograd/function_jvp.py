@@ -40,7 +40,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
     given = args
     args = tuple(lift_plain(args, level, top)) if state.records(level) else args
     primals = tuple(_stand_in(x, y, top) if isinstance(x, Tensor) else x for x, y in zip(args, given, strict=True))
-    ctx = cls._node_class(cls, level, args)
+    ctx = cls._backward_cls(cls, level, args)
     records = any(ctx.needs_input_grad) and state.records(level)
     edges = tuple(edge_to(x) for x in args) if records else ()
     versions = [version_of(p) for p, needs in zip(primals, ctx.needs_input_grad, strict=True) if needs]
