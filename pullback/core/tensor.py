@@ -408,12 +408,6 @@ class Tensor(_Methods):
         """
         if type(requires_grad) is not bool:
             requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
-        if self._level:
-            raise InplaceError(
-                "Tensor.requires_grad_() changes a tensor inside of a function that a transform of pullback.func "
-                "differentiates or batches, where gradients are those of the transform. Take the gradient with "
-                "func.grad there, or set the flag on a tensor outside of it."
-            )
         if requires_grad == self._requires_grad:
             return self
         if not requires_grad:

@@ -109,8 +109,8 @@ class Choice:
         if n not in names[: len(args)]:
             known = ", ".join(map(repr, [*names[: len(args)], *kwargs])) or "none"
             raise ArgnumsError(
-                f"func.{self.transform}: argnums must be int or the name of an argument that the call gives ({known}), "
-                f"got {n!r}."
+                f"func.{self.transform}: argnums must be int or the name of an argument, and names the argument {n!r}, "
+                f"which the call does not give (it gives {known})."
             )
         return names.index(n)
 
