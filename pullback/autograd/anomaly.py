@@ -70,8 +70,10 @@ class _Anomaly(Observer):
             return
         notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(_BEGINNING)]
         if len(notes) < _BACKWARDS:
-            error.add_note(_history(node))
-            _warn(f"{_BEGINNING}{_full_name(node)}. The note below the error shows the forward call that led to it.")
+            history = _history(node)
+            error.add_note("\n".join(history))
+            for text in history:
+                _warn(text)
 
 
 def _warn(text: str) -> None:
@@ -93,23 +95,25 @@ def _full_name(node: Node) -> str:
     return f"{node.name()} (of {inner.name()})" if isinstance(inner, Node) else node.name()
 
 
-def _history(node: Node) -> str:
+def _history(node: Node) -> list[str]:
     """Where a node was recorded, and where the nodes whose backward led to its being recorded."""
     if not traceback_of(node):
-        return (
+        return [
             f"{_BEGINNING}{_full_name(node)}. No forward pass information available. Enable anomaly detection "
             "during the forward pass, too, to see the line that recorded it."
-        )
-    text = f"{_BEGINNING}{_full_name(node)}. Traceback of forward call that caused the error:\n"
-    text += abridged(traceback_of(node))
+        ]
+    found = [f"{_BEGINNING}{_full_name(node)}. Traceback of forward call that caused the error:\n"]
+    found[0] += abridged(traceback_of(node)).rstrip()
     for _ in range(_GENERATIONS):
         parent = node.metadata.get("parent_")
         if parent is None:
             break
-        text += f"It was recorded by the backward of {_full_name(parent)}. Traceback of forward call that induced it:\n"
-        text += abridged(traceback_of(parent)) or "  (not known: anomaly detection was off)\n"
+        found.append(
+            f"It was recorded by the backward of {_full_name(parent)}. Traceback of forward call that induced it:\n"
+            + (abridged(traceback_of(parent)) or "  (not known: anomaly detection was off)").rstrip()
+        )
         node = parent
-    return text.rstrip()
+    return found
 
 
 def _with_anomaly(state: Modes, enabled: bool, check_nan: bool) -> Modes:

@@ -66,7 +66,7 @@ def _grads(problem: Problem, outputs: list[Tensor], undefined: Sequence[int], ze
         which = ", ".join(problem.name_output(problem.chosen[k]) for k in undefined)
         diagnosis = _undefined_diagnosis(f"the backward raises {type(error).__name__}: {error}")
         raise GradcheckError(
-            f"Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
+            f"Expected backward function to handle undefined output grads. Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
             output_index=problem.chosen[undefined[0]],
             diagnosis=diagnosis,
         ) from error
@@ -83,7 +83,7 @@ def _compare(problem: Problem, undefined: Sequence[int], grads: Gradients, expec
         which = ", ".join(problem.name_output(problem.chosen[k]) for k in undefined)
         diagnosis = _undefined_diagnosis(f"{problem.name_input(i)} gets a gradient other than for zeros")
         raise GradcheckError(
-            f"Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
+            f"Expected backward function to handle undefined output grads. Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
             input_index=i,
             output_index=problem.chosen[undefined[0]],
             diagnosis=diagnosis,
