@@ -134,8 +134,8 @@ def add_pending(run: Run) -> None:
 def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
     """Prepare to add the gradient in `box` to `variable.grad`: returns the steps that store it, which cannot fail.
 
-    It is added in place where nobody else holds the array, or where the user assigned it: a bucket, perhaps, of which
-    each leaf's `.grad` is a part.
+    It is added in place, so that who holds `.grad` sees the sum, and a bucket of which each leaf's `.grad` is a part
+    fills. Under create_graph, where the sum has a history, and where shapes or dtypes differ, `.grad` is a new tensor.
     """
     extra: Any = variable._extra
     held: Any = extra.grad  # read once: another thread may set it to None
@@ -144,15 +144,14 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
     replace = [(setattr, extra, "grad_is_given", False)] if extra.grad_is_given else []
     if run.create_graph:
         grad = leaving_gradient(box[0])
-        return [(setattr, extra, "grad", grad.clone() if held is None else held + grad), *replace]
+        return [(setattr, extra, "grad", _copied(grad) if held is None else held + grad), *replace]
     if held is None:
         return [(setattr, extra, "grad", wrap_as(variable, owned(box), run.level)), *replace]
-    data, given = held._array, extra.grad_is_given
-    alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
-    alone = alone and sys.getrefcount(held) <= _ALONE
-    if (alone or (given and held._level == run.level)) and _takes_in_place(held, data, box[0]):
+    data = held._array
+    if held._level == run.level and _takes_in_place(data, box[0]):
         grad = box[0]
-        if not given:
+        alone = not extra.grad_is_given and data.base is None and sys.getrefcount(data) <= _ALONE
+        if alone and sys.getrefcount(held) <= _ALONE and held._fn is None:
             return [(np.add, data, grad, data)]
         counter = counter_of(held)
         if grad.base is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
@@ -163,9 +162,14 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
     return [(setattr, extra, "grad", total), *replace]
 
 
-def _takes_in_place(held: Tensor, data: Gradient, grad: Gradient) -> bool:
-    """True if the array `data` of `held` can take `grad` as it is; nothing that the writing refuses is left then."""
-    if type(data) is not ndarray or held._fn is not None or not data.flags.writeable:
+def _copied(grad: Tensor) -> Tensor:
+    """A gradient with its history in memory of its own; written into it, as in PyTorch, whose node is CopyBackwards."""
+    return grad.detach().new_empty(grad.shape).copy_(grad)
+
+
+def _takes_in_place(data: Gradient, grad: Gradient) -> bool:
+    """True if the array `data` can take `grad` as it is; nothing that the writing refuses is left then."""
+    if type(data) is not ndarray or not data.flags.writeable:
         return False
     return issubclass(type(grad), (ndarray, np.generic)) and grad.shape == data.shape and grad.dtype == data.dtype
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import linecache
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
@@ -13,6 +15,7 @@ from pullback.autograd.source_lines import abridged, line_now, remember_tracebac
 from pullback.core import modes
 from pullback.core.array_type import numbers_of
 from pullback.core.blocks import Steps
+from pullback.core.cuts import frames_to_user
 from pullback.core.errors import NonFiniteError
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
@@ -67,7 +70,18 @@ class _Anomaly(Observer):
             return
         notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(_BEGINNING)]
         if len(notes) < _BACKWARDS:
-            error.add_note(_history(node))
+            history = _history(node)
+            error.add_note("\n".join(history))
+            for text in history:
+                _warn(text)
+
+
+def _warn(text: str) -> None:
+    """Warn as PyTorch does; where warnings are errors, on stderr, since another error is on its way."""
+    try:
+        warnings.warn(text, stacklevel=frames_to_user())
+    except UserWarning:
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 def _has_nan(grad: Gradient) -> bool:
@@ -81,23 +95,25 @@ def _full_name(node: Node) -> str:
     return f"{node.name()} (of {inner.name()})" if isinstance(inner, Node) else node.name()
 
 
-def _history(node: Node) -> str:
+def _history(node: Node) -> list[str]:
     """Where a node was recorded, and where the nodes whose backward led to its being recorded."""
     if not traceback_of(node):
-        return (
-            f"{_BEGINNING}{_full_name(node)}. No forward pass information available. Enable anomaly detection "
-            "during the forward pass, too, to see the line that recorded it."
+        said = (
+            "No forward pass information available. Enable anomaly detection during the forward pass, too, to see the"
         )
-    text = f"{_BEGINNING}{_full_name(node)}. Traceback of forward call that caused the error:\n"
-    text += abridged(traceback_of(node))
+        return [f"{_BEGINNING}{_full_name(node)}. {said} line that recorded it."]
+    found = [f"{_BEGINNING}{_full_name(node)}. Traceback of forward call that caused the error:\n"]
+    found[0] += abridged(traceback_of(node)).rstrip()
     for _ in range(_GENERATIONS):
         parent = node.metadata.get("parent_")
         if parent is None:
             break
-        text += f"It was recorded by the backward of {_full_name(parent)}. Traceback of forward call that induced it:\n"
-        text += abridged(traceback_of(parent)) or "  (not known: anomaly detection was off)\n"
+        found.append(
+            f"It was recorded by the backward of {_full_name(parent)}. Traceback of forward call that induced it:\n"
+            + (abridged(traceback_of(parent)) or "  (not known: anomaly detection was off)").rstrip()
+        )
         node = parent
-    return text.rstrip()
+    return found
 
 
 def _with_anomaly(state: Modes, enabled: bool, check_nan: bool) -> Modes:
@@ -114,9 +130,9 @@ class detect_anomaly(ModeSwitch):
     Inside, every node remembers the traceback of its recording, without the frames in pullback, as
     `node.metadata["traceback_"]`; a node recorded by a backward (under `create_graph`) also the node that ran then, as
     `metadata["parent_"]`. An exception in a node, a hook or a custom Function's backward gets these tracebacks as a
-    note (`error.__notes__`), which Python prints below it. The error for a saved tensor that was modified in place
-    names the line that saved it and the line that modified it. It costs some microseconds an operator and disables all
-    fast paths: for debugging alone.
+    note (`error.__notes__`), which Python prints below it; warnings say the same. The error for a saved tensor that was
+    modified in place names the line that saved it and the line that modified it. It costs some microseconds an operator
+    and disables all fast paths: for debugging alone.
 
     Parameters
     ----------
@@ -149,6 +165,11 @@ class detect_anomaly(ModeSwitch):
     def __init__(self, check_nan: bool = True) -> None:
         modes.need_flag("detect_anomaly", "check_nan", check_nan)
         self.check_nan = bool(check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=frames_to_user(),
+        )
 
     def _changed(self, modes: Modes) -> Modes:
         return _with_anomaly(modes, True, self.check_nan)

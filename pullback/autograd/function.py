@@ -304,6 +304,14 @@ class FunctionNode(MultiNode):
         )
 
     @property
+    def saved_variables(self) -> tuple[Tensor, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=cuts.frames_to_user()
+        )
+        return self.saved_tensors
+
+    @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         return slots.raw_saved(self, "tensors")  # type: ignore[no-any-return]
 
@@ -402,6 +410,18 @@ batched_apply: Callable[..., Any] | None = None
 taylor_apply: Callable[..., Any] | None = None
 
 
+def _has_both(name: str) -> Any:
+    """A forward that refuses to be called, for a Function with both names of backward."""
+
+    def forward(*args: Any) -> None:
+        raise GradientError(
+            f"{name}: Implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are two names "
+            "of one method."
+        )
+
+    return staticmethod(forward)
+
+
 class _FunctionMeta(type):
     """Gives every Function its node class, named as PyTorch names it."""
 
@@ -409,12 +429,9 @@ class _FunctionMeta(type):
         super().__init__(name, bases, namespace)
         if "vjp" in namespace and bases:  # the other name of backward
             if "backward" in namespace:
-                raise GradientError(
-                    f"{name}: implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are "
-                    "two names of one method."
-                )
+                cls.forward = _has_both(name)
             cls.backward = namespace["vjp"]
-        cls._node_class = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -676,7 +693,7 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("vmap is not implemented.")
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TypeError(
+        raise GradientTypeError(
             "Legacy autograd function with non-static forward method is deprecated: "
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
@@ -737,7 +754,7 @@ class Function(metaclass=_FunctionMeta):
                 return found[0]
         if dual_apply is not None and any(has_tangent(a) for a in args):
             return dual_apply(cls, args, level)
-        ctx = cls._node_class(cls, level, args)
+        ctx = cls._backward_cls(cls, level, args)
         state = modes.current()
         records = any(ctx.needs_input_grad) and state.records(level)
         edges = tuple(edge_to(a) for a in args) if records else ()
@@ -880,7 +897,13 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
             f"{ctx.name()}: forward silently modified an input in place; call ctx.mark_dirty(x) and return x, or "
             "work on x.clone()."
         )
-    several = isinstance(output, tuple) and len(output) > 1
+    outputs = output if isinstance(output, tuple) else (output,)
+    if not all(any(x is out for out in outputs) for x in ctx._dirty):
+        raise InplaceError(
+            "Some elements marked as dirty during the forward method were not returned as output. An input that "
+            f"{ctx.name()} marks with mark_dirty must be returned by forward as well."
+        )
+    several = len(outputs) > 1
     if several and any(a._is_view() and a._requires_grad and not _has_no_gradient(ctx, a) for a in ctx._dirty):
         raise InplaceError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
@@ -897,11 +920,6 @@ def finish(
     for x in ctx._dirty:
         if not isinstance(x, Tensor):
             raise InplaceError(f"{ctx.name()}: mark_dirty can only accept variables (Tensors), got {with_article(x)}.")
-        if not any(x is out for out in outputs):
-            raise InplaceError(
-                "Some elements marked as dirty during the forward method were not returned as output: an input that "
-                f"{ctx.name()} marks with mark_dirty must be returned by forward as well."
-            )
         if not any(x is a for a in args):
             warnings.warn(
                 f"{ctx.name()}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "

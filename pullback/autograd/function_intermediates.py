@@ -112,7 +112,7 @@ def _forward_again(ctx: Any, args: list[Any] | None) -> tuple[Any, bool]:
     if args is None:
         return None, True
     function = ctx._function
-    fresh, run = function._node_class(function, ctx._level, args), cuts.Run(ctx._level)
+    fresh, run = function._backward_cls(function, ctx._level, args), cuts.Run(ctx._level)
     try:
         with Draws():
             run.watch(function._run_forward, fresh, tuple(args))

@@ -40,7 +40,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
     given = args
     args = tuple(lift_plain(args, level, top)) if state.records(level) else args
     primals = tuple(_stand_in(x, y, top) if isinstance(x, Tensor) else x for x, y in zip(args, given, strict=True))
-    ctx = cls._node_class(cls, level, args)
+    ctx = cls._backward_cls(cls, level, args)
     records = any(ctx.needs_input_grad) and state.records(level)
     edges = tuple(edge_to(x) for x in args) if records else ()
     versions = [version_of(p) for p, needs in zip(primals, ctx.needs_input_grad, strict=True) if needs]
@@ -187,10 +187,11 @@ def _view_of_tangent(
             held = at_level(given, top)
             return None if held is None or held.tangent is None else raw
     name = ctx.name().removesuffix("Backward")
+    of = "same base as the argument's tangent" if primal._is_view() else "given argument's tangent"
     raise GradientError(
-        f"{name}: a custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
-        "view: a write into the one would leave the other's tangent as it was. Let jvp return the same view of the "
-        "argument's tangent (t.view(-1) for x.view(-1)), or forward a copy (x.clone())."
+        f"{name}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+        f"view of the {of}: a write into the one would leave the other's tangent as it was. Let jvp return the same "
+        "view of the argument's tangent (t.view(-1) for x.view(-1)), or forward a copy (x.clone())."
     )
 
 

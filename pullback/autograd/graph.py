@@ -98,7 +98,10 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
         raise TypeError(f"node must be a Node (the grad_fn of a Tensor), got {with_article(node)}.")
     metadata = node.input_metadata
     if len(grads) != len(metadata):
-        raise TypeError(f"{node.name()} takes {len(metadata)} gradient(s), one for each output; got {len(grads)}.")
+        raise TypeError(
+            f"expected {len(metadata)} arguments, got {len(grads)} arguments instead: {node.name()} takes one gradient "
+            "for each output."
+        )
     for i, (g, expected) in enumerate(zip(grads, metadata, strict=True)):
         _check(node, i, g, expected)
     given = [g for g in grads if g is not None]

@@ -34,7 +34,12 @@ class SavedTensor:
     True
     """
 
-    def __init__(self, node: Node, name: str, nr: int | None = None) -> None:
+    def __init__(self, node: Node | None = None, name: str = "", nr: int | None = None) -> None:
+        if node is None:
+            raise GradientError(
+                "Trying to create a SavedTensor object from Python is forbidden: nodes have them, as "
+                "grad_fn._raw_saved_<name>."
+            )
         self._node, self._name, self._nr = node, name, nr  # nr: in a list
 
     def _held(self) -> tuple[Any, Any]:
@@ -47,7 +52,9 @@ class SavedTensor:
                 new = tuple(new if nr == self._nr else old for nr, old in enumerate(getattr(self._node, slot)))
             setattr(self._node, slot, new)
 
-    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def register_hooks(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor] | None = None
+    ) -> None:
         """Pack this saved tensor at once by `pack_hook`; backward gets it back by `unpack_hook`.
 
         The hooks are those of `saved_tensors_hooks`, for one tensor that a node has saved already.
@@ -75,6 +82,10 @@ class SavedTensor:
         >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.to(pb.float32), lambda t: t.to(pb.float64))
         >>> y.sum().backward()
         """
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments: it takes two functions, pack_hook and unpack_hook."
+            )
         hooks = saved_tensors_hooks(pack_hook, unpack_hook)
         saved, version = self._held()
         if version is Released:
@@ -87,7 +98,8 @@ class SavedTensor:
             )
         if version is None and not is_array(saved):
             raise GradientError(
-                f"{self._node.name()} saved {self._name!r} as {saved!r}; hooks can be set for a saved tensor alone."
+                f"Calling register_hooks on a saved tensor with value {saved!r} is forbidden: {self._node.name()} "
+                f"saved {self._name!r} as {saved!r}; hooks can be set for a saved tensor alone."
             )
         # An output is kept as data, and that of a nested level is a Tensor of the level below.
         level = (

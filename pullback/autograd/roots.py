@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.graph.node import Edge, edge_to
 
-Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+Tensors: TypeAlias = Tensor | GradientEdge | Iterable[Tensor | GradientEdge]
 Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
 
 
@@ -27,7 +27,9 @@ def tensors_of(value: Tensors, name: str) -> tuple[Tensor, ...]:
     if isinstance(value, GradientEdge):  # before tuples, for it is one
         return (stand_in(value),)
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type_name(value)}.")
+        if not isinstance(value, Iterable) or isinstance(value, (str, ndarray)):
+            raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type_name(value)}.")
+        value = tuple(value)  # module.parameters(), say
     for i, x in enumerate(value):
         if not isinstance(x, (Tensor, GradientEdge)):
             raise TypeError(f"{name}[{i}] must be a Tensor, got {type_name(x)} (a GradientEdge is accepted too).")
@@ -109,7 +111,7 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     if given.shape != tensor.shape:
         raise GradientError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
-            f"{tensor.shape}. Give {name}[{i}] the shape of the output."
+            f"{tensor.shape}."
         )
     if given.dtype != tensor.dtype:
         if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:

@@ -211,6 +211,10 @@ class ArrayType:
             return memory is None
         return memory is whole or (memory.base is not None and (memory.base is whole or memory.base is whole.base))
 
+    def shown(self, x: Any, level: int) -> str:
+        """The repr of a tensor of a transform, at `level`, that wraps `x`."""
+        return f"GradTrackingTensor(lvl={level}, value={x!r})"
+
     def device(self, x: Any) -> str:
         """The name of the device on which it is."""
         return "cpu"

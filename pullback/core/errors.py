@@ -79,9 +79,9 @@ class BackwardTwiceError(Portable, Explained, RuntimeError):
     def __init__(self, node_name: str) -> None:
         self.node = node_name
         super().__init__(
-            f"Trying to backward through the graph a second time: {node_name} has already released the tensors it "
-            "saved for backward. Pass retain_graph=True to the first backward() or grad() call if the graph is "
-            "needed again."
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            f"already been freed): {node_name} has already released the tensors it saved for backward. Specify "
+            "retain_graph=True in the first backward() or grad() call if the graph is needed again."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.core.array_type import array_type
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, only_number
 
@@ -13,7 +14,7 @@ _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(comple
 def tensor_repr(self: Tensor) -> str:
     """tensor([1., 2.], grad_fn=<MulBackward0>): dtype only where the numbers do not imply it."""
     if not isinstance(self._array, np.ndarray):
-        return f"tensor(level={self._level}, {self._array!r}{_autograd_part(self)})"
+        return array_type(self._array).shown(self._array, self._level)
     prefix = "tensor("
     body = np.array2string(self._array, separator=", ", prefix=prefix)
     parts = []

@@ -12,7 +12,7 @@ from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.core import cuts
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array, wrap_as
 from pullback.core.array_type import array_type, is_array, table_of
-from pullback.core.errors import DtypeError, GradientError, explained, type_name, with_article
+from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.graph.node import edge_to
@@ -38,6 +38,21 @@ _HINTS = {  # what to write, where it is not func.name(f)(x)
 }
 
 
+class ArgnumsError(RuntimeError, TypeError, ValueError, IndexError):
+    """`argnums` does not name arguments of the call: a RuntimeError as in PyTorch, and what Python would raise."""
+
+
+CALLED = {  # how PyTorch's messages write the call
+    "grad": "grad_and_value(f)(*args)",
+    "value_and_grad": "grad_and_value(f)(*args)",
+    "grad_and_value": "grad_and_value(f)(*args)",
+    "vjp": "vjp(f, *primals)",
+    "jacrev": "vjp(f, *primals)",
+    "jvp": "jvp(f, primals, tangents)",
+    "jacfwd": "jvp(f, primals, tangents)",
+}
+
+
 # -- which function, and which arguments -------------------------------------------------------------------------------
 def check_callable(transform: str, function: Any) -> None:
     """Refuse what is no function, such as the value of one."""
@@ -59,12 +74,14 @@ class Choice:
         self.several = isinstance(argnums, tuple)
         self.given: tuple[Place, ...] = argnums if self.several else (argnums,)
         if not all(isinstance(n, (int, np.integer, str)) and not isinstance(n, bool) for n in self.given):
-            raise TypeError(
-                f"func.{transform}: argnums must be an int or a tuple of ints, positions of arguments, or their names, "
-                f"got {argnums!r}."
+            raise ArgnumsError(
+                f"func.{transform}: argnums must be int or Tuple[int, ...], got {argnums!r}: argnums must be an int or "
+                "a tuple of ints, positions of arguments, or their names."
             )
         if not self.given:
-            raise ValueError(f"func.{transform}: argnums is an empty tuple; name at least one argument.")
+            raise ArgnumsError(
+                f"func.{transform}: argnums must be non-empty: argnums is an empty tuple; name at least one argument."
+            )
         self.named = any(isinstance(n, str) for n in self.given)
 
     def places(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Place]:
@@ -73,15 +90,14 @@ class Choice:
         count = len(args)
         for n in places:
             if not isinstance(n, str) and not -count <= n < count:
-                by_name = " by position; for one by keyword, give its name" if kwargs else ""
-                raise IndexError(
-                    f"func.{self.transform}: argnums names argument {n}, but the function was called with {count} "
-                    f"arguments{by_name}."
+                by_name = "; for an argument by keyword, give its name" if kwargs else ""
+                raise ArgnumsError(
+                    f"func.{self.transform}: argnums names argument {n}, but only {count} positional inputs were "
+                    f"given{by_name}."
                 )
         if len(places) > 1 and len({n if isinstance(n, str) else n % count for n in places}) < len(places):
-            raise ValueError(
-                f"func.{self.transform}: argnums names an argument twice: {self.given}. Its gradient is the same; name "
-                "it once."
+            raise ArgnumsError(
+                f"func.{self.transform}: argnums must be unique: argnums names an argument twice: {self.given}."
             )
         return places
 
@@ -94,9 +110,9 @@ class Choice:
             names = []
         if n not in names[: len(args)]:
             known = ", ".join(map(repr, [*names[: len(args)], *kwargs])) or "none"
-            raise TypeError(
-                f"func.{self.transform}: argnums names the argument {n!r}, which the call does not give (it gives "
-                f"{known})."
+            raise ArgnumsError(
+                f"func.{self.transform}: argnums must be int or the name of an argument, and names the argument {n!r}, "
+                f"which the call does not give (it gives {known})."
             )
         return names.index(n)
 
@@ -222,18 +238,31 @@ def _only_numbers(items: Any) -> bool:
 def split_aux(transform: str, output: Any) -> tuple[Any, Any]:
     """(value, aux), what a function returns with `has_aux`."""
     if not isinstance(output, tuple) or len(output) != 2:
-        raise GradientError(f"func.{transform}: with has_aux=True the function must return a pair (value, aux).")
+        called = CALLED.get(transform, f"{transform}(f)(*args)")
+        got = f"a tuple of {len(output)}" if isinstance(output, tuple) else with_article(output)
+        raise GradientError(
+            f"{called}: output of function f should be a tuple (output, aux): with has_aux=True the function must "
+            f"return a pair (value, aux), got {got}."
+        )
     return output
 
 
 def check_results(
-    found: Sequence[Any], structure: Structure, prefix: str = "", otherwise: str = ", or use has_aux"
+    found: Sequence[Any],
+    structure: Structure,
+    prefix: str = "",
+    otherwise: str = ", or use has_aux",
+    tensors: bool = False,
 ) -> None:
-    """Refuse results of a function that are no arrays."""
+    """Refuse results of a function that are no arrays; with `tensors`, as PyTorch does, Python's numbers too."""
+    numbers = () if tensors else (float, complex, int)
     for x, path in zip(found, paths_of(structure), strict=True):
-        if not issubclass(type(x), (ndarray, np.generic, float, complex, int)) and not is_array(x):
+        if not issubclass(type(x), (ndarray, np.generic, *numbers)) and not is_array(x):
             where = f" at {path}" if path else ""
-            raise TypeError(f"{prefix}the function returned {with_article(x)}{where}; return arrays{otherwise}.")
+            raise GradientTypeError(
+                f"{prefix}expected f(*primals) to return only tensors: the function returned {with_article(x)}{where}; "
+                f"return arrays{otherwise}."
+            )
 
 
 def leave(value: Any, level: int) -> Any:
@@ -306,7 +335,7 @@ def rebuild(results: Sequence[Any], structures: Sequence[Structure]) -> list[Any
 
 # -- what is said ------------------------------------------------------------------------------------------------------
 _OWN = frozenset(f"pullback.func.{name}" for name in ("boundary", "gradient", "reverse"))
-_OURS = (TypeError, IndexError, ValueError, GradientError, DtypeError)
+_OURS = (TypeError, ArgnumsError, GradientError, GradientTypeError, DtypeError)
 
 
 def told(transform: str, error: Exception, args: Sequence[Any], refused: str) -> Exception:

@@ -15,11 +15,12 @@ from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets
 from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced, unlabelled
 from pullback.core.array_type import REGISTERED, array_type, table_of
-from pullback.core.errors import GradientError, explained, refusals
+from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.func.boundary import (
+    CALLED,
     check_callable,
     check_results,
     direction_like,
@@ -138,34 +139,39 @@ def paired(transform: str, primals: Any, tangents: Any, level: int) -> tuple[Any
     """(triples of what was given, primal and tangent, the structure of the primals), checked."""
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
-            raise TypeError(
-                f"func.{transform}: {name} must be a tuple of arguments, got {type(given).__name__}; write (x,) for "
-                "one."
+            raise GradientTypeError(
+                f"func.{transform}: Expected {name} to be a tuple of arguments, got {type(given).__name__}; write (x,) "
+                "for one. Primals and tangents have the same python structure."
             )
     if not primals:
-        raise GradientError(f"func.{transform}: there are no primals; pass a non-empty tuple of arguments.")
+        raise GradientError(
+            f"func.{transform}: expected at least one Tensor: there are no primals; pass a non-empty tuple of "
+            "arguments."
+        )
     found, structure = flatten(primals)
     directions, other = flatten(tangents)
     found, directions = ([surfaced(x, level) for x in items] for items in (found, directions))
     if structure != other:
         raise GradientError(
-            f"func.{transform}: primals and tangents have different structures; every array among the primals needs "
-            "one direction."
+            f"func.{transform}: expected primals and tangents to have the same python structure: primals and tangents "
+            "have different structures; every array among the primals needs one direction."
         )
     return [(p, *_pair(transform, i, p, t)) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
 
 
 def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
-    primal = floating_argument(primal, f"func.{transform}: primal {i} is")
+    contains = "to only contain Tensors or arrays"
+    primal = floating_argument(primal, f"func.{transform}: expected primals {contains}: primal {i} is")
     if primal.dtype.kind not in "fc":
-        raise TypeError(
+        raise GradientTypeError(
             f"func.{transform}: primal {i} has dtype {primal.dtype}, which has no tangents: convert it, for example "
             "with .astype(float)."
         )
-    tangent = direction_like(tangent, primal.dtype, f"func.{transform}: tangent {i} is")
+    tangent = direction_like(tangent, primal.dtype, f"func.{transform}: expected tangents {contains}: tangent {i} is")
     if primal.shape != tangent.shape or primal.dtype != tangent.dtype:
         raise GradientError(
-            f"func.{transform}: primal {i} has shape {primal.shape} and dtype {primal.dtype}, its tangent "
+            f"func.{transform}: expected primals and tangents to only contain Tensors or arrays of the same shapes and "
+            f"dtypes: primal {i} has shape {primal.shape} and dtype {primal.dtype}, its tangent "
             f"{tangent.shape} and {tangent.dtype}; they must agree."
         )
     return primal, tangent
@@ -181,11 +187,11 @@ def _take_apart(
     found, structure = flatten(output)
     if not found:
         raise GradientError(
-            f"func.{transform}: the function returned no array to differentiate (it returned {output!r}). Is a "
-            "`return` missing?"
+            f"func.{transform}: {CALLED.get(transform, transform)}: Expected f to be a function that has non-empty "
+            f"output: the function returned no array to differentiate (it returned {output!r}). Is a `return` missing?"
         )
     found = [surfaced(unlabelled(x), level) for x in found]
-    check_results(found, structure, f"func.{transform}: ")
+    check_results(found, structure, f"func.{transform}: {CALLED.get(transform, transform)}: ", tensors=tensors)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
         raw = hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x

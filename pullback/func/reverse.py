@@ -19,6 +19,8 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.outer_levels import seen_outside
 from pullback.func.boundary import (
+    CALLED,
+    TENSOR_FACES,
     Argnums,
     Choice,
     check_results,
@@ -141,7 +143,8 @@ class Recording:
             output, aux = split_aux(choice.transform, output) if has_aux else (output, None)
             found, self.structure = flatten(output)
             found = [surfaced(unlabelled(x), level) for x in found]
-            _check_outputs(found, self.structure)
+            tensors = all(type(leaf) in TENSOR_FACES for leaf in self.leaves)
+            _check_outputs(choice.transform, found, self.structure, tensors)
         except Exception as error:
             if (better := told(choice.transform, error, given, refused)) is error:
                 raise
@@ -166,7 +169,10 @@ class Recording:
             for i, x, path in leaves_like(given, self.structure, "the cotangent"):
                 found[i] = _cotangent(x, self.forms[i], f"{name}: {path}", whole)
         except ValueError as error:
-            raise GradientError(f"{name}: {error} It must have the structure of the function's output.") from None
+            raise GradientError(
+                f"{name}: Expected pytree structure of cotangents to be the same as that of the outputs: {error} It "
+                "must have the structure of the function's output."
+            ) from None
         return found
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
@@ -220,13 +226,13 @@ def _refuse_ended(x: Any, transform: str) -> None:
         )
 
 
-def _check_outputs(found: Sequence[Any], structure: Any) -> None:
+def _check_outputs(transform: str, found: Sequence[Any], structure: Any, tensors: bool) -> None:
     if not found:
         raise GradientError(
-            "Expected f to be a function that has non-empty output: the function returned nothing to differentiate "
-            f"(it returned {unflatten(structure, [])!r}). Is a `return` missing?"
+            f"{CALLED.get(transform, transform)}: Expected f to be a function that has non-empty output: the function "
+            f"returned nothing to differentiate (it returned {unflatten(structure, [])!r}). Is a `return` missing?"
         )
-    check_results(found, structure)
+    check_results(found, structure, f"{CALLED.get(transform, transform)}: ", tensors=tensors)
 
 
 def _cotangent(given: Any, output: Any, path: str, whole: bool) -> Any:

@@ -66,7 +66,8 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     extra: Any = target._extra
     if extra.made_by is not None and extra.made_by.kind == "function":
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
-    if base._requires_grad and edge_to(base) is not None and base.grad_fn is None:
+    leaf = base._requires_grad and edge_to(base) is not None and base.grad_fn is None
+    if leaf and extra.made_by is None:
         raise _leaf(target, name, "a view of a leaf Variable")
     if target._requires_grad and target._fn is not None and base.grad_fn is None:
         raise InplaceError(
@@ -111,15 +112,14 @@ def check_use(view: Tensor) -> None:
 def _described(origin: Origin) -> str:
     if origin.kind == "function":
         return (
-            f"Output 0 of {origin.name} is a view and is being modified inplace: this tensor is the output of "
-            f"{origin.name} and a view (of its input, or the input itself), so following "
-            "a write would bypass the backward of that custom Function."
+            f"Output 0 of {origin.name} is a view and is being modified inplace. This view was created inside a custom "
+            "Function (or because an input was returned as-is), and a write that is followed through it would bypass "
+            "the backward of that Function."
         )
     if origin.kind == "multiple":
         return (
-            f"Output 0 of {origin.name} is a view and is being modified inplace: this view is an output of "
-            f"{origin.name}, "
-            "which returns several views."
+            f"Output 0 of {origin.name} is a view and is being modified inplace. This view is the output of a function "
+            "that returns multiple views."
         )
     where = "under no_grad()" if origin.kind == "no_grad" else "in inference_mode()"
     mode = "no_grad" if origin.kind == "no_grad" else "inference"

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.hook_dict import HookDict, RemovableHandle, hooks_in
 from pullback.core.named import named
@@ -122,6 +123,11 @@ def retain_grad(self: Tensor) -> None:
     >>> y.grad
     tensor([ 6., 12.])
     """
+    if self._level and self._level in modes.current().differentiated:
+        raise GradientError(
+            "Tensor.retain_grad() is for backward(), and this tensor is inside of a function that a transform of "
+            "pullback.func differentiates. Take the gradient by it with func.grad of the rest there."
+        )
     if not self._requires_grad:
         raise _no_gradient("can't retain_grad on Tensor that has requires_grad=False")
     fn = self.grad_fn

@@ -45,22 +45,24 @@ def test_an_array_of_the_users_fills():
     assert (memory == 2).all()
 
 
-def test_what_the_engine_made_and_somebody_else_holds_stays():
+def test_what_the_engine_made_is_added_to_in_place_whoever_holds_it():
     x = leaf()
     (x * 2).sum().backward()
     held = x.grad
     (x * 2).sum().backward()
-    assert held.tolist() == [2, 2]
-    assert x.grad.tolist() == [4, 4]
-    x.grad = held  # now it is the user's
-    (x * 2).sum().backward()
     assert x.grad is held
     assert held.tolist() == [4, 4]
-    x.grad = None
-    (x * 2).sum().backward()
+
+
+def test_under_create_graph_the_sum_is_a_new_tensor():
+    x = leaf()
+    (x * x).sum().backward(create_graph=True)
     held = x.grad
-    (x * 2).sum().backward()
+    (x * x).sum().backward(create_graph=True)
+    assert x.grad is not held
     assert held.tolist() == [2, 2]
+    (second,) = pb.autograd.grad(x.grad.sum(), x)
+    assert second.tolist() == [4, 4]
 
 
 def test_a_recorded_backward_leaves_the_assigned_one_alone():

@@ -168,7 +168,7 @@ def test_a_function_that_breaks_its_promises_leaves_the_graph_of_its_input():
     x = leaf()
     y = x * 2
     with pytest.raises(
-        RuntimeError, match="an input that DirtyBackward marks with mark_dirty must be returned by forward"
+        RuntimeError, match="An input that DirtyBackward marks with mark_dirty must be returned by forward"
     ):
         Dirty.apply(y)
     assert y.grad_fn.name() == "MulBackward0"

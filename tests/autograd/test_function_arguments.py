@@ -136,16 +136,21 @@ def test_backward_may_be_called_vjp():
 
 
 def test_backward_and_vjp_in_one_class_are_refused():
-    with pytest.raises(RuntimeError, match=r"Both: implementing both 'backward' and 'vjp'.*two names of one method"):
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
 
-        class Both(Function):
-            @staticmethod
-            def backward(ctx, grad):
-                return grad
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
 
-            @staticmethod
-            def vjp(ctx, grad):
-                return grad
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad
+
+    with pytest.raises(RuntimeError, match=r"Both: Implementing both 'backward' and 'vjp'.*two names of one method"):
+        Both.apply(leaf())
 
 
 def test_a_forward_without_ctx_needs_setup_context():

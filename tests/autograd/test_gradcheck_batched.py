@@ -39,7 +39,7 @@ def by_numbers(g):
 
 
 def another_for_batches(g):
-    return g * (3 if "batched" in repr(g) else 2)
+    return g * (3 if "Batched" in repr(g) else 2)
 
 
 def test_operators_take_batches():

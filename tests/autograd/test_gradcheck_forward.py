@@ -67,7 +67,7 @@ def test_outputs_of_other_dtypes():
 def test_a_wrong_jvp_is_found_and_diagnosed(fast):
     x = inputs((3,))
     assert gradcheck(Halved.apply, x)  # its backward is right
-    with pytest.raises(GradcheckError, match=r"(?s)forward mode \(jvp, not backward\).*1/2 times") as caught:
+    with pytest.raises(GradcheckError, match=r"(?s)computed with forward mode mismatch.*1/2 times") as caught:
         gradcheck(Halved.apply, x, check_forward_ad=True, fast_mode=fast)
     assert caught.value.diagnosis.kind == "constant_factor"
     assert caught.value.input_index == 0

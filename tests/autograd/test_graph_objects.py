@@ -211,7 +211,7 @@ def test_every_generated_node_shows_what_it_saved_and_lets_go_of_it(cls):
     for name in tensors:
         assert getattr(node, f"saved_{name}") is None
         assert getattr(node, f"version_{name}") is Released
-        with pytest.raises(RuntimeError, match=f"second time: {cls.__name__} has already released.*retain_graph=True"):
+        with pytest.raises(RuntimeError, match=f"second time .*{cls.__name__} has already released.*retain_graph=True"):
             getattr(node, f"_saved_{name}")
 
 
@@ -248,7 +248,7 @@ def test_retained_tensors_can_still_be_looked_at():
     y.sum().backward(retain_graph=True)
     assert y.grad_fn._saved_result.tolist() == y.tolist()
     y.sum().backward()
-    with pytest.raises(RuntimeError, match="second time: ExpBackward0"):
+    with pytest.raises(RuntimeError, match=r"second time .*ExpBackward0"):
         _ = y.grad_fn._saved_result
 
 

@@ -315,7 +315,7 @@ def test_a_second_backward_says_that_what_was_packed_is_gone():
         y = (x * Cube.apply(x)).sum()
     node = y.grad_fn.next_functions[0][0]
     y.backward()
-    with pytest.raises(RuntimeError, match="second time: MulBackward0 has already released"):
+    with pytest.raises(RuntimeError, match=r"second time .*MulBackward0 has already released"):
         y.backward()
     with pytest.raises(RuntimeError, match="second time"):
         node._saved_self

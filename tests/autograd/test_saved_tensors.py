@@ -67,7 +67,7 @@ def test_looking_is_checked_like_a_backward():
         z.grad_fn._saved_self
     z = x * x
     z.sum().backward()
-    with pytest.raises(RuntimeError, match="a second time: MulBackward0 has already released"):
+    with pytest.raises(RuntimeError, match=r"a second time .*MulBackward0 has already released"):
         z.grad_fn._saved_self
 
 
@@ -128,7 +128,7 @@ def test_hooks_for_one_saved_tensor_are_refused_where_there_is_none_or_a_pair_al
     y.grad_fn._raw_saved_self.register_hooks(*pair)
     with pytest.raises(RuntimeError, match="'self' has hooks already"):
         y.grad_fn._raw_saved_self.register_hooks(*pair)
-    with pytest.raises(TypeError, match="unpack_hook must be callable"):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
         y.grad_fn._raw_saved_other.register_hooks(lambda t: t, 3)
     with pytest.raises(RuntimeError, match="pack hook is modifying its input"):
         y.grad_fn._raw_saved_other.register_hooks(lambda t: t.detach().add_(1), lambda t: t)
@@ -137,7 +137,7 @@ def test_hooks_for_one_saved_tensor_are_refused_where_there_is_none_or_a_pair_al
     with pytest.raises(RuntimeError, match="'self' has hooks already"):
         z.grad_fn._raw_saved_self.register_hooks(*pair)
     z.sum().backward()
-    with pytest.raises(RuntimeError, match="second time: MulBackward0"):
+    with pytest.raises(RuntimeError, match=r"second time .*MulBackward0"):
         z.grad_fn._raw_saved_self.register_hooks(*pair)
 
 

@@ -257,7 +257,7 @@ def test_one_of_several_backwards_on_a_graph_that_is_not_retained_finds_it_whole
         assert np.allclose(x.grad.numpy(), (4 - len(refused)) * expected)
         for raised in refused:
             assert type(raised).__name__ == "BackwardTwiceError"
-            assert re.search(r"second time: \w+Backward\d has already released .* retain_graph=True", str(raised))
+            assert re.search(r"second time .*\w+Backward\d has already released .* retain_graph=True", str(raised))
 
 
 def test_a_node_released_while_another_thread_reads_it_is_never_taken_for_empty():
@@ -300,7 +300,7 @@ def test_a_function_released_by_one_thread_says_so_to_the_others():
     errors = []
 
     def work(i):
-        with pytest.raises(RuntimeError, match="second time: ExpBackward has already released") as caught:
+        with pytest.raises(RuntimeError, match=r"second time .*ExpBackward has already released") as caught:
             z.backward()
         errors.append(caught.value)
 

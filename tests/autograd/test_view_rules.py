@@ -37,7 +37,7 @@ SEVERAL = {
 def test_one_of_several_views_is_not_written_into_while_recording(view):
     y = leaf() * 1
     v = view(y)
-    refused(lambda: v.mul_(2), "mul_", "returns several views", "t[i]", "narrow", "out-of-place")
+    refused(lambda: v.mul_(2), "mul_", "returns multiple views", "t[i]", "narrow", "out-of-place")
     assert (y.tolist(), y._version) == ([[1, 2, 3], [4, 5, 6]], 0)
     v.sum().backward()  # it may be read
 
@@ -47,7 +47,7 @@ def test_one_of_several_views_is_of_no_use_after_its_base_was_written_into(view)
     y = leaf() * 1
     v = view(y)
     y.mul_(2)
-    refused(lambda: v.sum(), "modified in place", "returns several views", "t[i]")
+    refused(lambda: v.sum(), "modified in place", "returns multiple views", "t[i]")
     assert "Invalid" in repr(v)
     assert v.detach().sum().item() > 0
 
@@ -62,7 +62,7 @@ def test_several_views_of_what_nothing_is_recorded_of_may_be_written_into():
         for row in x:
             row.mul_(2)
     assert x.tolist() == [[2, 4, 6], [8, 10, 12]]
-    refused(lambda: pb.unbind(y)[0].add_(leaf()[0]), "returns several views")
+    refused(lambda: pb.unbind(y)[0].add_(leaf()[0]), "returns multiple views")
 
 
 def test_tensor_split_makes_its_views_one_by_one():
@@ -137,7 +137,7 @@ def test_an_operand_that_is_of_no_use_is_refused_before_anything_is_written():
     y, z = leaf() * 1, pb.zeros(3)
     v = pb.unbind(y)[0]
     y.mul_(2)
-    refused(lambda: z.add_(v), "modified in place", "returns several views")
+    refused(lambda: z.add_(v), "modified in place", "returns multiple views")
     assert (z.tolist(), z._version, z.requires_grad) == ([0, 0, 0], 0, False)
 
 

@@ -365,7 +365,7 @@ CALLS = {
     "a float": (lambda jac: jac(np.sin, argnums=1.0), TypeError, "an int or a tuple of ints"),
     "a list": (lambda jac: jac(np.sin, argnums=[0]), TypeError, "an int or a tuple of ints"),
     "nothing": (lambda jac: jac(np.sin, argnums=()), ValueError, "an empty tuple"),
-    "out of range": (lambda jac: jac(np.sin, argnums=2)(X), IndexError, "argument 2, but .* with 1 arguments"),
+    "out of range": (lambda jac: jac(np.sin, argnums=2)(X), IndexError, "argument 2, but only 1 positional inputs"),
     "below": (lambda jac: jac(np.sin, argnums=-2)(X), IndexError, "argument -2, but"),
     "twice": (lambda jac: jac(np.multiply, argnums=(0, -2))(X, X), ValueError, "names an argument twice"),
     "an unknown name": (

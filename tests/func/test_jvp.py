@@ -132,8 +132,8 @@ def test_a_tensor_that_leaks_out_is_a_constant():
 @pytest.mark.parametrize(
     ("primals", "tangents", "error", "message"),
     [
-        (X, (V,), TypeError, r"primals must be a tuple of arguments, got ndarray; write \(x,\) for one"),
-        ((X,), V, TypeError, "tangents must be a tuple of arguments"),
+        (X, (V,), TypeError, r"primals to be a tuple of arguments, got ndarray; write \(x,\) for one"),
+        ((X,), V, TypeError, "tangents to be a tuple of arguments"),
         ((), (), RuntimeError, "there are no primals"),
         ((X,), (V, V), RuntimeError, "primals and tangents have different structures"),
         ((X,), (V[:2],), RuntimeError, r"primal 0 has shape \(3,\) and dtype float64, its tangent \(2,\)"),

@@ -471,7 +471,7 @@ def test_what_is_refused(call, error, words):
 
 def test_errors_name_the_function_that_was_called():
     x = np.ones(2)
-    with pytest.raises(pb.extend.GradientError, match=r"^func.sparse_jacobian: there are no primals"):
+    with pytest.raises(pb.extend.GradientError, match=r"^func.sparse_jacobian: .*there are no primals"):
         pb.func.sparse_jacobian(lambda x: 1.0)(())
     with pytest.raises(pb.extend.GradientError, match=r"sparsity has shape \(3, 3\), but the argument has 2 elements"):
         pb.func.sparse_jacobian(np.sin, sparsity=np.eye(3))(x)

@@ -102,7 +102,7 @@ def test_aux_is_given_back_as_it_is():
     np.testing.assert_array_equal(y, np.sin(X))
     np.testing.assert_allclose(vjp_fn(np.ones(3))[0], np.cos(X))
     for output in ([X, X], (X, X, X), X):
-        with pytest.raises(RuntimeError, match=r"^func\.vjp: with has_aux=True the function must return a pair"):
+        with pytest.raises(RuntimeError, match=r"^func\.vjp: .*with has_aux=True the function must return a pair"):
             vjp(lambda x, output=output: output, X, has_aux=True)
 
 
@@ -292,7 +292,7 @@ def test_a_function_that_returns_nothing_is_asked_for_its_return(output):
 
 def test_what_is_no_array_is_refused_with_its_place():
     with pytest.raises(
-        TypeError, match=r"^func\.vjp: the function returned a str at \['a'\]; return arrays, or use has_aux"
+        TypeError, match=r"^func\.vjp: .*the function returned a str at \['a'\]; return arrays, or use has_aux"
     ):
         vjp(lambda x: {"a": "text", "b": x}, X)
 
@@ -301,7 +301,11 @@ CALLS = {
     "no function": (lambda: vjp(3, X), TypeError, r"must be callable, got int\. Write func\.vjp\(f, x\)"),
     "no primals": (lambda: vjp(np.sin), TypeError, r"there are no primals"),
     "an int": (lambda: vjp(np.sin, 1), TypeError, r"an int: pass a floating-point number \(2\.0 for 2\)"),
-    "no such argument": (lambda: vjp(np.sin, X, argnums=1), IndexError, "argnums names argument 1, but .* 1 arguments"),
+    "no such argument": (
+        lambda: vjp(np.sin, X, argnums=1),
+        IndexError,
+        "argnums names argument 1, but only 1 positional",
+    ),
     "no such name": (lambda: vjp(lambda x: x, X, argnums="y"), TypeError, r"the argument 'y'.*\(it gives 'x'\)"),
     "nothing": (lambda: vjp(lambda x: x, X, argnums=()), ValueError, "argnums is an empty tuple"),
     "twice": (lambda: vjp(lambda x: x, X, argnums=(0, -1)), ValueError, "names an argument twice"),

@@ -36,6 +36,10 @@ class BatchedType(ArrayType):
         values = x.values.detach() if isinstance(x.values, Tensor) else types.array_type(x.values).detached(x.values)
         return BatchedArray(values, x.batch)
 
+    def shown(self, x: BatchedArray, level: int) -> str:
+        values = wrap(x.values) if type(x.values) is ndarray else x.values
+        return f"BatchedTensor(lvl={level}, bdim=0, value={values!r})"
+
     def carries_derivative(self, x: BatchedArray) -> bool:
         return _is_differentiated(x.values)
 

@@ -21,7 +21,8 @@ def no_forward_derivative(operator: str, argument: str = "") -> NotImplementedEr
     """The error for an operator without tangent rule, or without one for this argument."""
     of = f" with respect to {argument!r}" if argument else ""
     return NotImplementedError(
-        f"the forward-mode derivative for {operator!r}{of} is not implemented. Put the computation into a "
-        "pullback.autograd.Function with a jvp of its own, or take the derivative in reverse mode. (An operator of "
-        "yours has it as the `result:` formula of its declaration.)"
+        f"Trying to use forward AD with {operator} that does not support it: the forward-mode derivative for "
+        f"{operator!r}{of} is not implemented. Put the computation into a pullback.autograd.Function with a jvp of its "
+        "own, or take the derivative in reverse mode. (An operator of yours has it as the `result:` formula of its "
+        "declaration.)"
     )

@@ -23,6 +23,11 @@ Gradients: TypeAlias = tuple[Tensor | None, ...]
 _ARRAYS = (Tensor, ndarray, np.generic, int, float, complex)
 
 
+_WHOSE = {  # what _tensors speaks of, in our words and in PyTorch's
+    "inputs": ("the inputs of {}()", "inputs given to {}"),
+    "v": ("the v of {}()", "v given to {}"),
+    "outputs": ("the outputs of the function given to {}()", "outputs of the user-provided function given to {}"),
+}
 _SCALAR = {
     "input": "input to the user-provided function is a single Tensor with a single element",
     "output": "user-provided function returns a single Tensor with a single element",
@@ -87,10 +92,10 @@ class Point:
         """A new Tensor on the memory of an input: the same Tensor, captured by the function, stays a constant."""
         if x.dtype.kind not in "fc":
             raise DtypeError(
+                f"The inputs given to {self.name} must be either a Tensor or a tuple of Tensors that can require grad: "
                 f"{self.name}() cannot differentiate with respect to input {i}, which has dtype {x.dtype}: only "
-                "Tensors of "
-                "floating point and complex dtype can require gradients, since only "
-                "floating point and complex numbers have derivatives. Convert it, for example with .astype(float)."
+                "Tensors of floating point and complex dtype can require gradients. Convert it, for example with "
+                ".astype(float)."
             )
         if self.requires_grad(x) and self.create_graph:
             return TENSOR.alias(x)  # type: ignore[no-any-return]
@@ -244,7 +249,7 @@ def _has_constant_grad(x: Tensor) -> bool:
 
 def _tensors(value: Arrays, argument: str, name: str) -> Bundle:
     """`inputs` and `v` may be arrays and numbers; what the function returns may not, or its history would be lost."""
-    whose = f"the outputs of the function given to {name}()" if argument == "outputs" else f"the {argument} of {name}()"
+    whose, phrase = _WHOSE[argument]
     kinds = (Tensor,) if argument == "outputs" else _ARRAYS
     entries = value if isinstance(value, tuple) else (value,)
     for i, x in enumerate(entries):
@@ -259,14 +264,18 @@ def _tensors(value: Arrays, argument: str, name: str) -> Bundle:
             must = (
                 "a Tensor or a tuple of Tensors" if argument == "outputs" else "a Tensor, an array or a tuple of these"
             )
-            raise TypeError(f"{which} must be {must}, got {type(x).__name__}. {remedy}")
+            raise TypeError(
+                f"The {phrase.format(name)} must be either a Tensor or a tuple of Tensors: {which.format(name)} must "
+                f"be {must}, got {type(x).__name__}. {remedy}"
+            )
     return Bundle(tuple(asarray(x) for x in entries), isinstance(value, tuple))
 
 
 def _check_entry(entry: Tensor, x: Tensor, label: str, name: str, whose: str) -> None:
     if entry.shape != x.shape:
         raise GradientError(
-            f"the {label} given to {name}() has shape {entry.shape}, but {whose} of the function has shape {x.shape}."
+            f"v has invalid size: should be {x.shape} but got {entry.shape}: the {label} given to {name}() has shape "
+            f"{entry.shape}, but {whose} of the function has shape {x.shape}."
         )
     if entry.is_complex() != x.is_complex():
         remedy = f"Pass {label} + 0j." if x.is_complex() else f"Pass {label}.real."

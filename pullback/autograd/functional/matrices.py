@@ -248,9 +248,11 @@ def _gradient_of_element(point: Point, output: Tensor, j: int) -> tuple[Tensor |
 
 def _check_row(point: Point, row: Tensor | None, name: str, i: int) -> None:
     if row is None:
-        raise independent(point, name, i)
+        said = f"{name[:1].upper()}{name[1:]} of the user-provided function is independent of input {i}"
+        raise independent(point, name, i, said)
     if point.asks_for_graph and not point.requires_grad(row):
-        raise independent(point, f"the derivative of {name} with respect to input {i}", None)
+        said = f"The jacobian of the user-provided function is independent of input {i}"
+        raise independent(point, f"the derivative of {name} with respect to input {i}", None, said)
 
 
 def _zeros(x: Tensor, shape: tuple[int, ...]) -> Tensor:

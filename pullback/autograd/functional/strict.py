@@ -40,16 +40,19 @@ def check_gradient(point: Point, gradient: Sequence[Tensor | None], what: str) -
     if not point.strict:
         return
     for i, g in enumerate(gradient):
+        constant = f"The jacobian of the user-provided function with respect to input {i} is independent of the input"
         if g is None:
-            raise independent(point, what, i)
+            hessian = point.name == "hessian"  # of which PyTorch says it of the Jacobian
+            said = constant if hessian else f"The output of the user-provided function is independent of input {i}"
+            raise independent(point, what, i, said)
         if not point.requires_grad(g):
-            raise independent(point, f"the gradient with respect to input {i}", None)
+            raise independent(point, f"the gradient with respect to input {i}", None, constant)
 
 
-def independent(point: Point, what: str, i: int | None) -> GradientError:
-    """The error of something that does not depend on input i (None: on any input)."""
+def independent(point: Point, what: str, i: int | None, said: str) -> GradientError:
+    """The error of something that does not depend on input i (None: on any input); `said` is PyTorch's sentence."""
     which = "every input" if i is None else f"input {i}"
-    return GradientError(f"{what} of the function given to {point.name}() is independent of {which}. {_REMEDY}")
+    return GradientError(f"{said}: {what} of the function given to {point.name}() is independent of {which}. {_REMEDY}")
 
 
 def filled(
@@ -65,11 +68,14 @@ def filled(
     found = []
     for i, (result, x) in enumerate(zip(results, like, strict=True)):
         if point.strict and result is None:
-            raise GradientError(f"{missing.format(i)} (in {point.name}()). {_REMEDY}")
+            raise GradientError(
+                f"The output of the user-provided function is independent of input {i}: {missing.format(i)} (in "
+                f"{point.name}()). {_REMEDY}"
+            )
         if point.strict and point.asks_for_graph and result is not None and not point.requires_grad(result):
             raise GradientError(
-                f"{constant.format(i)} (in {point.name}() with create_graph=True), so that it has no derivative. "
-                f"{_REMEDY}"
+                f"The jacobian of the user-provided function is independent of input {i}: {constant.format(i)} (in "
+                f"{point.name}() with create_graph=True), so that it has no derivative. {_REMEDY}"
             )
         found.append(TENSOR.zeros_like(x) if result is None else result)
     return found

@@ -57,3 +57,7 @@ class GradcheckError(Explained, RuntimeError):
         self.input_index, self.output_index = input_index, output_index
         self.numerical, self.analytical = numerical, analytical
         self.diagnosis, self.side = diagnosis, side
+
+
+class OutputsChangeError(GradcheckError, AssertionError, page=None):
+    """The shapes, dtypes or number of a function's outputs change with its inputs; an AssertionError as in PyTorch."""

@@ -101,7 +101,7 @@ def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool, 
     if findings and findings[0][0].kind in OF_THE_FUNCTION:
         side, remark = None, ""
     raise GradcheckError(
-        f"Jacobian computed with forward mode (jvp, not backward): {mismatch_message(problem, bad, findings)}{remark}",
+        mismatch_message(problem, bad, findings, "Jacobian computed with forward mode mismatch") + remark,
         input_index=bad[0].input_number,
         output_index=bad[0].output_number,
         numerical=bad[0].numerical,

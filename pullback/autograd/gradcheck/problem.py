@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError, OutputsChangeError
 from pullback.core.tensor import Tensor
 
 __all__ = ["Problem", "as_tuple", "jacobian_dtype", "real_coordinates", "values_of"]
@@ -105,12 +105,18 @@ class Problem:
             number = next(k for k, (a, b) in enumerate(zip(self.layout, found, strict=True)) if a != b)
             text = f"{self.name_output(number)} is {self.layout[number]} at the inputs, and {found[number]}"
         text += f" in another call, with an element moved by eps={self.eps:g} or none."
+        shapes = {tuple(layout.partition(" of ")[2] for layout in layouts) for layouts in (self.layout, found)}
+        what = "dtype" if len(shapes) == 1 else "shape"
         advice = (
             "A shape, dtype or number of outputs that depends on the values (a branch, a mask, unique) has no "
             "derivative where it changes: move the inputs away from there, or remove the state that changes it."
         )
         diagnosis = Diagnosis("changing_outputs", text, advice)
-        return GradcheckError(f"gradcheck: {text} {advice}", output_index=number, diagnosis=diagnosis)
+        return OutputsChangeError(
+            f"gradcheck: func must return outputs with the same {what} when inputs are perturbed: {text} {advice}",
+            output_index=number,
+            diagnosis=diagnosis,
+        )
 
     def evaluate(self) -> list[np.ndarray]:
         """Values of the same outputs where the inputs' memory is now, as real vectors that share no memory with it."""

@@ -14,7 +14,9 @@ __all__ = ["backward_varies", "mismatch_message"]
 SHOWN = 6  # rows of the table
 
 
-def mismatch_message(problem: Problem, bad: list[Block], findings: Sequence[tuple[Diagnosis, str]]) -> str:
+def mismatch_message(
+    problem: Problem, bad: list[Block], findings: Sequence[tuple[Diagnosis, str]], what: str = "Jacobian mismatch"
+) -> str:
     """The message: what disagrees, the worst entries, and the diagnoses. `findings`: pairs of Diagnosis and where."""
     first = bad[0]
     entries = sum(int((~close(problem, b.analytical, b.numerical)).sum()) for b in bad)
@@ -23,7 +25,7 @@ def mismatch_message(problem: Problem, bad: list[Block], findings: Sequence[tupl
     others = "" if len(bad) == 1 else f" (and {len(bad) - 1} other pair{'s' if len(bad) > 2 else ''})"
     tolerance = f"atol={problem.atol:g} + rtol={problem.rtol:g} * |numerical|"
     lines = [
-        f"Jacobian mismatch for {output} with respect to {input_}{others}.",
+        f"{what} for {output} with respect to {input_}{others}.",
         f"{entries} of {total} entries differ by more than {tolerance}. The worst:",
         _table(problem, bad),
     ]

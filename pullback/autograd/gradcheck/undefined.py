@@ -17,6 +17,9 @@ Gradients = list[np.ndarray | None]
 __all__ = ["check_undefined", "check_zero_cotangent"]
 
 
+_EXPECTED = "Expected backward function to handle undefined output grads."  # PyTorch's sentence
+
+
 def check_zero_cotangent(problem: Problem, outputs: list[Tensor]) -> None:
     """Raise unless gradients of the inputs are zero, in shape and dtype like the inputs, for zero cotangents."""
     for number, output in zip(problem.chosen, outputs, strict=True):
@@ -66,7 +69,7 @@ def _grads(problem: Problem, outputs: list[Tensor], undefined: Sequence[int], ze
         which = ", ".join(problem.name_output(problem.chosen[k]) for k in undefined)
         diagnosis = _undefined_diagnosis(f"the backward raises {type(error).__name__}: {error}")
         raise GradcheckError(
-            f"Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
+            f"{_EXPECTED} Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
             output_index=problem.chosen[undefined[0]],
             diagnosis=diagnosis,
         ) from error
@@ -83,7 +86,7 @@ def _compare(problem: Problem, undefined: Sequence[int], grads: Gradients, expec
         which = ", ".join(problem.name_output(problem.chosen[k]) for k in undefined)
         diagnosis = _undefined_diagnosis(f"{problem.name_input(i)} gets a gradient other than for zeros")
         raise GradcheckError(
-            f"Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
+            f"{_EXPECTED} Undefined gradient of {which}: {diagnosis.text}\n  {diagnosis.advice}",
             input_index=i,
             output_index=problem.chosen[undefined[0]],
             diagnosis=diagnosis,
