@@ -49,3 +49,20 @@ def test_holomorphic_functions_at_complex_numbers(function, closed, slope, z):
         expected += turn * mp.nint((off - expected).imag / (2 * mp.pi))
         for found, wanted in ((off, expected), (mp.conj(mp.mpc(grad.item())), slope(mp.mpc(z)))):
             assert abs(found - wanted) <= 1e-12 * abs(wanted) + 1e-307
+
+
+SIDES = [complex(x, y) for x, y in [(2.5, 0.0), (2.5, -0.0), (-2.5, 0.0), (-2.5, -0.0), (0.5, -0.0)]]
+SIDES += [complex(x, y) for x, y in [(0.0, 2.5), (-0.0, 2.5), (0.0, -2.5), (-0.0, -2.5)]]
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "asinh", "acosh", "atanh", "sqrt", "log"])
+@pytest.mark.parametrize("z", SIDES, ids=str)
+def test_the_slope_on_a_branch_cut_is_that_of_the_side_that_the_sign_of_zero_tells(name, z):
+    function, h = getattr(pb, name), 1e-6
+    if z.imag == 0:  # along the axis, on which the cut lies: so the zero keeps its sign
+        steps, along = [complex(z.real + h, z.imag), complex(z.real - h, z.imag)], h
+    else:
+        steps, along = [complex(z.real, z.imag + h), complex(z.real, z.imag - h)], 1j * h
+    ahead, behind = (function(pb.tensor(w)).item() for w in steps)
+    _, slope = pb.func.jvp(function, (pb.tensor(z),), (pb.tensor(1 + 0j),))
+    assert slope.item() == pytest.approx((ahead - behind) / (2 * along), rel=1e-7)

@@ -11,24 +11,36 @@ from pullback.arrays.numpy.pointwise.powers import rsqrt
 logistic = sigmoid
 
 
+def _of_parts(real, imag):
+    """The complex number of these parts; `1 - z` loses the sign of a zero, which tells the side of a branch cut."""
+    z = np.empty(np.shape(real), np.result_type(real, np.complex64))
+    z.real, z.imag = real, imag
+    return z
+
+
 # Of complex numbers products of roots, and quotients one after the other: so no square overflows, nothing cancels near
 # 1 or 1j, and the branch is that of the function. Of real numbers (1 - x) (1 + x), because 1 - x**2 cancels near 1.
 def asin_slope(self):
     """1 / sqrt(1 - x**2)."""
     if is_complex(self):
-        return rsqrt(1 - self) * rsqrt(1 + self)
+        x, y = self.real, self.imag
+        return rsqrt(_of_parts(1 - x, -y)) * rsqrt(_of_parts(1 + x, y))
     return rsqrt((1 - self) * (1 + self))
 
 
 def acosh_slope(self):
     """1 / sqrt(x**2 - 1)."""
+    if is_complex(self):
+        x, y = self.real, self.imag
+        return rsqrt(_of_parts(x - 1, y)) * rsqrt(_of_parts(x + 1, y))
     return rsqrt(self - 1) * rsqrt(self + 1)
 
 
 def asinh_slope(self):
     """1 / sqrt(1 + x**2)."""
     if is_complex(self):
-        return rsqrt(1 + 1j * self) * rsqrt(1 - 1j * self)
+        x, y = self.real, self.imag
+        return rsqrt(_of_parts(1 - y, x)) * rsqrt(_of_parts(1 + y, -x))
     return 1 / np.hypot(self, 1)
 
 
