@@ -20,7 +20,15 @@ from pullback.core.array_type import CONSTANTS
 from pullback.core.call_site import is_users_file
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_copies import Copies, refusal
-from pullback.graph.held_objects import LEAVES, attributes_of, is_users_class, is_users_module, items_of, names_in
+from pullback.graph.held_objects import (
+    LEAVES,
+    attributes_of,
+    is_of_library,
+    is_users_class,
+    is_users_module,
+    items_of,
+    names_in,
+)
 from pullback.graph.held_records import Contents, Held, at_its_place, owner_of
 from pullback.graph.saved import checked, version_when_saved
 
@@ -88,7 +96,7 @@ class Captured:
         elif issubclass(kind, ndarray) and part.dtype != object:
             if not part.dtype.hasobject:
                 self._arrays.append(part)
-        elif here not in self._records:
+        elif here not in self._records and not (kind is FunctionType and is_of_library(part)):
             self._todo.append(part)
 
     def _record(self, x: Any) -> None:

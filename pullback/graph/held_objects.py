@@ -27,8 +27,8 @@ from pullback.core.call_site import is_users_file
 from pullback.core.tensor import Tensor, ndarray
 
 LEAVES = (
-    np.ndarray, np.generic, Tensor, str, bytes, bytearray, int, float, complex, type, ModuleType, type(None), range,
-    slice,
+    np.ndarray, np.generic, np.ufunc, Tensor, str, bytes, bytearray, int, float, complex, type, ModuleType, type(None),
+    range, slice,
 )  # fmt: skip
 _BUILTIN = (BuiltinFunctionType, MethodWrapperType)  # array.dot among them, a method of what it holds
 IMMUTABLE = (tuple, frozenset, MethodType, *_BUILTIN, functools.partial, weakref.ref)
@@ -122,6 +122,17 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
             reads |= more
             names |= others
     return frozenset(reads), frozenset(names)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_of_library(function: FunctionType) -> bool:
+    """True if a function stands under its name in a module that is not the user's: what it holds is no parameter."""
+    if is_users_file(function.__code__.co_filename):
+        return False
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is function
 
 
 def is_watched(x: Any) -> bool:
