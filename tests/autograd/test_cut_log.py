@@ -158,7 +158,7 @@ def test_without_a_log_it_says_how_to_learn_more():
     assert pb.why_no_grad(pb.tensor([1, 2])).cuts[0].reason == "integer"
     with pytest.raises(RuntimeError, match="watch_cuts"):
         made.sum().backward()
-    assert "no Tensor" in str(pb.why_no_grad(np.ones(2)))
+    assert "not a Tensor" in str(pb.why_no_grad(np.ones(2)))
     with pytest.raises(TypeError, match="input must be a Tensor"):
         pb.why_no_grad(made, np.ones(2))
 

@@ -141,7 +141,7 @@ def test_a_gradient_for_an_argument_that_is_no_tensor_is_refused():
         def backward(ctx, g):
             return g * 3, g
 
-    with pytest.raises(RuntimeError, match=r"gradient for argument 1.*no Tensor; return None"):
+    with pytest.raises(RuntimeError, match=r"gradient for argument 1.*not a Tensor; return None"):
         Scaled.apply(leaf(), 3).sum().backward()
 
 

@@ -3,6 +3,9 @@
 import pullback as pb
 from pullback.interop.adopt import switch
 
-_is_reached = switch.is_reached
-switch.is_reached = lambda namespace: ".tests." in str(namespace.get("__name__")) or _is_reached(namespace)
-pb.adopt()
+
+def pytest_configure() -> None:
+    """Adopt before the first test is imported; whoever imports this module without meaning it changes nothing."""
+    is_reached = switch.is_reached
+    switch.is_reached = lambda namespace: ".tests." in str(namespace.get("__name__")) or is_reached(namespace)
+    pb.adopt()
