@@ -241,8 +241,8 @@ def split_aux(transform: str, output: Any) -> tuple[Any, Any]:
         called = CALLED.get(transform, f"{transform}(f)(*args)")
         got = f"a tuple of {len(output)}" if isinstance(output, tuple) else with_article(output)
         raise GradientError(
-            f"{called}: output of function f should be a tuple (output, aux): with has_aux=True the function must "
-            f"return a pair (value, aux), got {got}."
+            f"func.{transform}: {called}: output of function f should be a tuple (output, aux): with "
+            f"has_aux=True the function must return a pair (value, aux), got {got}."
         )
     return output
 

@@ -37,7 +37,7 @@ Kernel = Callable[..., Any]
 MOVING = frozenset({
     "clone", "copy", "fill", "zero", "fill_diagonal", "flip", "roll", "rot90", "repeat", "tril", "triu",
     "slice_backward", "diagonal_backward", "advanced_index", "setitem", "index_select", "index_copy", "index_fill",
-    "take", "masked_fill", "masked_select", "masked_select_backward", "masked_scatter", "diagonal_scatter", "cat",
+    "take", "masked_select", "masked_select_backward", "masked_scatter", "diagonal_scatter", "cat",
     "stack", "diag_embed", "im2col", "scatter", "scatter_value",
 })  # fmt: skip
 # What adds -> what moves, and of which it is the adjoint: adding(x, shape, *rest) and moving(y, *rest).
@@ -311,6 +311,12 @@ def _kept_apart(store: Store, operands: Sequence[Any], ndim: int, dims: Sequence
                 continue
         parts.append(_all_of(store, x.ids, shape))
     return _joined(store, parts)
+
+
+@rule("masked_fill")
+def _masked_fill(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """A mask chooses what is filled; one that is computed may come out otherwise, and counts with every outcome."""
+    return (_moving if store.is_constant(args[1]) else _pointwise)(op, args, store)
 
 
 def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
