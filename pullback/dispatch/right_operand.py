@@ -41,4 +41,5 @@ def comes_first(kind: type) -> bool:
     """True if a class asks NumPy's arrays to leave operators to it; PyTorch's tensors do not know ours."""
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
-    return getattr(kind, "__array_priority__", 0.0) > 0.0 and kind.__name__ != "Tensor"
+    priority: Any = getattr(kind, "__array_priority__", 0.0)  # a descriptor in NumPy's own classes
+    return isinstance(priority, (int, float)) and priority > 0.0 and kind.__name__ != "Tensor"

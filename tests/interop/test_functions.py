@@ -265,6 +265,18 @@ def test_np_emath_is_complex_where_the_real_function_ends(f):
     assert np.allclose(found, [(f(x + h) - f(x - h)) / 2e-6 for h in step], rtol=1e-6)
 
 
+def test_subclasses_of_floats_are_numbers_beside_arrays():
+    class Single(float):
+        pass
+
+    class Double(np.float64):
+        pass
+
+    for two in (Single(2.0), Double(2.0)):
+        found = pb.func.grad(lambda x, two=two: (two * x - x / two).sum())(np.ones(2))
+        assert found.tolist() == [1.5, 1.5]
+
+
 def test_fractions_are_numbers_beside_arrays():
     half = Fraction(1, 2)
     found = pb.func.grad(lambda x: half * x[0] + x[1] * half - (x[2] + half) / half + (x * half).sum())(np.ones(3))

@@ -4,6 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.special as sp
+import scipy.stats
 
 import pullback as pb
 from pullback.extend import DetachingError, UnsupportedError
@@ -375,3 +376,27 @@ def test_far_tails_of_the_f_distribution_keep_their_digits():
     with mp.workdps(40):
         wanted = [float(-mp.diff(upper, (mp.mpf(a), mp.mpf(b)), n)) for n in ((1, 0), (0, 1))]
     np.testing.assert_allclose([slope("fdtr", 0, a, b, x), slope("fdtr", 1, a, b, x)], wanted, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("args", "place", "wanted"),
+    [  # central differences in mpmath's 40 digits
+        ((5.768293753245499, -54.80424957177755, 0.0003720062710645069), 2, 130248.918),
+        ((5.77, 54.8, 271.0), 2, 7.666e-6), ((5.77, 54.8, 271.0), 1, -3.785e-5), ((5.77, 54.8, 271.0), 0, 4.4465e-4),
+    ],
+)  # fmt: skip
+def test_the_noncentral_t_distribution_far_from_the_center(args, place, wanted):
+    function = special.nctdtrit if args[2] < 1 else special.nctdtr
+    slope = pb.func.grad(lambda x: function(*args[:place], x, *args[place + 1 :]))(args[place])
+    assert slope == pytest.approx(wanted, rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("df", "nc"), [(1.0, 10.0), (2.0, 20.0), (6.0, 40.0), (10.0, 60.0), (30.0, -20.0)]
+)
+def test_the_density_of_the_noncentral_t_distribution_is_the_slope(df, nc):
+    for q in (0.01, 0.5, 0.99):
+        t = special.nctdtrit(df, nc, q)
+        assert pb.func.grad(lambda t: special.nctdtr(df, nc, t))(t) == pytest.approx(
+            scipy.stats.nct.pdf(t, df, nc), rel=1e-6
+        )

@@ -75,15 +75,11 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
     if i == j == k == 0:
         return sp.nctdtr(df, nc, t)
     nodes, weights = gauss(160)
-    # log s has the density exp(df log s - df s**2 / 2), about as wide as 1 / sqrt(2 df), with a tail exp(df log s)
-    low = -np.minimum(42 / df, 3.0) - np.where(df < 14, 42 / df, 9 / np.sqrt(2 * df))
-    high = np.minimum(0.5 * np.log1p(2 * 50 / df) + 0.1, 12 / np.sqrt(2 * df) + 0.2)
-    low = np.where(df >= 14, -14 / np.sqrt(2 * df) - 0.3, low)
     total = np.zeros_like(t)
-    for start, end in ((low, np.zeros_like(low)), (np.zeros_like(low), high)):
-        turn = np.arcsinh(np.abs(end - start))[:, None] * nodes
-        u = np.where((start < 0)[:, None], -np.sinh(turn), np.sinh(turn))
-        scale = np.arcsinh(np.abs(end - start))[:, None] * np.cosh(turn)
+    for start, end, width in _panels(df, nc, t, j + k > 0):
+        turn = np.arcsinh(np.abs(end - start) / width)[:, None] * nodes
+        u = start[:, None] + (np.sign(end - start) * width)[:, None] * np.sinh(turn)
+        scale = (width * np.arcsinh(np.abs(end - start) / width))[:, None] * np.cosh(turn)
         s, d = np.exp(u), df[:, None]
         height = d * (u - np.expm1(2 * u) / 2)
         norm = (d / 2) * np.log(d / 2) - d / 2 - sp.gammaln(d / 2) + math.log(2)
@@ -110,6 +106,35 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
         values_at = inner * moving * (-1.0) ** j * s**k * np.exp(height + norm) * scale
         total += values_at @ weights
     return total
+
+
+def _panels(df: Any, nc: Any, t: Any, peaked: bool) -> list[tuple[Any, Any, Any]]:
+    """(start, end, width) of parts of the integral in u = log s; each is sampled most closely at its start.
+
+    log h is df (u - exp(2 u) / 2): its top is at 0, about 1 / sqrt(2 df) wide, and to the left it falls as df u.
+    Phi(t s - nc) is a step at s = nc / t, 1 / |nc| wide. With the normal density in its place the product has one top,
+    where (df + t**2) s**2 - nc t s - df = 0; the second derivative of its logarithm there is -(df + t**2) s**2 - df.
+    """
+    if peaked:
+        top = (nc * t + np.sqrt((nc * t) ** 2 + 4 * df * (df + t * t))) / (2 * (df + t * t))
+        u, width = np.log(top), 1 / np.sqrt((df + t * t) * top * top + df)
+        return [
+            (u, u - 45 / df - 10 * width, width),
+            (u, u + np.minimum(10 * width, 0.5 * np.log1p(100 / df) + 1), width),
+        ]
+    low = -np.minimum(42 / df, 3.0) - np.where(df < 14, 42 / df, 9 / np.sqrt(2 * df))
+    high = np.minimum(0.5 * np.log1p(2 * 50 / df) + 0.1, 12 / np.sqrt(2 * df) + 0.2)
+    low = np.where(df >= 14, -14 / np.sqrt(2 * df) - 0.3, low)
+    wide = 1 / np.sqrt(1 + 2 * df)
+    with np.errstate(all="ignore"):
+        step = np.log(nc / t)
+    there = (step > low) & (step < high)  # not where it is nan
+    step = np.where(there, step, 0.0)
+    narrow = np.minimum(np.where(there, 1 / np.maximum(np.abs(nc), 1e-300), wide), wide)
+    first, last = np.minimum(step, 0.0), np.maximum(step, 0.0)
+    widths = np.where(step < 0, narrow, wide), np.where(step < 0, wide, narrow)
+    middle = (first + last) / 2
+    return [(first, low, widths[0]), (first, middle, widths[0]), (last, middle, widths[1]), (last, high, widths[1])]
 
 
 @of_arrays(1)
