@@ -24,13 +24,13 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     _on_cpu(device)
     if not isinstance(obj, Tensor):
         if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
-            raise ValueError("asarray: numbers and sequences have no array's memory, and copy=False forbids a copy.")
+            raise ValueError("asarray: numbers and sequences have no memory to share, and copy=False forbids a copy.")
         made = factory.asarray(obj, dtype=dtype)
         return fresh(made.clone() if copy else made)
     if dtype is None or obj.dtype == dtype:
         return fresh(obj.clone()) if copy else obj
     if copy is False:
-        raise ValueError(f"asarray: from {obj.dtype} to {np.dtype(dtype)} takes a copy, and copy=False forbids it.")
+        raise ValueError(f"asarray: {obj.dtype} to {np.dtype(dtype)} needs a copy, and copy=False forbids it.")
     return fresh(obj.to(dtype))
 
 

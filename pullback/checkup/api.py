@@ -39,7 +39,7 @@ _NOT_SMOOTH = {
     "kink": "is not smooth at these inputs: along {} the slope is {:.6g} on one side and {:.6g} on the other",
     "jump": "jumps at these inputs, along {}",
     "steep": "has no finite slope at these inputs, along {}",
-    "edge": "has values on one side of these inputs alone, along {}: they are at the edge of its domain",
+    "edge": "has values only on one side of these inputs, along {}: they are at the edge of its domain",
     "undefined": "has no finite values around these inputs, along {}",
 }
 
@@ -131,7 +131,7 @@ def _calls(function: Callable[..., Any], report: Report) -> list[str]:
     report.add(NOTE, "calls", said + (f", {_many(len(counts[NONE]), 'has', 'have')} none" if counts[NONE] else ""))
     for call in counts[NONE]:
         where = f"{call.name} at {call.file}:{call.line}"
-        report.add(LOOK, "calls", f"{where} has no rule: it takes plain numbers alone. {call.remedy}".rstrip())
+        report.add(LOOK, "calls", f"{where} has no rule: it takes only plain numbers. {call.remedy}".rstrip())
     return sorted({call.name for call in found if call.name.startswith(_TO_A_TOLERANCE)})
 
 
@@ -167,7 +167,7 @@ class _Examination:
             add(WRONG, "derivatives", "the function returns whole numbers or truth values, which have no derivative")
             return False
         if not _same(self.result, again):
-            add(WRONG, "derivatives", "two calls give different values: random numbers, or something that is kept")
+            add(WRONG, "derivatives", "two calls give different values: random numbers, or something that it keeps")
             return False
         bad = sum(int(np.sum(~np.isfinite(np.asarray(leaves[i])))) for i in self.floating)
         if bad:
@@ -178,7 +178,7 @@ class _Examination:
         self.accuracy = max(float(np.finfo(kind).eps) for kind in kinds)
         finest = max(float(np.finfo(np.result_type(x)).eps) for x in self._all_leaves())
         if self.accuracy > finest:
-            add(LOOK, "derivatives", "the result has fewer digits than the arguments: a cast to a shorter dtype inside")
+            add(LOOK, "derivatives", "the result has fewer digits than the arguments: a cast inside shortens the dtype")
         return True
 
     def _all_leaves(self) -> list[Any]:
@@ -270,7 +270,7 @@ class _Examination:
             if not self._dependence(k, name) and kind == "smooth" and even in {"smooth", "near"}:
                 confirmed.append(name)
         if confirmed:
-            confirms = f"differences confirm the gradient with respect to {' and '.join(confirmed)}"
+            confirms = f"finite differences confirm the gradient with respect to {' and '.join(confirmed)}"
             self.report.add(NOTE, "derivatives", confirms)
         self._margins(bool(rough))
         self._forward()
@@ -290,7 +290,9 @@ class _Examination:
         found = product(self.gradients[k], direction)
         if slope.kind == "noisy":
             self.report.add(
-                LOOK, "derivatives", f"differences in {name} have no accurate digit: the values are noisy, or steep"
+                LOOK,
+                "derivatives",
+                f"finite differences in {name} have no accurate digit: the values are noisy, or steep",
             )
             return "noisy"
         if self._agree(found, slope, self._size_along(k, direction)):
@@ -301,11 +303,14 @@ class _Examination:
         near = [m for m in self.log.margins.values() if m.near]
         if near and not self._is_independent(k):
             places = "; ".join(f"{m.what} at {m.file}:{m.line}" for m in near)
-            text = f"differences in {name} cannot tell: the inputs are too near {places}"
+            text = f"finite differences in {name} cannot tell: the inputs are too near {places}"
             self.report.add(LOOK, "derivatives", text)
             return "near"
         if self._agree_loosely(
-            f"the gradient with respect to {name} and differences", found, slope.value, self._size_along(k, direction)
+            f"the gradient with respect to {name} and finite differences",
+            found,
+            slope.value,
+            self._size_along(k, direction),
         ):
             return "loose"
         where = self._wrong_element(k)
@@ -317,8 +322,8 @@ class _Examination:
         self.report.add(
             WRONG,
             "derivatives",
-            f"the gradient with respect to {name} differs from differences{where}: along a direction it gives "
-            f"{found:.8g}, and these {slope.value:.8g} (error {slope.error:.1g}){cut}",
+            f"the gradient with respect to {name} differs from finite differences{where}: along a direction it gives "
+            f"{found:.8g}, and they give {slope.value:.8g} (error {slope.error:.1g}){cut}",
         )
         return "wrong"
 
@@ -404,8 +409,8 @@ class _Examination:
             self.report.add(NOTE, "derivatives", confirms)
         else:
             self.report.add(
-                LOOK, "derivatives", f"the gradient with respect to {name} agrees with differences, but not with the "
-                f"complex step: {found!r}, {exact!r}"
+                LOOK, "derivatives", f"the gradient with respect to {name} agrees with finite differences, but not "
+                f"with the complex step: {found!r}, {exact!r}"
             )  # fmt: skip
 
     def _dependence(self, k: int, name: str) -> bool:
@@ -417,7 +422,7 @@ class _Examination:
         steps += [f"{what} at {file}:{line}" for (file, line), what in self.log.casts.items()]
         said = f"the derivative with respect to {name} is 0 everywhere here"
         if self._is_independent(k) and self._moves(k):
-            text = f"{said}, but the result depends on it: by steps alone, or the graph was cut{cuts}"
+            text = f"{said}, but the result depends on it: only by steps, or the graph was cut{cuts}"
             self.report.add(WRONG, "derivatives", text)
         elif self._is_independent(k):
             text = ". Does it use another variable (a captured array, say) where it should use its argument?"
@@ -427,7 +432,7 @@ class _Examination:
         elif cuts:
             self.report.add(LOOK, "derivatives", f"{said}{cuts}")
         else:
-            self.report.add(NOTE, "derivatives", f"{said}, and differences agree")
+            self.report.add(NOTE, "derivatives", f"{said}, and finite differences agree")
             return False
         return True
 

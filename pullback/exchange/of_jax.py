@@ -137,8 +137,9 @@ def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
             return results(function(*map(_generic, arrays)))
         except Exception as error:
             error.add_note(
-                "for_jax: JAX asks for the shapes of the results before there are numbers, and neither ones nor a "
-                "well-conditioned array of numbers between 0 and 1 went through the function."
+                "for_jax: JAX asks for the shapes of the results before there are numbers. To find them the function "
+                "was called on ones, then on a well-conditioned array of numbers between 0 and 1, and it raised for "
+                "both."
             )
             raise
 

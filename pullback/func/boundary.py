@@ -75,12 +75,12 @@ class Choice:
         self.given: tuple[Place, ...] = argnums if self.several else (argnums,)
         if not all(isinstance(n, (int, np.integer, str)) and not isinstance(n, bool) for n in self.given):
             raise ArgnumsError(
-                f"func.{transform}: argnums must be int or Tuple[int, ...], got {argnums!r}: argnums must be an int or "
-                "a tuple of ints, positions of arguments, or their names."
+                f"func.{transform}: argnums must be int or Tuple[int, ...], got {argnums!r}. Give positions of "
+                "arguments (an int or a tuple of ints), or their names."
             )
         if not self.given:
             raise ArgnumsError(
-                f"func.{transform}: argnums must be non-empty: argnums is an empty tuple; name at least one argument."
+                f"func.{transform}: argnums must be non-empty, got an empty tuple; name at least one argument."
             )
         self.named = any(isinstance(n, str) for n in self.given)
 
@@ -111,8 +111,8 @@ class Choice:
         if n not in names[: len(args)]:
             known = ", ".join(map(repr, [*names[: len(args)], *kwargs])) or "none"
             raise ArgnumsError(
-                f"func.{self.transform}: argnums must be int or the name of an argument, and names the argument {n!r}, "
-                f"which the call does not give (it gives {known})."
+                f"func.{self.transform}: argnums must be int or the name of an argument, but it names the argument "
+                f"{n!r}, which the call does not give (it gives {known})."
             )
         return names.index(n)
 

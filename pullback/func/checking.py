@@ -204,6 +204,6 @@ def _compare(found: Any, expected: Any, settings: _Settings, way: tuple[str, ...
             where = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise AssertionError(
                 f"func.check_grads: {' over '.join(way)}: the derivative of order {len(way)} along a random direction "
-                f"differs from differences{f' at {path}' if path else ''}{f' at {where}' if where else ''}: "
-                f"{x[where]!r}, differences give {y[where]!r} (rtol {settings.rtol:g}, atol {settings.atol:g})."
+                f"differs from finite differences{f' at {path}' if path else ''}{f' at {where}' if where else ''}: it "
+                f"is {x[where]!r}, differences give {y[where]!r} (rtol {settings.rtol:g}, atol {settings.atol:g})."
             )

@@ -103,7 +103,9 @@ class Substitution:
         if here in self.copies:
             return self.copies[here]
         if here in self.under_way:
-            raise TypeError(f"{_CALLED}: an immutable {type_name(x)} holds itself on the way to an array.")
+            raise TypeError(
+                f"{_CALLED}: an immutable {type_name(x)} that leads to an array holds itself, so it cannot be copied."
+            )
         self.under_way.add(here)
         puts = self.puts.get(here, {})
         links = {name: self.copied(part) for name, part in self.links.get(here, {}).items()} if _frozen(x) else {}

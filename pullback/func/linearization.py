@@ -113,7 +113,7 @@ class JvpFunction:
         given, structure = flatten(tangents)
         if structure != self._structure:
             raise GradientError(
-                "jvp_fn: the tangents have another structure than the primals of linearize; give one for each argument."
+                "jvp_fn: the tangents must have the structure of the primals of linearize; give one for each argument."
             )
         level = modes.current().level
         arrays = [form.fitting(surfaced(x, level)) for form, x in zip(self._forms, given, strict=True)]

@@ -111,8 +111,8 @@ class OfNumbers:
         if isinstance(y, Tensor):
             if y.requires_grad or not issubclass(type(y._array), ndarray):
                 raise GradientError(
-                    f"linalg.matrix_function: {self!r} depends on something that is differentiated, besides its "
-                    "argument. Scale the matrix or the result instead (exp(t A) for f(w) = exp(t w)), or detach it."
+                    f"linalg.matrix_function: {self!r} depends on something differentiated that is not its argument. "
+                    "Scale the matrix or the result instead (exp(t A) for f(w) = exp(t w)), or detach it."
                 )
             y = y._array
         y = np.asarray(y)

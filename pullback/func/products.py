@@ -103,8 +103,8 @@ def _arguments(transform: str, primals: Any, vectors: Any) -> tuple[tuple[Any, .
     """The arguments and the vector as tuples, where one of each may have been given bare."""
     if isinstance(primals, tuple) != isinstance(vectors, tuple):
         raise GradientError(
-            f"func.{transform}: the arguments and the vector must both be tuples, of one entry for each argument of "
-            "the function, or both not."
+            f"func.{transform}: the arguments and the vector must either both be tuples, with one entry for each "
+            "argument of the function, or neither."
         )
     if not flatten(primals)[0]:
         raise GradientError(f"func.{transform}: the arguments hold no array to differentiate, got {primals!r}.")

@@ -110,7 +110,7 @@ class VjpFunction:
         """The gradients for a cotangent of the structure of the function's output."""
         if len(cotangent) != 1 or named:
             raise TypeError(
-                f"vjp_fn takes one cotangent, built as the function's output is, and got {len(cotangent)} arguments"
+                f"vjp_fn takes one cotangent, built like the function's output, but got {len(cotangent)} arguments"
                 f"{''.join(f', {name}=' for name in named)}. For a function that returns a tuple write vjp_fn((a, b))."
             )
         recording = self._recording
@@ -221,8 +221,9 @@ def _refuse_ended(x: Any, transform: str) -> None:
         x = x._array
     if getattr(getattr(x, "level", None), "open", True) is False:
         raise GradientError(
-            f"{transform}: what it recorded belongs to a func.jvp, jacfwd or linearize around it that has ended. Call "
-            f"the function that {transform} gave before that ends, or take {transform} of plain arrays outside of it."
+            f"{transform}: what it recorded belongs to a func.jvp, jacfwd or linearize around it, which has ended. "
+            f"Call the function that {transform} returned before that ends, or take {transform} of plain arrays "
+            "outside of it."
         )
 
 

@@ -59,7 +59,7 @@ class Rule:
         self.has_looped = False  # over a batch, and said so
         # (a rule that needs numbers, arguments) -> what it gives where a batch is further in: func.implicit.by_sample
         self.by_sample: Callable[..., Any] | None = None
-        self.instead = f"Name what it gives for all at once with @{self.name}.defvmap, if that is known"
+        self.instead = f"If you know its result for all samples at once, name it with @{self.name}.defvmap"
         self.seen_linear: Any = None  # the rule, its vjp or its jvp, that has been seen to be linear
         try:
             self.signature: inspect.Signature | None = inspect.signature(function)
@@ -347,8 +347,8 @@ def on_plain_arrays(name: str) -> Iterator[None]:
     except ValueError as error:
         if "read-only" in str(error):
             error.add_note(
-                f"What {name} and its rules are given is read-only, because others need it unchanged: work on a copy "
-                "(np.array(x)), or let custom_vjp make one (writable=True)."
+                f"The arguments of {name} and of its rules are read-only, because others need them unchanged: work on "
+                "a copy (np.array(x)), or let custom_vjp make one (writable=True)."
             )
         raise
     finally:

@@ -78,7 +78,7 @@ class _Watched(NamedTuple):
 
 
 _ALIASED = (
-    "{0}: an argument and a result, or two results, are one memory for NumPy, but not where {0} is differentiated: a "
+    "{0}: an argument and a result, or two results, share memory in NumPy, but not where {0} is differentiated: a "
     "write into one of them would not reach the other. Let {0} return a copy (return x.copy()), or write into a copy."
 )
 
@@ -98,8 +98,8 @@ class Recorded(Function):
         inside = [stripped(x) for x in leaves]
         if any(isinstance(x, Tensor) and y is x and numbers_of(x) is None for x, y in zip(leaves, inside, strict=True)):
             raise ReadError(
-                f"{rule.name} needs the numbers of its arguments, and those of tangents in func.linearize are not "
-                "known yet. Use func.jvp, which has them, in its place."
+                f"{rule.name} needs the numbers of its arguments, but in func.linearize the numbers of tangents are "
+                "not known yet. Use func.jvp instead, which has them."
             )
         ctx.has_residuals = rule.forward is not None
         if any(isinstance(x, Tensor) for x in inside):  # differentiated further out: recorded there, by this same rule
@@ -286,7 +286,7 @@ def _of_zeros(rule: Rule, found: Sequence[Any]) -> Sequence[Any]:
     if all(y is None for y in found):
         raise _not_linear(rule, "it gives None for everything")
     if any(_is_nonzero(y) for y in found):
-        raise _not_linear(rule, "of zeros it does not give zeros")
+        raise _not_linear(rule, "for zeros it does not give zeros")
     return found
 
 
@@ -308,7 +308,7 @@ def _test_linear(rule: Rule, linear: _Map, points: Sequence[Any]) -> None:
         with np.errstate(all="ignore"):
             apart, size = np.abs(one + other - both), np.abs(one) + np.abs(other) + np.abs(both)
         if np.any(apart > _ROUGHLY * np.max(size, initial=0, where=np.isfinite(size))):
-            raise _not_linear(rule, "of a + b it does not give the sum of what it gives of a and of b")
+            raise _not_linear(rule, "for a + b it does not give the sum of its results for a and for b")
     rule.seen_linear = rule.jvp if rule.vjp is None else rule.vjp
 
 
@@ -326,9 +326,9 @@ def _random(point: Any, rng: np.random.Generator) -> Any:
 def _not_linear(rule: Rule, what: str) -> GradientError:
     role, other, argument = ("jvp", "vjp", "tangents") if rule.vjp is None else ("vjp", "jvp", "cotangent")
     return GradientError(
-        f"{rule.name}: its {role} cannot be transposed, but there is no {other}, which is made of it: "
-        f"{what}. It must be linear in the {argument}: let it compute with them and with nothing but constants "
-        f"beside, or name the {other} too (@{rule.name}.def{other})."
+        f"{rule.name}: there is no {other}, so its {role} must be transposed, which is not possible: {what}. "
+        f"The {role} must be linear in the {argument}, and compute with nothing but constants besides. Or name "
+        f"the {other} too (@{rule.name}.def{other})."
     )
 
 
@@ -343,8 +343,8 @@ def _own(name: str, x: Any) -> Any:
     x = stripped(x)
     if isinstance(x, Tensor):
         raise GradientError(
-            f"{name}: its result depends on a Tensor that is being differentiated and that is not an argument (of "
-            f"shape {x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
+            f"{name}: its result depends on a Tensor that is being differentiated but is not an argument (of shape "
+            f"{x.shape}). Its rule gives no gradient for that. Pass it as an argument, or detach() it."
         )
     return np.asarray(x)[()] if type(x) in (float, complex) else x
 

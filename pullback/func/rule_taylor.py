@@ -58,7 +58,7 @@ def apply(name: str, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 
 _ALIASED = (
-    "{0}: an argument and a result, or two results, are one memory, but not where func.jet runs {0}: a write into one "
+    "{0}: an argument and a result, or two results, share memory, but not where func.jet runs {0}: a write into one "
     "of them would not reach the other. Let {0} return a copy (return x.copy()), or write into a copy."
 )
 
@@ -115,8 +115,8 @@ def _apply_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
         given = [_memory(x) for x in again]
         if any(_is_in(y, given) for y in flatten(found)[0]):
             raise GradientError(
-                f"{cls.__name__}: forward returns an argument as it is or a view of one. func.jet cannot follow: "
-                "a write into the one would not reach the other: let forward return a copy (x.clone())."
+                f"{cls.__name__}: forward returns an argument as it is or a view of one, which func.jet cannot follow: "
+                "a write into the one would not reach the other. Let forward return a copy (x.clone())."
             )
         return found
 

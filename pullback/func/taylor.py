@@ -125,7 +125,7 @@ def _leaves(primals: Any, derivatives: list[Any], k: int) -> list[Any]:
             continue
         own, other = flatten(derivative)
         if other != structure:
-            raise GradientError(f"func.jet: derivative {k + 1} of primal {i} has another structure than the primal.")
+            raise GradientError(f"func.jet: derivative {k + 1} of primal {i} must have the structure of the primal.")
         found += own
     return found
 

@@ -108,7 +108,7 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
     """
     for name in names:
         if not isinstance(name, str) or not name.startswith("scipy.") or name.count(".") < 2:
-            raise ValueError(f"scipy_rule: a function is named with its module ('scipy.linalg.expm'), got {name!r}.")
+            raise ValueError(f"scipy_rule: name a function with its module ('scipy.linalg.expm'), got {name!r}.")
 
     def enter(function: _F) -> _F:
         RULES.update(dict.fromkeys(names, function))
@@ -138,7 +138,7 @@ def would_help(*names: str) -> bool:
     return not State.on and any(name in NAMES or has_rule(name) for name in names)
 
 
-BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
+BY_CALL = " Or call pullback.adopt() once, at the top of the program: then this line works as it is."
 BY_STORE = (
     "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and similar functions make in a "
     "function that is being differentiated then record what is written into them."
@@ -151,8 +151,8 @@ def to_record_writes(inside: bool) -> str:
         return "Write into a Tensor (np.zeros(n, like=t), np.array(a, like=t)), or join a list by np.stack."
     if not State.on:
         return (
-            f"{BY_STORE} Or write into an array that is made so: np.zeros(n, like=t), np.array(a, like=t); or join a "
-            "list by np.stack."
+            f"{BY_STORE} Or write into an array made by np.zeros(n, like=t) or np.array(a, like=t), or join a list by "
+            "np.stack."
         )
     return (
         "Only arrays of floating-point numbers that are made in the function that is being differentiated record what "

@@ -232,7 +232,7 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     """
     if not hasattr(x, "__dlpack__"):
         raise TypeError(
-            f"from_dlpack: x must be an array with __dlpack__, got {type_name(x)}; of numbers make a Tensor with "
+            f"from_dlpack: x must be an array with __dlpack__, got {type_name(x)}. To make a Tensor of numbers, write "
             "pullback.tensor(data)."
         )
     if isinstance(x, Tensor) and needs_grad(x):
@@ -243,7 +243,7 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """`Tensor.__array_namespace__`: the functions of the array API standard, for Tensors."""
     if api_version not in (None, *_STANDARDS):
-        raise ValueError(f"__array_namespace__: version {api_version!r} of the standard; there are {_STANDARDS}.")
+        raise ValueError(f"__array_namespace__: api_version must be one of {_STANDARDS}, got {api_version!r}.")
     return import_module("pullback.array_api")
 
 

@@ -41,7 +41,7 @@ def explain_foreign(error: Exception) -> Exception:
     call = call_site_of(error)
     instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else ""))
     if text.startswith("unhashable type"):
-        instead = "What is being differentiated cannot be a key of a dict: compute the value again, without a cache."
+        instead = "A value that is being differentiated cannot be a dict key: compute it again, without a cache."
     instead = instead or remedy(call.library, call.name)
     text = text.rstrip(".\n")
     made = UnsupportedError(f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{instead}")

@@ -43,10 +43,10 @@ EXPRESSIONS = {
 _INTO = "into a Tensor: a = np.array(a, like=x), then"
 
 ADVICE = {
-    "float": "t itself, which NumPy takes for a number, or t.item() of an Array, which is one that keeps its gradient; "
+    "float": "t itself, which NumPy takes as a number, or t.item() of an Array, a number that keeps its gradient; "
     "t.detach().item() is the bare number, without its gradient",
     "int": "int(t.detach().item()) for the bare number",
-    "complex": "t itself, which NumPy takes for a number; t.detach().item() is the bare number, without its gradient",
+    "complex": "t itself, which NumPy takes as a number; t.detach().item() is the bare number, without its gradient",
     "np.array": "np.array([...], like=t), which makes a Tensor, or np.stack",
     "np.asarray": "np.asarray([...], like=t), which makes a Tensor, or np.stack",
     "np.asanyarray": "np.asanyarray([...], like=t), which makes a Tensor, or np.stack",
@@ -103,23 +103,23 @@ HOMES = {
     "np.rec": "Records are plain. Keep an array for each field.",
     "scipy.optimize": (
         "A solver works on plain numbers: give it a function of plain arrays (its gradient is "
-        "pullback.func.grad(f)), and to differentiate the solution make a function of the call by "
-        "pullback.func.custom_root or custom_minimum, which are given the condition that the solution fulfils."
+        "pullback.func.grad(f)). To differentiate the solution, make a function of the call by "
+        "pullback.func.custom_root or custom_minimum, which take the condition that the solution satisfies."
     ),
     "scipy.integrate": (
         "pullback.scipy.integrate has the same functions for tensors, which may come in args or in the closure of the "
-        "function (no global variable). Write a sum with NumPy's functions (np.trapezoid has a rule), or give the call "
-        "a derivative of its own by pullback.custom_vjp."
+        "function (not in a global variable). Or write a sum with NumPy's functions (np.trapezoid has a rule), or give "
+        "the call a derivative of its own by pullback.custom_vjp."
     ),
     "scipy.interpolate": (
         "A spline is linear in its values: CubicSpline(x, np.eye(len(x)))(at) @ y, with plain x and at, is "
-        "CubicSpline(x, y)(at). For all else give the call a derivative by pullback.custom_vjp: spline(at, 1) is the "
-        "slope."
+        "CubicSpline(x, y)(at). In all other cases give the call a derivative by pullback.custom_vjp: spline(at, 1) is "
+        "the slope."
     ),
     "scipy.sparse": (
-        "SciPy's sparse matrices are plain unless they are made of tensors, at once (not by A[i, j] = t), after "
-        "pullback.adopt() at the top of the program: scipy.sparse.coo_array((values, (rows, cols)), shape); or make "
-        "them by pullback.scipy.sparse, or write A.toarray() @ x."
+        "SciPy's sparse matrices hold plain numbers. Call pullback.adopt() at the top of the program, and make the "
+        "matrix of tensors, all at once (not by A[i, j] = t): scipy.sparse.coo_array((values, (rows, cols)), shape). "
+        "Or make it by pullback.scipy.sparse, or write A.toarray() @ x."
     ),
 }
 

@@ -125,7 +125,7 @@ CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.d
 def _bottom(x: Any, name: str, force: Any) -> Any:
     if not force and needs_grad(x):
         raise DetachingError(
-            f"{CANT_CALL_NUMPY}{_full(name)} takes it for indices, counts or truth values, and would lose its gradient."
+            f"{CANT_CALL_NUMPY}{_full(name)} uses it as indices, counts or truth values, and would lose its gradient."
             f"{call_site().where()}Give it the plain values: t.detach().numpy()."
         )
     if is_hidden(x):

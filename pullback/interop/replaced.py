@@ -80,7 +80,7 @@ def _entry(function: Any) -> tuple[Any, Any]:
             "rules in its place."
         )
     if found is None:
-        raise _refusal(name, "pullback has no rule for it, and does not learn of its calls")
+        raise _refusal(name, "pullback has no rule for it, and does not see its calls")
     return table, key
 
 

@@ -166,12 +166,12 @@ def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
 
     def rule(n: Any, x: Any) -> Any:
         if needs_grad(n):
-            raise UnsupportedError(f"scipy.special.{name} has no derivative in n, which must be whole: detach() it.")
+            raise UnsupportedError(f"scipy.special.{name} has no derivative in n, a whole number: detach() it.")
         degree = n.detach().numpy() if isinstance(n, Tensor) else n
         is_bessel = name in ("kn", "yn")
         if not np.all((np.trunc(degree) == degree) & (is_bessel | np.greater_equal(degree, 0))):
-            kind = "order n must be whole" if is_bessel else "degree n must be whole and not negative"
-            raise ValueError(f"{name}: the {kind} beside Tensors, but it is {degree}.")
+            kind = "order n must be a whole number" if is_bessel else "degree n must be a whole number and not negative"
+            raise ValueError(f"{name}: the {kind} when Tensors are given, got {degree}.")
         return polynomial(n, x) if is_bessel else polynomial(x, n)
 
     return rule

@@ -136,6 +136,6 @@ def refuse_derivatives(name: str, constraints: Any, options: Any) -> None:
     extra = [c.get("args", ()) if isinstance(c, Mapping) else (c.lb, c.ub) for c in listed(constraints)]
     if depends(flatten((extra, options))[0]):
         raise TypeError(
-            f"{name}: a bound, a constraint's argument or an option is being differentiated further out, for which the "
+            f"{name}: a bound, a constraint's argument or an option is being differentiated further out, and this "
             "derivative would be lost. Give the conditions of optimality to pullback.func.custom_root."
         )

@@ -19,8 +19,8 @@ def of_hessian(name: str, hessian: ndarray, held: ndarray) -> ndarray:
     free = np.flatnonzero(~held)
     if held.any():
         warnings.warn(
-            f"{name}: {int(held.sum())} parameters are at a bound, and have no standard error (nan); those of the "
-            "others are for these held fixed.",
+            f"{name}: {int(held.sum())} parameters are at a bound, and have no standard error (nan). The standard "
+            "errors of the others assume that these are fixed.",
             OptimizeWarning,
             stacklevel=3,
         )

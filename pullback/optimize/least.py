@@ -121,8 +121,8 @@ def least_squares(
     args = args if isinstance(args, tuple) else (args,)
     if depends([flatten(x)[0] for x in (kwargs, options, x_scale)]) or depends(flatten(_limits(bounds))[0]):
         raise GradientError(
-            f"{_NAME}: bounds, kwargs or an option is being differentiated further out, for which the derivative would "
-            "be lost. Pass it in args; the solution is differentiable with respect to these."
+            f"{_NAME}: bounds, kwargs or an option is being differentiated further out, and this derivative would be "
+            "lost. Pass it in args; the solution is differentiable with respect to these."
         )
     given = {"jac": jac, "bounds": bounds, "method": method, "kwargs": kwargs, "x_scale": x_scale, "loss": loss}
     given |= {"tr_solver": tr_solver, "jac_sparsity": jac_sparsity, "callback": callback, "sparse": sparse}

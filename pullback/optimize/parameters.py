@@ -45,10 +45,10 @@ class Parameters:
         if start.dtype.kind != "f":
             raise TypeError(
                 f"{name}: the parameters must be real, got {start.dtype}: give real and imaginary parts as two arrays, "
-                "{'re': z.real, 'im': z.imag}, and put them together in the function."
+                "{'re': z.real, 'im': z.imag}, and combine them in the function."
             )
         if not start.size:
-            raise ValueError(f"{name}: x0 has no numbers, so there is nothing to be found.")
+            raise ValueError(f"{name}: x0 has no numbers, so there is nothing to find.")
         if not np.isfinite(start).all():
             raise ValueError(f"{name}: x0 must be finite, got {x0!r}.")
         self.scale = None if x_scale is None else self._scales(x_scale, start.size)
@@ -178,8 +178,8 @@ def without_derivative(x: Any) -> Any:
     found = numbers_of(x)
     if found is None:
         raise TypeError(
-            "x0 has no numbers here: vmap maps it, or a trace has yet to know it. A solver starts from one point; give "
-            "what is mapped in args."
+            "x0 has no numbers here: vmap maps it, or a trace does not know it yet. A solver starts from one point; "
+            "give what is mapped in args."
         )
     return found.copy()
 
@@ -194,9 +194,9 @@ def plain_value(name: str, x: Any, what: str) -> ndarray:
     inside = stripped(x)
     if isinstance(inside, Tensor):
         raise GradientError(
-            f"{name}: the {what} uses a variable that is being differentiated further out and that is not an argument, "
-            "for which the derivative would be lost. Pass it in args: what is found is differentiable with respect to "
-            "these. Or detach() it where a constant is meant."
+            f"{name}: the {what} uses a variable that is being differentiated further out but is not an argument, and "
+            "this derivative would be lost. Pass it in args: what is found is differentiable with respect to these. Or "
+            "detach() it if a constant is meant."
         )
     return np.asarray(inside)
 

@@ -53,6 +53,6 @@ class _Solution(OptimizeResult):  # type: ignore[misc]
     def _without(self, name: Any) -> str:
         return (
             f"{name!r}: where a solution is being differentiated, its result has "
-            f"{', '.join(self)} alone: anything else would look like a constant. The gradient at "
+            f"only {', '.join(self)}: anything else would look like a constant. The gradient at "
             "the solution is pullback.func.grad(f)(result.x)."
         )

@@ -117,7 +117,7 @@ def _solved(
     if count != parameters.size:
         raise GradientError(
             f"{_NAME}: fun gives {count} numbers for {parameters.size} unknowns; a root needs as many equations as "
-            "unknowns. pullback.optimize.least_squares takes others."
+            "unknowns. pullback.optimize.least_squares takes any number."
         )
 
     def noted(z: ndarray) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def test_errors_name_the_function_and_what_to_do():
     assert "the function test_errors_name" in said
     assert "without a cache" in said
     (said,) = [line.text for line in pb.check(lambda x: float(np.sum(x**2)), np.ones(2)).of("wrong")]
-    assert "Write t itself, which NumPy takes for a number" in said
+    assert "Write t itself, which NumPy takes as a number" in said
 
 
 @pytest.mark.parametrize("f", [lambda x, y: np.median(x) * np.sum(x), lambda x, y: np.sum(np.round(x) + x)])

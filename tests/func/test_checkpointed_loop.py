@@ -249,7 +249,7 @@ def test_a_step_that_does_something_else_when_it_runs_again_is_found(order):
     f = lambda a: checkpointed_loop(lambda x, k, a: x + a * rng.standard_normal(2), np.ones(2), 10, a, slots=3).sum()  # noqa: E731
     for _ in range(order):
         f = grad(f)
-    with pytest.raises(CheckpointError, match="step 9 gave something else when it ran again"):
+    with pytest.raises(CheckpointError, match="step 9 gave another result when it ran again"):
         f(0.5)
 
 
@@ -258,7 +258,7 @@ def test_a_state_that_changes_its_form_is_refused():
         (lambda x, k: (x, x), 1.0, "shapes [(), ()]"),
         (lambda x, k: np.append(x, 1.0), np.ones(2), "shapes [(2,)], numbers [0] of which"),
         (lambda x, k: x + 0.5, 1, "numbers [] of which are floating point"),
-        (lambda x, k: x > 0, 1.0, "step 0 must give what it takes"),
+        (lambda x, k: x > 0, 1.0, "step 0 must return a state of the same structure"),
     ):
         with pytest.raises(GradientError, match=re.escape(what)):
             checkpointed_loop(step, x0, 3)

@@ -353,9 +353,7 @@ def test_what_is_given_by_keyword_is_not_differentiated_in_silence():
     def find(x0, a=1.0):
         return a
 
-    with pytest.raises(
-        GradientError, match="'a' is being differentiated, but what is given by keyword goes to the solver"
-    ):
+    with pytest.raises(GradientError, match="'a' is being differentiated, but keyword arguments go only to the solver"):
         grad(lambda a: find(None, a=a))(1.0)
     assert find(None, a=1.0) == 1.0
 
@@ -407,11 +405,11 @@ def test_the_unit_of_the_condition_hides_nothing_where_a_derivative_is_taken():
     assert find(None, 2.0) == 2.2  # the residual is below tol
     for differentiate in (grad(lambda a: find(None, a)), lambda a: jvp(lambda a: find(None, a), (a,), (1.0,))):
         with pytest.raises(
-            ConvergenceError, match=r"a step of Newton's method would move it by 0\.2 at a number of size 2\.2, where"
+            ConvergenceError, match=r"a step of Newton's method would move a number of size 2\.2 by 0\.2 \(the largest"
         ):
             differentiate(2.0)
     many = custom_root(lambda x0, a: 1.1 * a * np.ones(100), lambda x, a: 1e-6 * (x - a))
-    with pytest.raises(ConvergenceError, match="a step of Newton's method would move it by 0"):
+    with pytest.raises(ConvergenceError, match=r"a step of Newton's method would move a number of size .* by 0"):
         grad(lambda a: many(None, a).sum())(2.0)
     at_zero = custom_root(lambda x0, a: 1e-12, lambda x, a: np.sin(x) * a)
     assert abs(grad(lambda a: at_zero(None, a))(2.0)) < 1e-11
@@ -553,7 +551,9 @@ def test_an_unfinished_root_in_a_small_unit_is_refused_whatever_solves_the_syste
             if right:
                 assert derivative(total) == pytest.approx(n / 12, rel=1e-9)
                 continue
-            with pytest.raises(ConvergenceError, match="a step of Newton's method would move it by 0"):
+            with pytest.raises(
+                ConvergenceError, match=r"a step of Newton's method would move a number of size .* by 0"
+            ):
                 derivative(total)
 
 
@@ -596,7 +596,7 @@ def test_a_condition_reads_the_variable_of_a_loop_as_it_was_at_the_call(kind):
 def test_a_condition_that_is_no_function_is_refused():
     drawn = iter(np.linspace(1.0, 2.0, 50))
     find = custom_root(lambda x0, b: 1 / b, lambda x, b: (b * x - 1) * next(drawn) + 1e-4 * next(drawn))
-    with pytest.raises(GradientError, match="the condition gives something else in backward than in forward"):
+    with pytest.raises(GradientError, match="the condition gives another result in backward than in forward"):
         grad(lambda b: find(None, b))(2.0)
 
 

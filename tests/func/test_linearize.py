@@ -192,7 +192,7 @@ def test_a_rule_that_looks_at_the_numbers_of_the_tangent_is_refused():
 
 
 TANGENTS = {
-    "too few": ((V,), RuntimeError, "another structure than the primals"),
+    "too few": ((V,), RuntimeError, "must have the structure of the primals"),
     "a shape": ((V[:2], 1.0), RuntimeError, r"tangent 0 has shape \(2,\) and dtype float64, its primal \(4,\)"),
     "a dtype": ((V.astype("f4"), 1.0), RuntimeError, r"tangent 0 .*float32.*float64"),
     "an int": ((V, 1), TypeError, r"tangent 1 is an int: pass a floating-point number \(2\.0 for 2\)"),

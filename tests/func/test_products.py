@@ -78,7 +78,7 @@ def test_a_linear_function_has_none_and_a_constant_is_named(product):
 CALLS = {
     "a vector returned": (lambda p: p(np.sin, X, V), RuntimeError, r"a real scalar, .* shape \(3,\)"),
     "a shape": (lambda p: p(f, X, V[:2]), RuntimeError, r"shape .*\(2,\)|shape \(2,\)"),
-    "a tuple and none": (lambda p: p(f, (X,), V), RuntimeError, "must both be tuples"),
+    "a tuple and none": (lambda p: p(f, (X,), V), RuntimeError, "must either both be tuples"),
     "no function": (lambda p: p(3, X, V), TypeError, r"Write func\.\w+\(f, x, v\)"),
     "whole numbers": (lambda p: p(f, X.astype(int), V), (TypeError, RuntimeError), r"int64.*\.astype\(float\)"),
 }

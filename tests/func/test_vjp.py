@@ -307,7 +307,7 @@ CALLS = {
         "argnums names argument 1, but only 1 positional",
     ),
     "no such name": (lambda: vjp(lambda x: x, X, argnums="y"), TypeError, r"the argument 'y'.*\(it gives 'x'\)"),
-    "nothing": (lambda: vjp(lambda x: x, X, argnums=()), ValueError, "argnums is an empty tuple"),
+    "nothing": (lambda: vjp(lambda x: x, X, argnums=()), ValueError, "argnums must be non-empty, got an empty tuple"),
     "twice": (lambda: vjp(lambda x: x, X, argnums=(0, -1)), ValueError, "names an argument twice"),
     "by two names": (lambda: vjp(lambda x: x, X, argnums=(0, "x")), ValueError, "names an argument twice"),
 }

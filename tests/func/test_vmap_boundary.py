@@ -55,9 +55,9 @@ def test_a_vjp_kept_after_forward_mode_has_ended_is_refused(outer):
     outer(g)
     v = lambda c: box["V"](c)[0]  # noqa: E731
     for use in (jacrev(v), jacfwd(v), v):
-        with pytest.raises(RuntimeError, match="that has ended"):
+        with pytest.raises(RuntimeError, match="which has ended"):
             use(np.ones(2))
-    with pytest.raises(RuntimeError, match="that has ended"):
+    with pytest.raises(RuntimeError, match="which has ended"):
         vmap(v)(np.eye(2))
 
 

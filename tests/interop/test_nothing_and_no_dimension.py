@@ -89,5 +89,5 @@ def test_single_precision_stays(function):
 def test_what_cannot_be_written_or_indexed_has_numpys_error():
     check(lambda x: x.__setitem__(slice(0, 2), x), x32)
     check(lambda x: np.copy(x).__setitem__(0, x[:2]), x32)
-    with pytest.raises(RuntimeError, match=r"np.ix_ takes it for indices.*\n.*line"):
+    with pytest.raises(RuntimeError, match=r"np.ix_ uses it as indices.*\n.*line"):
         pb.func.grad(lambda x: np.ix_(x, [0])[0].sum())(x32)

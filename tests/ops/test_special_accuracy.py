@@ -106,7 +106,7 @@ def test_polynomials_of_scipy_have_the_degree_first(name):
     ufunc = getattr(scipy.special, name)
     x = np.array([0.2, 0.5])
     np.testing.assert_allclose(ufunc(3, pb.tensor(x)).numpy(), ufunc(3, x), rtol=1e-14)
-    with pytest.raises(ValueError, match=rf"{name}: the degree n must be whole.*2\.5"):
+    with pytest.raises(ValueError, match=rf"{name}: the degree n must be a whole number.*2\.5"):
         ufunc(2.5, pb.tensor(x))
 
 

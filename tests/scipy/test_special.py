@@ -251,7 +251,7 @@ def test_orders_of_which_scipy_takes_the_whole_part():
         slope = pb.func.grad(lambda x: sp.expn(2.7, x))(0.8)
         assert slope == pytest.approx(-sp.expn(1, 0.8), rel=1e-14)
         for name in ("kn", "yn"):
-            with pytest.raises(ValueError, match="the order n must be whole"):
+            with pytest.raises(ValueError, match="the order n must be a whole number"):
                 pb.func.grad(lambda x, name=name: getattr(special, name)(1.5, x))(0.8)
 
 

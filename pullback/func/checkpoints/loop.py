@@ -150,9 +150,9 @@ class _Loop:
             if [_shape(y) for y in found] == self.shapes and moving == self.moving:
                 return found
         raise GradientError(
-            f"{self.name}: step {k} must give what it takes, the same structure, shapes and kinds of numbers (floating "
-            f"point or not): it takes {len(x)} leaves of shapes {self.shapes}, numbers {self.moving} of which are "
-            f"floating point, and gives {len(found)} of shapes {[_shape(y) for y in found]}."
+            f"{self.name}: step {k} must return a state of the same structure, shapes and kinds of numbers (floating "
+            f"point or not) as it takes. It takes {len(x)} leaves of shapes {self.shapes}, numbers {self.moving} of "
+            f"which are floating point, and returns {len(found)} of shapes {[_shape(y) for y in found]}."
         )
 
     def states(self) -> States:
@@ -176,9 +176,9 @@ class _Loop:
                     continue
             if not np.array_equal(np.isfinite(a), np.isfinite(b)) or np.isfinite(b).all():
                 raise CheckpointError(
-                    f"{self.name}: step {k} gave something else when it ran again for backward (it differs by "
-                    f"{np.abs(a - b).max():.3g}). It must depend on its arguments alone: pass random numbers, and "
-                    "whatever else changes, among them."
+                    f"{self.name}: step {k} gave another result when it ran again for backward (it differs by "
+                    f"{np.abs(a - b).max():.3g}). It must depend only on its arguments: pass random numbers, and "
+                    "whatever else changes, as arguments."
                 )
 
     def linear(self, x: Leaves, k: int, args: Leaves) -> tuple[Callable[[Leaves], Leaves], Leaves, Leaves]:

@@ -141,7 +141,7 @@ def custom_fixed_point(
         shapes = [[getattr(y, "shape", ()) for y in leaves] for leaves in (before, after)]
         if form != other or shapes[0] != shapes[1]:
             raise GradientError(
-                "custom_fixed_point: the function must give what it takes, the same structure and shapes: it takes "
+                "custom_fixed_point: the function must give the structure and shapes that it takes: it takes "
                 f"{len(before)} arrays of shapes {shapes[0]} and gives {len(after)} of {shapes[1]}."
             )
         return [y - z for y, z in zip(before, after, strict=True)]

@@ -42,7 +42,7 @@ def check_residual(name: str, what: str, residual: list[Any], scale: Callable[[]
         return
     raise ConvergenceError(
         f"{name}: what the solver returned is not a solution: {what} is {left:.3g} there, where it should be 0 "
-        f"(tol={tol:g}). Let the solver run longer or start it nearer; where that is small for the condition, pass a "
+        f"(tol={tol:g}). Let the solver run longer or start it nearer; if that is small for this condition, pass a "
         "larger tol."
     )
 
@@ -61,10 +61,10 @@ def check_unchanged(name: str, what: str, found: list[Any], before: list[Any], s
         if left <= near * size or (scale is not None and left <= near * _largest([scale()[i]])):
             continue
         raise GradientError(
-            f"{name}: {what} gives something else in backward than in forward for the same arguments (it differs by "
-            f"{left:.3g}), so that the derivative would be that of another function. It must depend on its arguments, "
-            "and on what it captured at the call, alone: pass what changes while it runs (random numbers, what an "
-            "iterator or a file gives) as an argument."
+            f"{name}: {what} gives another result in backward than in forward for the same arguments (it differs by "
+            f"{left:.3g}), so the derivative would be that of another function. It must depend only on its arguments "
+            "and on what it captured at the call: pass what changes while it runs (random numbers, what an iterator "
+            "or a file gives) as an argument."
         )
 
 
@@ -76,9 +76,9 @@ def check_step(name: str, step: list[Any], x: list[Any], tol: float) -> None:
         if not (length <= allowed).all():
             worst = int(np.argmax(np.where(length <= allowed, -1, length / allowed)))  # nan before all
             raise ConvergenceError(
-                f"{name}: what the solver returned is not a solution: a step of Newton's method would move it by "
-                f"{length[worst]:.3g} at a number of size {size[worst]:.3g}, where its largest number is "
-                f"{_largest(x):.3g} (tol={tol:g}). Let the solver run longer or start it nearer; where that is near "
+                f"{name}: what the solver returned is not a solution: a step of Newton's method would move a number of "
+                f"size {size[worst]:.3g} by {length[worst]:.3g} (the largest number has size {_largest(x):.3g}, and "
+                f"tol={tol:g}). Let the solver run longer or start it nearer; if that is near "
                 "enough, pass a larger tol."
             )
 

@@ -39,7 +39,7 @@ class Layout:
         for x, d in zip(leaves, self.dtypes, strict=True):
             if d.kind == "f" and np.iscomplexobj(x):
                 raise GradientTypeError(
-                    f"{self.whose} is real ({d}), but complex numbers came in its place, whose imaginary part would be "
+                    f"{self.whose} is real ({d}), but here it got complex numbers, and their imaginary part would be "
                     "lost. Make it complex (.astype(complex)), or take the real part."
                 )
         parts = [np.asarray(x, d) for x, d in zip(leaves, self.dtypes, strict=True)]

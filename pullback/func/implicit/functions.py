@@ -77,8 +77,8 @@ class Call:
         for key, value in options.items():
             if any(isinstance(stripped(x), Tensor) for x in flatten(value)[0]):
                 raise GradientError(
-                    f"{implicit._name}: {key!r} is being differentiated, but what is given by keyword goes to the "
-                    "solver alone, and has no derivative. Pass it by position, to solver and condition; or detach() it."
+                    f"{implicit._name}: {key!r} is being differentiated, but keyword arguments go only to the solver, "
+                    "and have no derivative. Pass it by position, to solver and condition; or detach() it."
                 )
         start, structure = flatten((x0, options))
         self.x0, self.options = unflatten(structure, [plain(x) for x in start])
@@ -173,8 +173,8 @@ def without_capture(x: Any, name: str, who: str) -> Any:
     x = stripped(x)
     if isinstance(x, Tensor):
         raise GradientError(
-            f"{name}: the {who} uses a variable that is being differentiated and that is not an argument (its result, "
-            f"of shape {x.shape}, depends on one), for which the derivative would be lost. Pass it to the function, "
+            f"{name}: the {who} uses a variable that is being differentiated but is not an argument (its result, "
+            f"of shape {x.shape}, depends on one). Its derivative would be lost. Pass it to the function, "
             f"which hands it on to solver and condition as an argument, or detach() it."
         )
     return x

@@ -83,8 +83,8 @@ class System:
             u = self._iterated(operator, right, x, args, transposed)
         if not np.isfinite(u).all():
             raise ConvergenceError(
-                f"{self.name}: the linear system for its derivative has a solution that is not finite; so is the "
-                "derivative of the condition at the solution, or the cotangent (tangent) that came."
+                f"{self.name}: the linear system for its derivative has a solution that is not finite. The derivative "
+                "of the condition at the solution, or the cotangent (tangent) that came in, is not finite either."
             )
         return columns.unravel(u)
 

@@ -73,7 +73,7 @@ class Integrator(NamedTuple):
         except ValueError as error:
             if "infs or NaNs" not in str(error):  # what linear algebra says in the implicit methods
                 raise
-            raise ConvergenceError(f"{why}: the solution or its slope has grown beyond all numbers.") from error
+            raise ConvergenceError(f"{why}: the solution or its slope has become infinite or nan.") from error
         if found.status != 0:
             raise ConvergenceError(f"{why}: {found.message}")
         if not every_step:
@@ -217,10 +217,10 @@ class _Solve:
         if halvings == _HALVINGS or exhausted:
             raise ConvergenceError(
                 f"{integrator.name}: the adjoint equation cannot be solved backward from t={plain(times[1])} to "
-                f"{plain(times[0])}, in which y must come back to where it was, for a derivative of the gradient"
+                f"{plain(times[0])}, where y must come back to where it was"
                 f"{' (after very many evaluations of f)' if exhausted else ''}: the problem is stiff, or unstable "
-                "backward in time. Use sensitivity='discrete' with an explicit method, or jvp of jvp, which goes "
-                "forward alone, or give more times t."
+                "backward in time. A derivative of the gradient needs it. Use sensitivity='discrete' with an explicit "
+                "method, or jvp of jvp, which only goes forward, or give more times t."
             ) from refusal
         at = times[0] + (times[1] - times[0]) / 2
         middle = [x[1] for x in self.problem.solve(begin, np.stack([times[0], at]), args)]

@@ -198,8 +198,8 @@ class Coloring:
         if not (own | other).all():
             where = int(np.flatnonzero(~(own | other))[0])
             raise GradientError(
-                f"the coloring does not tell entry ({i[where]}, {j[where]}) of the pattern from others of its row and "
-                "its column: two columns of one color meet in that row."
+                f"the coloring cannot separate entry ({i[where]}, {j[where]}) of the pattern from others of its row "
+                "and its column: two columns of one color meet in that row."
             )
         columns, rows = self.columns, self.rows
         if self.symmetric:  # both of a pair are read where one of them is alone, so that they are equal

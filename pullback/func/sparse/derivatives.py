@@ -161,7 +161,7 @@ def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
     if coloring.pattern.shape[1] != chosen.size:
         raise GradientError(
             f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the argument has {chosen.size} "
-            "elements, of which each is a column. Was it found for other arguments?"
+            "elements, one for each column. Was it found for other arguments?"
         )
     if coloring.forward or check:
         # Masks of zeros cost as much as the rest, and matter only where a NaN shows.
@@ -202,7 +202,7 @@ def _pushed(chosen: Chosen, coloring: Coloring, check: bool, *, masks: bool) -> 
 def _fits(chosen: Chosen, coloring: Coloring, rows: int) -> None:
     if coloring.pattern.shape != (rows, chosen.size):
         raise GradientError(
-            f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the derivative is of shape "
+            f"func.{chosen.transform}: sparsity has shape {coloring.pattern.shape}, but the derivative has shape "
             f"{(rows, chosen.size)}, the result's elements by the argument's. Was it found for other arguments?"
         )
 
@@ -227,7 +227,7 @@ def _compare(chosen: Chosen, matrix: Any, direction: ndarray, found: ndarray) ->
         row = int(wrong[0])
         raise GradientError(
             f"func.{chosen.transform}: the sparsity that was given lacks an entry in row {row}: along a direction d "
-            f"the derivative is {found[row]:.6g} there, and the sparse matrix times d {expected[row]:.6g}. "
-            "It was found where the function took other branches, or for another function; find it here, or omit it. "
-            "Where the function loses digits by cancellation instead, check=False."
+            f"the derivative is {found[row]:.6g} there, but the sparse matrix times d is {expected[row]:.6g}. "
+            "The sparsity was found where the function took other branches, or for another function. Find it here, or "
+            "omit it. If the function only loses digits by cancellation, give check=False."
         )

@@ -69,7 +69,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     if len(varargs) == 1 and array(varargs[0]).ndim == 0:
         varargs *= len(axes)
     if len(varargs) not in (0, len(axes)):
-        raise TypeError(f"np.gradient: {len(varargs)} spacings for {len(axes)} axes.")
+        raise TypeError(f"np.gradient: expected one spacing for each of {len(axes)} axes, got {len(varargs)}.")
     spacing = [array(h) for h in varargs]
     for i, h in zip(axes, spacing, strict=False):  # none, or one an axis
         if h.ndim and h.shape != (f.shape[i],):
@@ -122,7 +122,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def _increases(xp: Any) -> None:
     if np.any(xp[..., 1:] < xp[..., :-1]):  # before these are the samples of vmap
         raise ValueError(
-            "np.interp: the places xp must increase; NumPy's values mean nothing otherwise. Sort them: "
+            "np.interp: xp must increase; otherwise NumPy's result means nothing. Sort the points: "
             "order = np.argsort(xp), then np.interp(x, xp[order], fp[order])."
         )
 

@@ -83,8 +83,8 @@ def _examine_cutoff(name: str, rcond: Any, a: Any) -> None:
     zero = max(a.shape[-2:]) * np.finfo(s.dtype).eps * largest
     if np.any((s > zero) & (s <= np.asarray(rcond)[..., None] * largest)):
         raise UnsupportedError(
-            f"np.linalg.{name}: rcond={rcond!r} drops singular values that are not zero, and no derivative is known of "
-            "what is left. Write it by np.linalg.svd, with the factors cut as you want them, or omit rcond."
+            f"np.linalg.{name}: rcond={rcond!r} drops singular values that are not zero, and there is no rule for the "
+            "derivative of what is left. Use np.linalg.svd and cut the factors yourself, or omit rcond."
         )
 
 

@@ -23,7 +23,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     weights = _weights(weights, plain.shape)
     edges = np.histogram_bin_edges(plain, _plain_bins("histogram", bins), _plain(range))
     if isinstance(bins, str) and weights is not None:
-        raise refuse("histogram", "weights", f"not beside bins={bins!r}; give a number of bins")
+        raise refuse("histogram", "weights", f"they have no rule together with bins={bins!r}; give a number of bins")
     moving = edges if range is not None or np.ndim(bins) else spanning(edges, a)
     return _counted([plain], [edges], [moving], density, weights), _as_tensor(moving)
 

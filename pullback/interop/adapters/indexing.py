@@ -158,14 +158,14 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
 
 def _within(count: int, a: Any) -> None:
     if a.size and not (a.min() >= 0 and a.max() < count):
-        raise ValueError(f"np.choose: there are {count} choices, and a goes from {a.min()} to {a.max()}.")
+        raise ValueError(f"np.choose: a must be from 0 to {count - 1} for {count} choices, got {a.min()} to {a.max()}.")
 
 
 @rule("select")
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """np.select: the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
-        raise ValueError(f"np.select: {len(condlist)} conditions for {len(choicelist)} choices.")
+        raise ValueError(f"np.select: give one choice for each of {len(condlist)} conditions, got {len(choicelist)}.")
     result = array(default)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = ops.where(array(condition), array(choice), result)
@@ -181,7 +181,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     if len(funclist) == len(conditions) + 1:
         conditions.append(~np.any(conditions, axis=0))
     if len(funclist) != len(conditions):
-        raise ValueError(f"np.piecewise: {len(funclist)} functions for {len(conditions)} conditions.")
+        n = len(conditions)
+        raise ValueError(f"np.piecewise: with {n} conditions, give {n} or {n + 1} functions, got {len(funclist)}.")
     result = ops.zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if condition.any():

@@ -172,12 +172,12 @@ def roots(p: Any) -> Any:
         return tensor_of(known)
     if not plain[0]:
         raise UnsupportedError(
-            "np.roots: the leading coefficient is 0, where a root comes from infinity; leave it out."
+            "np.roots: the leading coefficient is 0, where a root is infinite; leave this coefficient out."
         )
     gaps = np.abs(known[:, None] - known) + np.where(np.eye(len(known)), np.inf, 0)
     if (gaps < 1e-7 * (1 + np.abs(known))).any():
         raise UnsupportedError(
-            f"np.roots: a root is multiple ({known[gaps.min(1).argmin()]:.6g}), and such a root has no derivative."
+            f"np.roots: {known[gaps.min(1).argmin()]:.6g} is a multiple root, and such a root has no derivative."
         )
     if not len(known):
         return tensor_of(known)
@@ -206,7 +206,7 @@ def _hidden_roots(p: Any) -> Any:
 def _examine_gaps(roots: Any) -> None:
     gaps = np.abs(roots[..., :, None] - roots[..., None, :]) + np.where(np.eye(roots.shape[-1]), np.inf, 0)
     if (gaps < 1e-7 * (1 + np.abs(roots[..., None]))).any():
-        raise UnsupportedError("np.roots: a root is multiple in a sample of vmap, and such a root has no derivative.")
+        raise UnsupportedError("np.roots: a sample of vmap has a multiple root, and such a root has no derivative.")
 
 
 @rule("polyfit")
@@ -274,7 +274,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     places = np.argwhere(frozen(filt, "trim_zeros"))
     if needs_grad(filt) and (not len(places) or places[0, 0]) and _makes_poly1d(sys._getframe()):
         raise UnsupportedError(
-            "np.poly1d cuts leading coefficients that are 0, and with them their gradients, which are not 0. "
+            "np.poly1d drops leading coefficients that are 0, so their gradients, which are not 0, would be lost. "
             "Write np.polyval(coefficients, x), np.polymul, np.polyder, ... with the array of coefficients itself."
         )
     if not len(places):

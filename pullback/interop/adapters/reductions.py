@@ -89,7 +89,7 @@ def _floats(a: Any, dtype: Any, name: str) -> Any:
         return floating(array(a))
     if np.dtype(dtype).kind not in "fc":
         raise DtypeError(
-            f"np.{name}: dtype={np.dtype(dtype)} would round, which has no derivative. Omit dtype, and round last: "
+            f"np.{name}: dtype={np.dtype(dtype)} would round, which has no derivative. Omit dtype, and round after it: "
             f"np.{name}(a).astype({np.dtype(dtype)})."
         )
     return cast(array(a), dtype, name, "unsafe")

@@ -186,7 +186,7 @@ def _quantile_rule(name: str, scale: Any) -> None:
             raise refuse(
                 name,
                 "q",
-                f"of {q.ndim} dimensions beside several axes, where NumPy mixes up the dimensions of the result; write "
+                f"it has {q.ndim} dimensions, and with several axes NumPy mixes up the dimensions of the result; write "
                 f"np.{name}(a, q.ravel(), axis), and reshape its first dimension to q.shape",
             )
         found = _quantile(name, a, q / q.dtype.type(scale), axis, method, _asked(keepdims), weights)
@@ -256,12 +256,13 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
 def _linear_place(name: str, rows: Any, q: Any, method: str, weights: Any) -> tuple[Any, Any]:
     """(between which places the quantiles of many samples lie, of how many elements)."""
     if weights is not None:
-        raise refuse(name, "weights", "under vmap the places of the quantiles, which they move, cannot be seen")
+        raise refuse(name, "weights", "they decide where the quantiles lie, which cannot be seen under vmap")
     if method != "linear":
         raise refuse(
             name,
             "method",
-            f"got {method!r}; under vmap q, or which are nan, cannot be seen, and 'linear' alone has a rule",
+            f"got {method!r}; the values of q, or which elements are nan, cannot be seen under vmap, where only "
+            "'linear' has a rule",
         )
     check(_examine_quantiles, q)
     last = _last_place(rows) if name.startswith("nan") else rows.shape[-1] - 1

@@ -82,7 +82,7 @@ def adopt(*packages: str) -> Adoption:
     for name in packages:
         if not isinstance(name, str) or not name.isidentifier() or name in NEVER:
             raise ValueError(
-                f"packages are named as they are imported, without what is inside ('filterpy'), got {name!r}; numpy, "
+                f"adopt: name a package as it is imported, without its submodules ('filterpy'), got {name!r}. numpy, "
                 "scipy and pullback cannot be adopted: adopt() reaches their functions from your modules."
             )
     made = Adoption(packages)

@@ -85,8 +85,8 @@ def leaves_out(name: str, argument: str, *numbers: float) -> None:
         x = inspect.signature(genuine(name)).bind(*args, **kwargs).arguments.get(argument)
         if needs_grad(x) and (found := frozen(x, argument)).ndim == 0 and found in numbers:
             raise UnsupportedError(
-                f"{name}: where {argument!r} is exactly {found}, SciPy's code leaves it out, and its gradient. "
-                "Begin at a number beside it, or give it as a constant."
+                f"{name}: where {argument!r} is exactly {found}, SciPy's code leaves it out, and its gradient is lost. "
+                "Start at a number close to it, or give it as a constant."
             )
         return args, kwargs
 

@@ -203,7 +203,7 @@ def _hash(self: Any) -> int:
     """By value where it is a constant. Two that are equal may have different gradients: no table may mix them up."""
     if needs_grad(self):
         raise TypeError(
-            "unhashable: a table or set would take this number, which is being differentiated, for any other of the "
+            "unhashable: a dict or set would confuse this number, which is being differentiated, with any other of the "
             "same value. Use its plain value as the key: x.detach().item()."
         )
     return hash(read(self, "hash()")[()])

@@ -67,7 +67,7 @@ def test_a_rule_of_ones_own(monkeypatch):
         slopes = pb.func.grad(lambda x: linalg.logm(np.diag(x)).sum())(x)
     np.testing.assert_allclose(slopes, 1 / x)
     for name in ("expm", "linalg.expm", "scipy.expm", 3):
-        with pytest.raises(ValueError, match="named with its module"):
+        with pytest.raises(ValueError, match="name a function with its module"):
             scipy_rule(name)
 
 

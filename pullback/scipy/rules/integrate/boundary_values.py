@@ -30,7 +30,7 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
         fun, bc, fun_jac, bc_jac = call.functions(leaves)
         found = genuine(name)(fun, bc, call.given["x"], guess["y"], guess["p"], fun_jac=fun_jac, bc_jac=bc_jac, **more)
         if not found.success:
-            raise ConvergenceError(f"{name}: the solution was not found, and has no derivative: {found.message}")
+            raise ConvergenceError(f"{name}: no solution was found, so there is no derivative: {found.message}")
         said.append(found)
         return {"y": found.y, "p": found.p} if of_p else {"y": found.y}
 

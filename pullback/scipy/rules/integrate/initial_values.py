@@ -166,8 +166,8 @@ class _Solved:
         """Many samples at once, of which nothing is known but at the times that are asked for."""
         if wanted is None or self.events is not None or self.call.given["dense_output"]:
             raise GradientError(
-                f"{self.call.name}: in vmap each sample has steps, events and a solution of its own: give the times in "
-                "t_eval, without events and dense_output."
+                f"{self.call.name}: under vmap each sample has steps, events and a solution of its own. Give the times "
+                "in t_eval, and leave out events and dense_output."
             )
         t = floating(wanted)
         return OptimizeResult(t=t, y=self.at(t).T, status=0, success=True, message="in vmap: each sample by itself")
@@ -224,7 +224,8 @@ class _Solution:
         numbers = plain(at)
         if np.any(numbers < self.t_min) or np.any(numbers > self.t_max):
             raise GradientError(
-                f"scipy.integrate.solve_ivp: sol has derivatives from {self.t_min} to {self.t_max}, got times outside."
+                f"scipy.integrate.solve_ivp: sol has derivatives only from {self.t_min} to {self.t_max}, got times "
+                "outside."
             )
         order = np.argsort(numbers)
         if self.ts[-1] < self.ts[0]:

@@ -98,7 +98,7 @@ class _Weighted(_Problem):
                 self.leaves, self.limits = [*self.leaves, self.wvar], [x * self.wvar for x in self.limits]
                 self.outside = 1 / self.wvar
             else:
-                self.refuse("wvar", f"the weight {self.kind!r} unless it is positive, and the interval finite")
+                self.refuse("wvar", f"the weight {self.kind!r}, unless wvar is positive and the interval finite")
             self.wvar = 0.0 if self.kind == "cauchy" else 1.0
         self.options["wvar"] = self.wvar
         self.moved = len(self.leaves) - len(call.leaves)

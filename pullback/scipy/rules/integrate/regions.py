@@ -60,7 +60,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
     if moving:
         if not all(np.isfinite(plain(x)).all() for x in limits) or options["points"]:
             raise GradientError(
-                f"{name}: 'a' or 'b' is being differentiated, which must be finite then, and without 'points'."
+                f"{name}: 'a' or 'b' is being differentiated. Then both must be finite; leave out 'points'."
             )
         leaves, plain_limits = [*leaves, *limits], [np.zeros(limits[0].shape), np.ones(limits[0].shape)]
     else:
@@ -110,14 +110,14 @@ def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
         value = array(func(x))
         known = numbers_of(value)
         if known is None:
-            raise GradientError(f"{name}: the integrand has no numbers here; take quad or cubature in vmap.")
+            raise GradientError(f"{name}: under vmap the integrand has no numbers yet; take quad or cubature.")
         return known
 
     low, high = plain(a), plain(b)
     found = genuine(name)(watched, low, high, **named)
     points = points[2:]  # after two trials
     if len(points) != named.get("n_estimates", 8) or any(x.ndim != 2 for x in points):
-        raise GradientError(f"{name}: the integrand must take an array of points, as many in a row as there are.")
+        raise GradientError(f"{name}: the integrand must take all points of an estimate at once, as an array.")
     low, high = np.minimum(low, high), np.maximum(low, high)
     parts = [(x - low[:, None]) / (high - low)[:, None] for x in points]
     up = np.where(plain(b) > plain(a), 1.0, -1.0)

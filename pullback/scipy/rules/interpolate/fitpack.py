@@ -105,9 +105,7 @@ def insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, 
     """Knots and coefficients with x inserted m times."""
     t, c = array(t), array(c)
     if per:
-        raise refused(
-            "insert", "knots of a periodic spline (per=True) have no rule", "Repeat its first and last pieces"
-        )
+        raise refused("insert", "a periodic spline (per=True) has no rule", "Repeat its first and last pieces")
     if not t[k] <= x <= t[t.shape[0] - k - 1]:
         return t, c, 10
     for _ in range(m):

@@ -6,8 +6,8 @@ from pullback.core.call_site import call_site
 from pullback.core.errors import UnsupportedError
 
 SMOOTHING = (
-    "a smoothing spline of FITPACK (s > 0) has knots, and a smoothing factor, that an algorithm searches until it is "
-    "near enough: it has no derivative with respect to the data"
+    "FITPACK finds the knots and the smoothing factor of a smoothing spline (s > 0) by a search, which ends when it "
+    "is near enough. So the spline has no derivative with respect to the data"
 )
 
 

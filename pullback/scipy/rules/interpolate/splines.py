@@ -112,7 +112,7 @@ def compute_optimal_gcv_parameter(*_: Any) -> Any:
     """make_smoothing_spline without `lam`."""
     raise refused(
         "make_smoothing_spline",
-        "lam=None searches the smoothing to some tolerance, and has no derivative with respect to the data",
+        "with lam=None the smoothing is searched for up to a tolerance: it has no derivative with respect to the data",
         "Give lam, which may be a tensor too",
     )
 
@@ -215,11 +215,11 @@ def evaluate_ndbspline(
 
 def _axes_of(c: Any, sizes: list[int], trailing: int) -> list[int]:
     if c.shape[0] != np.prod(sizes) * trailing:
-        raise refused("NdBSpline", "more coefficients than B-splines have no rule", "Leave out the others")
+        raise refused("NdBSpline", "coefficients beyond the number of B-splines have no rule", "Leave them out")
     return sizes
 
 
 @scipy_rule("scipy.interpolate._dierckx._coloc_nd")
 def coloc_nd(*_: Any) -> Any:
     """NdBSpline.design_matrix."""
-    raise refused("NdBSpline.design_matrix", "it has no rule", "Take those of each axis, by BSpline.design_matrix")
+    raise refused("NdBSpline.design_matrix", "it has no rule", "Take the matrix of each axis, by BSpline.design_matrix")

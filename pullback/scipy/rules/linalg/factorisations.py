@@ -132,7 +132,7 @@ def qr(
         return (R, *order)
     if mode != "economic" and a.shape[0] > a.shape[1]:
         raise UnsupportedError(
-            'scipy.linalg.qr: the last columns of Q are arbitrary for more rows than columns; give mode="economic".'
+            'scipy.linalg.qr: with more rows than columns the last columns of Q are arbitrary; give mode="economic".'
         )
     return (*ops.linalg_qr(a, "reduced" if mode == "economic" else "complete"), *order)
 
@@ -145,7 +145,7 @@ def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
         raise ValueError("Mode argument should be one of ['full', 'r', 'economic']")
     a = floating(array(a))
     if a.shape[0] != a.shape[1] and mode != "economic":
-        raise UnsupportedError('scipy.linalg.rq: of a matrix that is not square only mode="economic" has a rule.')
+        raise UnsupportedError('scipy.linalg.rq: for a matrix that is not square, only mode="economic" has a rule.')
     _, *found = scipy.linalg.rq(frozen(a, "rq"), mode="economic" if mode == "economic" else "full")
     Q, R = ops.linalg_qr(adjoint(a[::-1]), "reduced" if mode == "economic" else "complete")
     R, Q = adjoint(R)[::-1, ::-1], adjoint(Q)[::-1]

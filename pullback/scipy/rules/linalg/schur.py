@@ -36,8 +36,8 @@ def schur(
     T, Z, *count = scipy.linalg.schur(frozen(a, "schur"), output, lwork, sort=sort, check_finite=check_finite)
     if T.dtype.kind == "c":
         raise UnsupportedError(
-            "scipy.linalg.schur: the vectors of a complex form may be turned by any phases, which the matrix does not "
-            "determine. Write eig, or output='real' of a real matrix."
+            "scipy.linalg.schur: the vectors of a complex form have phases that the matrix does not determine, so they "
+            "have no derivative. Use eig, or output='real' for a real matrix."
         )
     starts = [i for i in range(len(T)) if i == 0 or not T[i, i - 1]]
     blocks = [slice(*ends) for ends in zip(starts, [*starts[1:], len(T)], strict=True)]
@@ -53,7 +53,7 @@ def _check_distinct(T: Any) -> None:
     apart = np.abs(values[:, None] - values)[~np.eye(len(T), dtype=bool)]
     if np.min(apart, initial=np.inf) <= 1e-12 * np.max(np.abs(values), initial=0.0):
         raise UnsupportedError(
-            "scipy.linalg.schur: the matrix has an eigenvalue more than once, where the form has no derivative."
+            "scipy.linalg.schur: an eigenvalue of the matrix is repeated, so the form has no derivative."
         )
 
 

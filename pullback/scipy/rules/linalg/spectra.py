@@ -39,7 +39,7 @@ def eig(
     """Eigenvalues, and the left and right eigenvectors that are asked for, each of length 1."""
     if homogeneous_eigvals:
         raise UnsupportedError(
-            "scipy.linalg.eig: homogeneous_eigvals has no rule; the quotients, which eig gives, have."
+            "scipy.linalg.eig: homogeneous_eigvals has no rule. Leave it out: the quotients, which eig gives, have one."
         )
     a = floating(array(a))
     b = None if b is None else floating(array(b))

@@ -30,8 +30,8 @@ def whole(name: str, result: Any, like: Any) -> Any:
     """Numbers in the dtype of an image of integers, in whose steps a derivative would be lost."""
     if needs_grad(result):
         raise UnsupportedError(
-            f"{name}: an image of integers ({like.dtype}) gives integers, which do not move with what is being "
-            "differentiated. Give it an image of floating-point numbers, image.astype(float), or output=float."
+            f"{name}: an image of integers ({like.dtype}) gives integers, which have no derivative. "
+            "Give it an image of floating-point numbers, image.astype(float), or output=float."
         )
     return result.astype(like.dtype)
 

@@ -49,9 +49,9 @@ class Call:
                 continue
             if depends(_held(value)) and key not in starts:
                 raise GradientError(
-                    f"{name}: {key!r} is being differentiated, but the solution is differentiable with respect to "
-                    f"{' and '.join(map(repr, by))}, and what the functions capture, alone here. Pass what it depends "
-                    "on there, or detach() it."
+                    f"{name}: {key!r} is being differentiated, but the solution is differentiable only with respect to "
+                    f"{' and '.join(map(repr, by))}, and to what the functions capture. Pass what it depends on "
+                    "there, or detach() it."
                 )
             leaves, form = flatten(value)
             self.given[key] = unflatten(form, [without_derivative(x) for x in leaves])

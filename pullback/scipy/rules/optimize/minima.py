@@ -56,8 +56,8 @@ def _check_held(name: str, slope: ndarray, at: Any) -> None:
     size = max(1.0, float(np.max(np.abs(slope), initial=0)))
     if np.any(at & (np.abs(slope) <= 1e-6 * size)):
         raise GradientError(
-            f"{name}: a parameter is at a bound at which the gradient is zero too, so that the solution has a kink in "
-            "the arguments there, and no derivative."
+            f"{name}: a parameter is at a bound where the gradient is zero too. There the solution, as a function of "
+            "the arguments, has a kink and no derivative."
         )
 
 
@@ -89,7 +89,7 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("x0", "bracket"), given, named)
     if listed(call.given.get("constraints", ())):
         raise GradientError(
-            f"{name}: what is being differentiated meets constraints: such a minimum is not a zero of the gradient. "
+            f"{name}: the call is differentiated and has constraints: such a minimum is not a zero of the gradient. "
             "Give its conditions of optimality to pullback.func.custom_root."
         )
     bounds = call.given["bounds"]
@@ -102,7 +102,7 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
 def _fmin(name: str, starts: Any, *given: Any, **named: Any) -> Any:
     call = Call(name, starts, given, named)
     if call.given.get("full_output") or call.given.get("retall"):
-        raise GradientError(f"{name}: full_output has no derivative; call scipy.optimize.minimize, whose result has.")
+        raise GradientError(f"{name}: full_output has no derivative; the result of scipy.optimize.minimize has one.")
     compiled = name.endswith(("_b", "_tnc"))  # these return a tuple, and take a function with its gradient
     pair = compiled and call.given["fprime"] is None and not call.given["approx_grad"]
     limits = limits_of(call.given.get("bounds"))

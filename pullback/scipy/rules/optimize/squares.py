@@ -36,7 +36,7 @@ def _least_squares(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("x0", "x_scale", "diff_step"), given, named)
     loss, scale, more = call.given["loss"], call.given["f_scale"], call.given["kwargs"] or {}
     if not isinstance(loss, str) or loss not in _LOSSES:
-        raise GradientError(f"{name}: a loss that is a function has no derivative here; take one of {set(_LOSSES)}.")
+        raise GradientError(f"{name}: a loss that is a function has no derivative here; take one of {tuple(_LOSSES)}.")
     function = call.function()
 
     def cost(x: Any, *args: Any) -> Any:

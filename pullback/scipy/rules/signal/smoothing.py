@@ -76,7 +76,10 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
         y = upfirdn(b, x, 1, q, axis)
         return y[along(x.ndim, axis, slice(-(-x.shape[axis] // q)))]
     if ftype != "iir":
-        raise OperatorError(f"scipy.signal.decimate: ftype {ftype!r} has no rule; call sosfiltfilt with its sections.")
+        raise OperatorError(
+            f"scipy.signal.decimate: ftype {ftype!r} has no rule. Filter by sosfiltfilt with its sections, and take "
+            "every q-th sample."
+        )
     sections = signal.cheby1(8 if n is None else operator.index(n), 0.05, 0.8 / q, output="sos")
     filtered = RULES["scipy.signal.sosfiltfilt" if zero_phase else "scipy.signal.sosfilt"](sections, x, axis=axis)
     return filtered[along(x.ndim, axis, slice(None, None, q))]

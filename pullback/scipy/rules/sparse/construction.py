@@ -58,7 +58,8 @@ def _made(kind: Any, form: str, arg1: Any, shape: Any, options: Any) -> Any:
     dense = array(arg1)
     if dense.ndim != 2:
         if dense.ndim > 2 or not issubclass(kind, scipy.sparse.spmatrix):
-            raise UnsupportedError(f"scipy.sparse.{kind.__name__}: of a Tensor it is made with two dimensions here.")
+            name = f"scipy.sparse.{kind.__name__}"
+            raise UnsupportedError(f"{name}: a Tensor must have two dimensions here, got {dense.ndim}.")
         dense = dense.reshape(1, -1)
     return rearranged(lambda x: _genuine(kind, x, shape, options), dense, DROPPED)
 

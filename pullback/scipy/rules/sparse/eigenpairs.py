@@ -70,7 +70,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **op
     """k eigenvalues of a Hermitian matrix, and their vectors."""
     if M is not None or at_stake(sigma):
         raise UnsupportedError(
-            "scipy.sparse.linalg.eigsh: with M, or a sigma of a Tensor, there is no rule: take scipy.linalg.eigh."
+            "scipy.sparse.linalg.eigsh: there is no rule with M, or with a Tensor as sigma: take scipy.linalg.eigh."
         )
     names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "mode", "rng")
     options = _options(dict(zip(names, args, strict=False)) | options)
@@ -88,7 +88,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **op
 def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **options: Any) -> Any:
     """k eigenvalues of a matrix, whose vectors have no rule."""
     if M is not None or at_stake(sigma):
-        raise UnsupportedError("scipy.sparse.linalg.eigs: with M, or a sigma of a Tensor, there is no rule.")
+        raise UnsupportedError("scipy.sparse.linalg.eigs: there is no rule with M, or with a Tensor as sigma.")
     names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "OPpart", "rng")
     options = _options(dict(zip(names, args, strict=False)) | options)
     if options.pop("return_eigenvectors", True):
@@ -107,7 +107,7 @@ def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **opt
 def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: Any, **options: Any) -> Any:
     """As many eigenvalues of a Hermitian matrix as X has columns, and their vectors."""
     if B is not None or Y is not None:
-        raise UnsupportedError("scipy.sparse.linalg.lobpcg: with B or Y there is no rule: take scipy.linalg.eigh.")
+        raise UnsupportedError("scipy.sparse.linalg.lobpcg: there is no rule with B or Y: take scipy.linalg.eigh.")
     names = (
         "tol",
         "maxiter",

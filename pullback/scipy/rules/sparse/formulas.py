@@ -137,6 +137,6 @@ def _as_complex(data, w, ops):
 
 def _defective():
     return LinAlgError(
-        "scipy.sparse.linalg.eigs: an eigenvalue that was asked for is a multiple one, or nearly so, and has no "
-        "derivative here."
+        "scipy.sparse.linalg.eigs: an eigenvalue that was asked for is repeated, or nearly so, and has no derivative "
+        "here."
     )

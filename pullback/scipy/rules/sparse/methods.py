@@ -55,5 +55,5 @@ def dot(self: Any, x: Any) -> Any:
     """A product with a number is an operator; a vector or a matrix goes through it."""
     x = array(x)
     if x.ndim == 0:
-        raise ValueError("an operator times a tensor that is a number has no rule: multiply what it gives instead")
+        raise ValueError("an operator times a tensor without dimensions has no rule: multiply its result instead")
     return _matvec(self, x) if x.ndim == 1 else _matmat(self, x)

@@ -125,7 +125,7 @@ class Factored(Holder):
 
     def _by_incomplete(self, rhs: Any, trans: str) -> Any:
         if at_stake(self.A):
-            raise UnsupportedError("scipy.sparse.linalg.spilu: of a tensor it has no rule: use splu.")
+            raise UnsupportedError("scipy.sparse.linalg.spilu: it has no rule for tensors: use splu.")
         shape = self.A.shape
         known = Factors(lambda matrix: self.genuine).turned(trans != "N", trans == "H")
         none = Pattern(np.zeros(0, int), np.zeros(0, int), shape if trans == "N" else shape[::-1])

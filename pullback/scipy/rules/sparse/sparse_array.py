@@ -419,7 +419,7 @@ class Sparse(Holder):
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each entry to the power n."""
         if not np.isscalar(n) or n <= 0:
-            raise _refused(self, f"power({n})", "of the zeros it is not 0: compute with A.toarray()")
+            raise _refused(self, f"power({n})", "it is not 0 where A is 0: compute with A.toarray()")
         return self._mapped(lambda x: (x if dtype is None else x.astype(dtype)) ** n)
 
     def __neg__(self) -> Any:
@@ -540,7 +540,7 @@ class Sparse(Holder):
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum of all, or along an axis."""
         if dtype is not None or out is not None:
-            raise _refused(self, "sum(dtype, out)", "cast what it gives: A.sum(axis).astype(dtype)")
+            raise _refused(self, "sum(dtype, out)", "cast the result: A.sum(axis).astype(dtype)")
         if axis is None or (isinstance(axis, tuple) and len(axis) == 2):
             return np.sum(self._data)
         if self.is_matrix:
@@ -643,7 +643,7 @@ def sparse(x: Any) -> Sparse:
     return Sparse(made._data, made.pattern, kind, zeros=STORED)
 
 
-_TWO = "a sparse array of one or of many dimensions has no rule beside a Tensor: reshape it to 2."
+_TWO = "beside a Tensor a sparse array must have 2 dimensions: reshape it."
 
 
 def from_entries(

@@ -135,7 +135,7 @@ def _metric(name: str, metric: Any, points: Any, kwargs: dict[str, Any]) -> tupl
         plain = [np.asarray(frozen(x, name)) for x in points]
         genuine(_HOME + name)(*plain, metric, **kwargs)  # which says what is wrong
         raise GradientError(
-            f"{_HOME}{name}: {metric!r} counts where points differ, so it has no derivative there; detach the points."
+            f"{_HOME}{name}: {metric!r} counts where points differ, which has no derivative; detach the points."
         )
     given = {key: x if key == "p" or x is None else floating(array(x)) for key, x in kwargs.items()}
     if short == "seuclidean" and given.get("V") is None:

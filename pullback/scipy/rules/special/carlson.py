@@ -55,7 +55,7 @@ def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> Any:
 def carlson(x: Any, y: Any, z: Any, p: Any, i: int, j: int, k: int, m: int, power: int) -> Any:
     """The integral over t > 0 of t**power (t+x)**(-1/2-i) (t+y)**(-1/2-j) (t+z)**(-1/2-k) (t+p)**-m."""
     if np.any((x < 0) | (y < 0) | (z < 0) | ((p <= 0) & (m > 0))):
-        raise ValueError("the derivative is known for arguments that are not negative, the last one positive.")
+        raise ValueError("the derivative is known only for arguments that are not negative, and a last one above 0.")
 
     def logarithm(w: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
         t = np.exp(w)
@@ -81,7 +81,7 @@ def hyperu_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     if m == n == 0:
         return sp.hyperu(a, b, x)
     if np.any(a <= 0):
-        raise ValueError("the derivative of hyperu in a and b is known for a > 0.")
+        raise ValueError("the derivative of hyperu in a and b is known only for a > 0.")
 
     def logarithm(w: Any, a: Any, b: Any, x: Any) -> Any:
         return a * w + (b - a - 1) * np.logaddexp(w, 0.0) - x * np.exp(w)

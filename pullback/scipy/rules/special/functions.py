@@ -17,7 +17,7 @@ def _whole(name: str, argument: str, x: Any) -> Any:
     """The whole numbers of an argument that is not differentiated, as an array of integers."""
     given = values(x, name)
     if np.any(given != np.trunc(given)):
-        raise ValueError(f"scipy.special.{name}: {argument} must be whole beside tensors, got {given}.")
+        raise ValueError(f"scipy.special.{name}: {argument} must be a whole number beside tensors, got {given}.")
     return given.astype(int)
 
 
@@ -165,7 +165,7 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
 
 def _alone(name: str, diff_n: int) -> None:
     if diff_n:
-        raise _refuse(name, "diff_n, of which the gradient would be one of the next order,")
+        raise _refuse(name, "diff_n, whose gradient would be a derivative of the next order,")
 
 
 @scipy_rule("scipy.special.sph_harm_y")

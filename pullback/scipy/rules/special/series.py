@@ -161,7 +161,7 @@ def hyp2f1_derivative(a: Any, b: Any, c: Any, x: Any, m: int, n: int, k: int) ->
     if m == n == k == 0:
         return sp.hyp2f1(a, b, c, x)
     if np.any((x > 0.99) | (x < -99)):
-        raise ValueError("the derivative of hyp2f1 in a, b, c is known for -99 <= x <= 0.99.")
+        raise ValueError("the derivative of hyp2f1 in a, b, c is known only for -99 <= x <= 0.99.")
     result = np.empty_like(x)
     left = x < 0
     for chosen, turned in ((~left, False), (left, True)):
@@ -190,11 +190,11 @@ def zeta_derivative(s: Any, q: Any, n: int) -> Any:
     if n == 0:
         return np.where(q == 1, sp.zeta(s), sp.zeta(s, q))
     if np.any((q <= 0) | (s == 1)):
-        raise ValueError("the derivative of zeta in its exponent is known for q > 0, away from 1.")
+        raise ValueError("the derivative of zeta in its exponent is known only for q > 0, and not at exponent 1.")
     left = s < 0
     if left.any():
         if np.any(q[left] != 1):
-            raise ValueError("the derivative of zeta in an exponent below 0 is known for q = 1.")
+            raise ValueError("the derivative of zeta in an exponent below 0 is known only for q = 1.")
         value = among(~left, lambda s, q: zeta_derivative(s, q, n), s, q)
         return np.where(left, among(left, lambda s: _by_reflection(s, n), s), value)
     orders = (n,)
@@ -236,7 +236,7 @@ def _by_reflection(s: Any, n: int) -> Any:
 # -- orthogonal polynomials -------------------------------------------------------------------------------------------
 def _degrees(n: Any, name: str) -> Any:
     if np.any((n != np.trunc(n)) | (n < 0)):
-        raise ValueError(f"the derivative of {name} in its parameters is known for whole degrees n >= 0.")
+        raise ValueError(f"the derivative of {name} in its parameters is known only for whole degrees n >= 0.")
     return n.astype(int)
 
 
@@ -313,7 +313,7 @@ def wright_bessel_derivative(a: Any, b: Any, x: Any, i: int, j: int) -> Any:
     if i == j == 0:
         return sp.wright_bessel(a, b, x)
     if np.any(b <= 0):
-        raise ValueError("the derivative of wright_bessel in a and b is known for b > 0.")
+        raise ValueError("the derivative of wright_bessel in a and b is known only for b > 0.")
     total, quiet = np.zeros_like(x), 0
     for k in range(_MOST_TERMS):
         u = a * k + b

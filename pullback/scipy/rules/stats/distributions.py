@@ -101,7 +101,7 @@ def refuse_counts(name: str, k: Any, argument: str = "its first argument") -> No
     """Where a gradient is asked for in whole numbers."""
     if at_stake((k,)):
         raise UnsupportedError(
-            f"scipy.stats.{name} has no derivative in {argument}, of which it takes whole numbers only: detach() it."
+            f"scipy.stats.{name} has no derivative in {argument}, which takes whole numbers only: detach() it."
         )
 
 
@@ -191,7 +191,9 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
     @scipy_rule(f"scipy.stats._methods.{name}")
     def rule(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
         if not hasattr(self, "_pdf"):
-            raise UnsupportedError(f"scipy.stats.{self.name}.{name}: a quantile of whole numbers moves in jumps.")
+            raise UnsupportedError(
+                f"scipy.stats.{self.name}.{name}: a quantile of whole numbers moves in jumps, so it has no derivative."
+            )
         _check_parameters(self, name, args, kwargs)
         expected = getattr(self, name)(*plain((q, *args), _values), **plain(kwargs, _values))
         shapes, loc, scale = _twin(self)._parse_args(*args, **kwargs)
@@ -218,7 +220,7 @@ def _check_slope(self: Any, name: str, distribution: str, x: Any, shapes: Any, i
     density = self.pdf(x, *shapes)
     if np.any(inside & (density == 0)):
         raise UnsupportedError(
-            f"scipy.stats.{self.name}.{name}: the density is 0 at the quantile, whose slope is not finite."
+            f"scipy.stats.{self.name}.{name}: the density is 0 at the quantile, so the quantile's slope is not finite."
         )
     formula = RULES[f"scipy.stats._methods.{distribution}"]
     _, slope = jvp(lambda x: formula(self, x, *shapes), (x,), (np.ones_like(x),))
