@@ -685,7 +685,7 @@ CONSTANT = {
     ],
 }  # fmt: skip
 
-# Tested below by themselves: without values to compare, with files, with `like=`, or of a dtype that the numbers decide.
+# Tested by themselves: without values to compare, with files, with `like=`, or of a dtype that the numbers decide.
 APART = {
     "lib.scimath.log", "lib.scimath.log10", "lib.scimath.log2", "lib.scimath.logn", "lib.scimath.power",
     "lib.scimath.sqrt",
