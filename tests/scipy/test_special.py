@@ -391,9 +391,7 @@ def test_the_noncentral_t_distribution_far_from_the_center(args, place, wanted):
     assert slope == pytest.approx(wanted, rel=2e-4)
 
 
-@pytest.mark.parametrize(
-    ("df", "nc"), [(1.0, 10.0), (2.0, 20.0), (6.0, 40.0), (10.0, 60.0), (30.0, -20.0)]
-)
+@pytest.mark.parametrize(("df", "nc"), [(1.0, 10.0), (2.0, 20.0), (6.0, 40.0), (10.0, 60.0), (30.0, -20.0)])
 def test_the_density_of_the_noncentral_t_distribution_is_the_slope(df, nc):
     for q in (0.01, 0.5, 0.99):
         t = special.nctdtrit(df, nc, q)
