@@ -141,7 +141,9 @@ def refuse_what_detached(name: str, watched: Run, values: Sequence[Any], verb: s
             if isinstance(y, Tensor):
                 lost = y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,)))
             else:  # what is returned has become a Tensor, where it can
-                lost = verb != "returns" and isinstance(y, (ndarray, *_NUMBERS)) and np.asarray(y).dtype.kind in "fc"
+                lost = (
+                    verb != "returns" and issubclass(type(y), (ndarray, *_NUMBERS)) and np.asarray(y).dtype.kind in "fc"
+                )
             if lost:
                 raise GradientError(
                     f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones "

@@ -27,7 +27,7 @@ def tensors_of(value: Tensors, name: str) -> tuple[Tensor, ...]:
     if isinstance(value, GradientEdge):  # before tuples, for it is one
         return (stand_in(value),)
     if not isinstance(value, (list, tuple)):
-        if not isinstance(value, Iterable) or isinstance(value, (str, ndarray)):
+        if not isinstance(value, Iterable) or issubclass(type(value), (str, ndarray)):
             raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type_name(value)}.")
         value = tuple(value)  # module.parameters(), say
     for i, x in enumerate(value):

@@ -27,7 +27,7 @@ _NEVER = (Tensor, ndarray, np.generic, bool, int, float, complex, list, tuple)
 
 def answers(x: Any, name: str) -> bool:
     """True if the class of `x`, beside a tensor, is to say what the operator of this name gives."""
-    if isinstance(x, _NEVER) or type(x) in REGISTERED:
+    if issubclass(type(x), _NEVER) or type(x) in REGISTERED:
         return False
     if name in ("eq", "ne"):
         return True  # Python finds that they are not equal, if nobody says otherwise
@@ -42,4 +42,4 @@ def comes_first(kind: type) -> bool:
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
     priority: Any = getattr(kind, "__array_priority__", 0.0)  # a descriptor in NumPy's own classes
-    return isinstance(priority, (int, float)) and priority > 0.0 and kind.__name__ != "Tensor"
+    return issubclass(type(priority), (int, float)) and priority > 0.0 and kind.__name__ != "Tensor"

@@ -510,10 +510,10 @@ def test_formulas_helpers_and_composites_may_call_aliases(of_helpers):
 
 
 def test_one_module_may_have_kernels_helpers_and_composites(of_helpers):
-    text = OF_HELPERS.replace("self.shape, dim, keepdim)", "self.shape, dim, keepdim) * one(grad)")
+    text = OF_HELPERS.replace("self.shape, dim, keepdim)", "self.shape, dim, keepdim) * one(self)")
     text = text.replace("of_helpers_kernels", "of_helpers_helpers\ncomposites: of_helpers_helpers")
     text = text.replace("derivatives:", "- func: twice(Tensor self) -> Tensor\nderivatives:")
-    source = "def one(grad, *, ops):\n    return 1\n\ndef twice(x, *, ops):\n    return x + x\n"
+    source = "def one(x, *, ops):\n    return 1\n\ndef twice(x, *, ops):\n    return x + x\n"
     mine = of_helpers(text, SUM + source)
     assert mine.twice(pb.ones(2)).tolist() == [2.0, 2.0]
     assert pb.autograd.gradcheck(mine.total, pb.ones(2, requires_grad=True))

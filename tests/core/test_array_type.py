@@ -36,16 +36,16 @@ TELLING = {
 FOR_SPEED = "said here for ndarrays, which all fast paths do; the others are asked by array_type"
 OF_USERS = "what a user may give"
 COUNTED = {
-    "autograd/accumulate.py": (6, FOR_SPEED),
+    "autograd/accumulate.py": (5, FOR_SPEED),
     "autograd/api.py": (3, FOR_SPEED),
     "autograd/batched_grads.py": (1, OF_USERS),
     "autograd/batched_pass.py": (2, "among ndarrays alone batched arrays are bare"),
     "autograd/engine.py": (2, FOR_SPEED),
     "autograd/function.py": (3, OF_USERS),
-    "autograd/function_arrays.py": (5, OF_USERS),
+    "autograd/function_arrays.py": (6, OF_USERS),
     "autograd/function_jvp.py": (2, "duals of ndarrays share memory, which is looked at"),
     "autograd/node_hooks.py": (1, FOR_SPEED),
-    "autograd/roots.py": (3, OF_USERS),
+    "autograd/roots.py": (4, OF_USERS),
     "autograd/structural_zeros.py": (3, FOR_SPEED),
     "dispatch/call_errors.py": (1, OF_USERS),
     "dispatch/element_writes.py": (2, FOR_SPEED),
@@ -67,7 +67,7 @@ COUNTED = {
     "func/linearization.py": (3, OF_USERS),
     "func/matrix_function.py": (1, OF_USERS),
     "func/reverse.py": (1, OF_USERS),
-    "func/rule_calls.py": (5, OF_USERS),
+    "func/rule_calls.py": (6, OF_USERS),
     "func/rule_nodes.py": (9, OF_USERS),
     "autograd/function_vmap.py": (1, OF_USERS),
     "graph/captured.py": (4, OF_USERS),

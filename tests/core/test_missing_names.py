@@ -126,7 +126,7 @@ def test_a_name_that_is_nearly_right_is_found(home, name, said):
         (lambda: pb.func.grad(pb.sin, argnum=1), "unexpected keyword argument 'argnum'; did you mean 'argnums'?"),
         (lambda: pb.func.grad(pb.sin, holomorphic=True), "pullback.func.jacrev(function, holomorphic=True)"),
         (lambda: pb.custom_vjp(pb.sin, nondiff_argnums=(0,)), "leave it out: any object may be an argument"),
-        (lambda: pb.func.vjp(pb.sin, 1.0, nothing=1), "it takes 'function', 'primals', 'has_aux', 'argnums'"),
+        (lambda: pb.func.vjp(pb.sin, 1.0, nothing=1), "it takes 'func', 'primals', 'has_aux', 'argnums'"),
     ],
 )
 def test_arguments_of_other_libraries(call, said):

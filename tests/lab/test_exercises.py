@@ -65,8 +65,8 @@ def test_hints_go_by_steps(exercise):
 
 def test_an_operator_of_another_name_is_named():
     (exercise,) = (e for e in COURSE if e.name == "composite")
-    with pytest.raises(Mistake, match=r"no attribute 'arctan'.*\n.*ops\.atan"):
-        exercise.check(defined(exercise.solution.replace("ops.atan(", "ops.arctan(")))
+    with pytest.raises(Mistake, match=r"no attribute 'atangent'.*\n.*ops\.atan"):
+        exercise.check(defined(exercise.solution.replace("ops.atan(", "ops.atangent(")))
 
 
 def test_the_input_whose_derivative_is_wrong_is_named():

@@ -213,7 +213,7 @@ def test_matrix_function_of_nearly_equal_eigenvalues_keeps_its_digits():
 
 def test_matrix_function_refuses_what_it_cannot_differentiate():
     p = pb.tensor(2.0, requires_grad=True)
-    with pytest.raises(RuntimeError, match="depends on something that is differentiated"):
+    with pytest.raises(RuntimeError, match="depends on something differentiated"):
         pb.linalg.matrix_function(np.eye(2), lambda w: w**p)
     with pytest.raises(RuntimeError, match=r"complex128\[2\].* one real number for each"):
         pb.linalg.matrix_function(np.eye(2), lambda w: pb.exp(1j * w))
@@ -369,6 +369,8 @@ def test_values_and_vectors_of_several_calls_are_refused_as_of_one(function, a):
     assert not in_use
     distinct = np.diag([1.0, 2.0, 3.0])
     expected = gradient(lambda x: pb.linalg.matrix_function(x, np.exp), distinct)
+    if function is IN_PARTS["NumPy"]:  # which reads the lower triangle alone
+        expected = np.tril(expected) + np.tril(expected, -1)
     assert_close(gradient(lambda x: function(x).real, distinct), expected, rtol=1e-10, atol=1e-10)
 
 

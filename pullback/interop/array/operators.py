@@ -35,7 +35,9 @@ _BITWISE = {
 
 def _general(op: Operator, args: Sequence[Any]) -> Any:
     """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
-    args = [float(x) if isinstance(x, (Rational, float)) and type(x) not in READY else x for x in args]  # a Fraction
+    args = [
+        float(x) if issubclass(type(x), (Rational, float)) and type(x) not in READY else x for x in args
+    ]  # a Fraction
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
