@@ -181,7 +181,7 @@ def test_rounding_is_no_wrong_gradient(size):
 def test_an_argument_without_elements_confirms_nothing():
     report = pb.check(lambda x, y: np.sum(x**2) + np.sum(y**2), np.zeros(0), np.ones(2))
     said = [line.text for line in report.findings]
-    assert "differences confirm the gradient with respect to y" in said
+    assert "finite differences confirm the gradient with respect to y" in said
     assert any("x has no elements" in text for text in said)
 
 

@@ -564,7 +564,7 @@ def test_a_small_unknown_beside_a_large_one_is_not_hidden():
         if b == 2.0:
             assert grad(lambda a: find(None, a)["b"])(4.0) == pytest.approx(0.25)  # noqa: B023
         else:
-            with pytest.raises(ConvergenceError, match=r"by 0\.583 at a number of size 1\.5"):
+            with pytest.raises(ConvergenceError, match=r"a number of size 1\.5 by 0\.583"):
                 grad(lambda a: find(None, a)["b"])(4.0)  # noqa: B023
 
 

@@ -90,7 +90,7 @@ def test_a_global_variable_is_refused_by_name_and_line():
         held_globally = a
         return integrate.quad(lambda s: decay(s, held_globally), 0, 1)[0]
 
-    with pytest.raises(DetachingError, match=r"(?s)scipy.integrate.quad would make .*no global variable"):
+    with pytest.raises(DetachingError, match=r"(?s)scipy.integrate.quad would make .*not in a global variable"):
         grad(f)(1.3)
 
 
@@ -373,7 +373,7 @@ REFUSED = {
     "wvar is": lambda k: integrate.quad(decay, 0, np.inf, (1.0,), weight="cos", wvar=k),
     "epsabs": lambda k: integrate.quad(decay, 0, 1, (k,), epsabs=1e-9 * k),
     "log": lambda k: integrate.tanhsinh(lambda s: -k * s, 0, 1, log=True),
-    "must be finite then": lambda k: integrate.cubature(lambda s: np.exp(-s[:, 0]), [k], [np.inf]),
+    "Then both must be finite": lambda k: integrate.cubature(lambda s: np.exp(-s[:, 0]), [k], [np.inf]),
 }  # fmt: skip
 
 
