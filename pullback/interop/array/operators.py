@@ -35,9 +35,8 @@ _BITWISE = {
 
 def _general(op: Operator, args: Sequence[Any]) -> Any:
     """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
-    args = [
-        float(x) if issubclass(type(x), (Rational, float)) and type(x) not in READY else x for x in args
-    ]  # a Fraction
+    if not all(type(x) in READY for x in args):  # a Fraction, or a user's subclass of float, is a number
+        args = [float(x) if issubclass(type(x), (Rational, float)) and type(x) not in READY else x for x in args]
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
