@@ -506,7 +506,7 @@ def test_the_result_inside_has_nothing_that_would_look_constant():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda t: minimize(lambda x: pulled(x, t, 0.1), np.zeros(3)), r"that is not an argument.*Pass it in args"),
+        (lambda t: minimize(lambda x: pulled(x, t, 0.1), np.zeros(3)), r"but is not an argument.*Pass it in args"),
         (lambda t: minimize(pulled, np.zeros(3), (t, 0.1), method="Powell", bounds=[(0, 0.3)] * 3), "at a bound"),
         (lambda t: minimize(pulled, np.zeros(3), (t, 0.1), constraints=AS_DICTS[1]), "custom_root"),
         (lambda t: minimize(pulled, np.zeros(3), (t, 0.1), stderr=True), "outside of the transform"),
