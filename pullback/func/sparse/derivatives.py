@@ -40,6 +40,7 @@ def sparse_jacobian(
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
     has_aux : bool, default False
+        True if `func` returns a pair: what is differentiated, and anything else.
     sparsity : scipy.sparse array or matrix, 2-D array or Coloring, optional
         Which entries may differ from zero, as `jacobian_sparsity` finds it, or a coloring of these. It is found anew
         at each call if it is not given, which costs more than the evaluation.

@@ -34,6 +34,7 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux
     argnums : int or str, default 0
         The argument by which it is differentiated, an array or a tree of arrays.
     has_aux : bool, default False
+        True if `func` returns a pair: what is differentiated, and anything else.
 
     Returns
     -------
@@ -85,6 +86,7 @@ def hessian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux:
         Returns a real scalar (with `has_aux`, a pair of that and anything else).
     argnums : int or str, default 0
     has_aux : bool, default False
+        True if `func` returns a pair: what is differentiated, and anything else.
 
     Returns
     -------

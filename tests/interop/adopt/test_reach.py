@@ -161,7 +161,7 @@ def test_an_installed_package_is_reached_by_its_name(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["numpy", "pullback", "scipy.linalg", 3])
 def test_what_cannot_be_adopted_is_refused(name):
-    with pytest.raises(ValueError, match="named as they are imported"):
+    with pytest.raises(ValueError, match="name a package as it is imported"):
         pb.adopt(name)
     assert numpy is sys.modules["numpy"]
 
