@@ -42,6 +42,8 @@ class Captured:
         Of the call, for errors.
     *functions
         Those that run again, or containers of them; anything else may stand among them.
+    recorded : bool, default False
+        True if they run on what is differentiated at the call already, as in a checkpoint, and not on plain numbers.
 
     Attributes
     ----------
@@ -53,7 +55,8 @@ class Captured:
 
     _extra = None  # as of a node, whose part it plays in errors about tensors
 
-    def __init__(self, name: str, *functions: Any) -> None:
+    def __init__(self, name: str, *functions: Any, recorded: bool = False) -> None:
+        self.recorded = recorded
         self._name, self._given, self.functions = name, functions, functions
         self.held_tensors: list[Tensor] = []
         self._records: dict[int, Held] = {}
@@ -62,7 +65,7 @@ class Captured:
         self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
         self._classes: list[type] = []
-        self._kept = self._settled = False
+        self._kept = self._settled = self._begun = False
         self._walk(functions)
 
     def name(self) -> str:
@@ -161,20 +164,24 @@ class Captured:
                 self._versions.append((tensor, version_when_saved(tensor)))
 
     def settle(self) -> None:
-        """Let go of what the functions have changed by themselves, once they have run for the first time."""
+        """Let go of what the functions have changed by themselves, once they have run for the first time.
+
+        A counter and a log stay theirs. Numbers that they have put somewhere are those of a run on plain numbers: as a
+        cache, these would hide the derivative. So what holds such is as it was when the functions run again.
+        """
         if self._settled or not self._kept:
             return
         self._settled = True
         for held in self._records.values():
-            held.own |= held.changes()
-        self._contents = [(contents, arrays) for contents, arrays in self._contents if not contents.has_changed()]
+            held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
 
     # -- before the functions run again ------------------------------------------------------------------------------
     def renew(self) -> tuple[Any, ...]:
         """The functions, which read from now on what they read at the call."""
-        if not self._settled:  # the call is under way
+        if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
+        self.settle()
         for tensor, version in self._versions:
             checked(tensor, version, self, restore=False)  # type: ignore[arg-type]
         self._restored = {}
@@ -188,6 +195,12 @@ class Captured:
         self._changed = [here for here, held in self._records.items() if held.changes()]
         self.functions = self._copied({}) if self._changed or self._restored else self._given
         return self.functions
+
+    def begin(self) -> None:
+        """The functions run, once more for the next of several samples: each begins as the call did."""
+        if self._begun:
+            self.renew()
+        self._begun = True
 
     _restored: Mapping[int, Any] = {}
     _changed: Sequence[int] = ()

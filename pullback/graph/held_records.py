@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping
 from operator import is_
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ class Held:
             return {name for name in found - self.own if name and isinstance(before.get(name), (ndarray, Tensor))}
         return (found if _same(self.items, items_of(self.holder)) else found | {None}) - self.own
 
+    def has_numbers(self, name: str | None) -> bool:
+        """True if there is a number with a derivative, or what may hold one, where something has changed."""
+        if name is not None:
+            scope = self.holder if self.of_module else {key: x for key, x, _ in attributes_of(self.holder)}
+            return _may_be_numbers(scope.get(name))
+        now = items_of(self.holder)
+        before = set(map(id, self.parts()))
+        return any(_may_be_numbers(x) for x in (now.values() if isinstance(now, dict) else now) if id(x) not in before)
+
     def parts(self) -> Iterator[Any]:
         """The contents at the call."""
         yield from self.items.values() if isinstance(self.items, dict) else self.items
@@ -70,6 +80,13 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 _NOTHING = object()
+
+
+def _may_be_numbers(x: Any) -> bool:
+    kind = type(x)
+    if issubclass(kind, (ndarray, np.generic)):
+        return x.dtype.kind in "fcO"
+    return not issubclass(kind, (int, str, bytes, type(None), type, FunctionType))
 
 
 class Contents:

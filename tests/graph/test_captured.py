@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -367,3 +368,33 @@ def test_functions_that_call_each_other_are_copied_once():
     assert (one(4), other(3), even(4)) == (1.0, 1.0, 2.0)
     assert [cell.cell_contents for cell in one.__closure__] == [1.0, other]
     assert [cell.cell_contents for cell in other.__closure__] == [one]
+
+
+def test_a_cache_that_the_function_fills_keeps_no_gradient_back():
+    def once(k):
+        factor = None
+
+        def function(t):
+            nonlocal factor
+            if factor is None:
+                factor = np.exp(k)
+            return factor * t
+
+        return integral(function)
+
+    def for_each(k):
+        memo = {}
+
+        def function(t):
+            if t not in memo:
+                memo[t] = np.exp(-k * t)
+            return memo[t]
+
+        return integral(function)
+
+    for f, slope in ((once, np.e / 2), (for_each, 2 / np.e - 1)):
+        assert grad(f)(1.0) == pytest.approx(slope)
+        assert pb.func.jvp(f, (1.0,), (1.0,))[1] == pytest.approx(slope)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that samples run one after the other
+            assert pb.func.vmap(f)(np.array([1.0, 2.0])) == pytest.approx([f(1.0), f(2.0)])

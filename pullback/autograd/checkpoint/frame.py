@@ -84,7 +84,7 @@ class Frame:
         explain: Callable[[CheckpointError], CheckpointError],
     ) -> None:
         self.function = function
-        self.captured = Captured(self.name(), function)
+        self.captured = Captured(self.name(), function, recorded=True)
         self.captured.keep()
         self.early_stop = early_stop
         self.again = again  # entered around the recomputation

@@ -31,7 +31,9 @@ class CheckpointFunction(Function):
                 "None. Pass use_reentrant=False, which finds parameters inside the function.",
                 stacklevel=4,
             )
-        ctx.captured = Captured(f"checkpoint({getattr(function, '__name__', type(function).__name__)})", function)
+        ctx.captured = Captured(
+            f"checkpoint({getattr(function, '__name__', type(function).__name__)})", function, recorded=True
+        )
         ctx.captured.keep()
         ctx.randomness = states_around(function, args) if preserve_rng_state else []
         ctx.arguments = [None if isinstance(x, Tensor) else x for x in args]

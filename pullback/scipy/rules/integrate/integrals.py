@@ -73,6 +73,7 @@ class _Call:
 
 
 def _integral(how: _Call, *leaves: Any) -> Any:
+    how.integral.captures.begin()
     limits, others = how.split(leaves)
 
     def plain_integrand(x: Any) -> Any:
