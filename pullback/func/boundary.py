@@ -42,7 +42,7 @@ class ArgnumsError(RuntimeError, TypeError, ValueError, IndexError):
     """`argnums` does not name arguments of the call: a RuntimeError as in PyTorch, and what Python would raise."""
 
 
-CALLED = {  # how PyTorch's messages write the call
+_CALLED = {  # how PyTorch's messages write the call
     "grad": "grad_and_value(f)(*args)",
     "value_and_grad": "grad_and_value(f)(*args)",
     "grad_and_value": "grad_and_value(f)(*args)",
@@ -51,6 +51,11 @@ CALLED = {  # how PyTorch's messages write the call
     "jvp": "jvp(f, primals, tangents)",
     "jacfwd": "jvp(f, primals, tangents)",
 }
+
+
+def called_as(transform: str) -> str:
+    """The call of a transform, as PyTorch's messages write it."""
+    return _CALLED.get(transform, f"{transform}(f)(*args)")
 
 
 # -- which function, and which arguments -------------------------------------------------------------------------------
@@ -238,10 +243,9 @@ def _only_numbers(items: Any) -> bool:
 def split_aux(transform: str, output: Any) -> tuple[Any, Any]:
     """(value, aux), what a function returns with `has_aux`."""
     if not isinstance(output, tuple) or len(output) != 2:
-        called = CALLED.get(transform, f"{transform}(f)(*args)")
         got = f"a tuple of {len(output)}" if isinstance(output, tuple) else with_article(output)
         raise GradientError(
-            f"func.{transform}: {called}: output of function f should be a tuple (output, aux): with "
+            f"func.{transform}: {called_as(transform)}: output of function f should be a tuple (output, aux): with "
             f"has_aux=True the function must return a pair (value, aux), got {got}."
         )
     return output

@@ -17,7 +17,7 @@ from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
-from pullback.graph.held_objects import LEAVES, attributes_of, items_of
+from pullback.graph.held_objects import LEAVES, parts_of
 
 
 class Captures(Captured):
@@ -66,12 +66,7 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
                 return True
         elif not issubclass(type(x), LEAVES) and id(x) not in seen:
             seen[id(x)] = x
-            items = items_of(x)
-            parts = (
-                *(items.values() if isinstance(items, dict) else items),
-                *(part for _, part, _ in attributes_of(x)),
-            )
-            todo += [part for part in parts if type(part) not in CONSTANTS]  # of long lists
+            todo += [part for part in parts_of(x) if type(part) not in CONSTANTS]  # of long lists
     return False
 
 

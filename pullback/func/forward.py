@@ -20,7 +20,7 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.func.boundary import (
-    CALLED,
+    called_as,
     check_callable,
     check_results,
     direction_like,
@@ -48,7 +48,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     strict : bool, default False
         Whether to refuse an output that does not depend on `primals`, instead of giving it a tangent of zeros.
     has_aux : bool, default False
-        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
+        `func` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------
@@ -187,11 +187,11 @@ def _take_apart(
     found, structure = flatten(output)
     if not found:
         raise GradientError(
-            f"func.{transform}: {CALLED.get(transform, transform)}: Expected f to be a function that has non-empty "
+            f"func.{transform}: {called_as(transform)}: Expected f to be a function that has non-empty "
             f"output: the function returned no array to differentiate (it returned {output!r}). Is a `return` missing?"
         )
     found = [surfaced(unlabelled(x), level) for x in found]
-    check_results(found, structure, f"func.{transform}: {CALLED.get(transform, transform)}: ", tensors=tensors)
+    check_results(found, structure, f"func.{transform}: {called_as(transform)}: ", tensors=tensors)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
         raw = hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x

@@ -47,7 +47,7 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     argnums : int, str, or tuple of these, default 0
         With respect to which arguments: positions, or names of parameters.
     has_aux : bool, default False
-        `function` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the gradient.
+        `func` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the gradient.
 
     Returns
     -------

@@ -19,7 +19,7 @@ import numpy as np
 from pullback.core.array_type import SCALARS, is_array, memory_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
-from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, items_of, names_in, rebuilt
+from pullback.graph.held_objects import IMMUTABLE, LEAVES, attributes_of, names_in, parts_of, rebuilt
 
 _CALLED = "func.functional_call"
 
@@ -70,7 +70,7 @@ class Substitution:
         while todo:
             x = todo.pop()
             here = id(x)
-            for part in (*_parts_of(x), *self.links.get(here, {}).values()):
+            for part in (*parts_of(x), *self.links.get(here, {}).values()):
                 if id(part) not in self.tied and issubclass(type(part), LEAVES):
                     continue
                 parents.setdefault(id(part), []).append(here)
@@ -163,14 +163,6 @@ def _shallow(x: Any) -> Any:
     return made
 
 
-def _parts_of(x: Any) -> Iterator[Any]:
-    """Yield what an object holds."""
-    items = items_of(x)
-    yield from items.values() if isinstance(items, dict) else items
-    for _, part, _ in attributes_of(x):
-        yield part
-
-
 def arrays_held(*holders: Any) -> list[np.ndarray]:
     """The ndarrays that functions, and what else holds something, lead to; globals that a function names too.
 
@@ -183,7 +175,7 @@ def arrays_held(*holders: Any) -> list[np.ndarray]:
             memory = memory_of(x)
             found += [] if memory is None else [memory]
         elif not issubclass(type(x), LEAVES) and len(kept) < _MANY:
-            for part in (*_parts_of(x), *_globals_of(x)):
+            for part in (*parts_of(x), *_globals_of(x)):
                 if type(part) not in SCALARS and id(part) not in seen:
                     seen.add(id(part))
                     kept.append(part)

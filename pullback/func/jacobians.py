@@ -57,7 +57,7 @@ def jacrev(
     argnums : int, str, or tuple of these, default 0
         With respect to which arguments: positions, or names of parameters.
     has_aux : bool, default False
-        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the Jacobian.
+        `func` returns a pair (output, aux). aux is not differentiated, and is returned beside the Jacobian.
     holomorphic : bool, default False
         For complex arguments and results: the function is complex differentiable, and its complex derivative is meant.
     chunk_size : int, optional

@@ -32,7 +32,7 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
-        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
+        `func` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     tangents : of the structure, shapes and dtypes of `primals`
         The vector v. One of whole numbers is converted, as SciPy's trust-constr begins with one.
     has_aux : bool, default False
-        `function` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the product.
+        `func` returns a pair (scalar, aux). aux is not differentiated, and is returned beside the product.
 
     Returns
     -------

@@ -19,10 +19,10 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.outer_levels import seen_outside
 from pullback.func.boundary import (
-    CALLED,
     TENSOR_FACES,
     Argnums,
     Choice,
+    called_as,
     check_results,
     direction_like,
     enter_chosen,
@@ -52,7 +52,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums:
     *primals : array, float or tree of these
         The positional arguments.
     has_aux : bool, default False
-        `function` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
+        `func` returns a pair (output, aux). aux is not differentiated, and is returned beside the rest.
     argnums : int, str, or tuple of these, optional
         Which arguments are differentiated, by position or name; all of them if it is omitted.
 
@@ -230,10 +230,10 @@ def _refuse_ended(x: Any, transform: str) -> None:
 def _check_outputs(transform: str, found: Sequence[Any], structure: Any, tensors: bool) -> None:
     if not found:
         raise GradientError(
-            f"{CALLED.get(transform, transform)}: Expected f to be a function that has non-empty output: the function "
+            f"{called_as(transform)}: Expected f to be a function that has non-empty output: the function "
             f"returned nothing to differentiate (it returned {unflatten(structure, [])!r}). Is a `return` missing?"
         )
-    check_results(found, structure, f"{CALLED.get(transform, transform)}: ", tensors=tensors)
+    check_results(found, structure, f"{called_as(transform)}: ", tensors=tensors)
 
 
 def _cotangent(given: Any, output: Any, path: str, whole: bool) -> Any:

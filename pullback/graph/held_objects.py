@@ -88,6 +88,14 @@ def _slots(kind: Any) -> list[tuple[str, MemberDescriptorType]]:
     return [(name, slot) for name, slot in slots if name != "__weakref__"]
 
 
+def parts_of(x: Any) -> Iterator[Any]:
+    """Yield all that an object holds."""
+    items = items_of(x)
+    yield from items.values() if isinstance(items, dict) else items
+    for _, part, _ in attributes_of(x):
+        yield part
+
+
 def _set_in_dict(name: str, made: Any, part: Any) -> None:
     made.__dict__[name] = part
 

@@ -409,7 +409,7 @@ def test_the_unit_of_the_condition_hides_nothing_where_a_derivative_is_taken():
         ):
             differentiate(2.0)
     many = custom_root(lambda x0, a: 1.1 * a * np.ones(100), lambda x, a: 1e-6 * (x - a))
-    with pytest.raises(ConvergenceError, match=r"a step of Newton's method would move a number of size .* by 0"):
+    with pytest.raises(ConvergenceError, match=r"a step of Newton's method would move a number of size \S+ by 0"):
         grad(lambda a: many(None, a).sum())(2.0)
     at_zero = custom_root(lambda x0, a: 1e-12, lambda x, a: np.sin(x) * a)
     assert abs(grad(lambda a: at_zero(None, a))(2.0)) < 1e-11
@@ -552,7 +552,7 @@ def test_an_unfinished_root_in_a_small_unit_is_refused_whatever_solves_the_syste
                 assert derivative(total) == pytest.approx(n / 12, rel=1e-9)
                 continue
             with pytest.raises(
-                ConvergenceError, match=r"a step of Newton's method would move a number of size .* by 0"
+                ConvergenceError, match=r"a step of Newton's method would move a number of size \S+ by 0"
             ):
                 derivative(total)
 
