@@ -142,7 +142,7 @@ def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iter
 
 
 def warn_dropped(run: Run, transform: str, function: Callable[..., Any], argument: str, keepers: Iterable[str]) -> None:
-    """Say that the derivative by an argument is zero because a custom Function gave none."""
+    """Say that the derivative with respect to an argument is zero because a custom Function gave none."""
     for outer in runs():
         outer.warned = True
     run.warned = True

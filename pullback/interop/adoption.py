@@ -138,7 +138,11 @@ def would_help(*names: str) -> bool:
     return not State.on and any(name in NAMES or has_rule(name) for name in names)
 
 
-BY_CALL = " Or call pullback.adopt() once, at the top of the program: this line works as it is then."
+def by_call(what: str = "this line works as it is") -> str:
+    """Say that `adopt()` would do, and what it makes work."""
+    return f" Or call pullback.adopt() once, at the top of the program: {what} then."
+
+
 BY_STORE = (
     "Call pullback.adopt() once, at the top of the program: arrays that np.zeros and similar functions make in a "
     "function that is being differentiated then record what is written into them."

@@ -12,7 +12,7 @@ import numpy as np
 from pullback.core.call_site import PACKAGES, call_site
 from pullback.core.cuts import transform_runs
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
-from pullback.interop.adoption import BY_CALL, BY_STORE, State, has_rule, would_help
+from pullback.interop.adoption import BY_STORE, State, by_call, has_rule, would_help
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME, WRITES
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.late import late_function
@@ -45,7 +45,7 @@ def remedy(library: str, *names: str) -> str:
     instead = advice(library, *names)
     if names[0] in WRITES and transform_runs() and not State.on:
         return f"{BY_STORE} Without it: {instead}"
-    return f"{instead}{BY_CALL if would_help(*names) else _of_lists(names[0])}"
+    return f"{instead}{by_call() if would_help(*names) else _of_lists(names[0])}"
 
 
 def _of_lists(name: str) -> str:
@@ -53,10 +53,10 @@ def _of_lists(name: str) -> str:
     if State.on or not name.startswith("np.") or not _instead(name).endswith(_JOIN):
         return ""
     if not (_is_ufunc(name) or _is_ufunc(name.rpartition(".")[0])):
-        return BY_CALL
+        return by_call()
     if not transform_runs():
         return ""
-    return BY_CALL.replace("this line works as it is then", f"{name}([...]), written so, works then")
+    return by_call(f"{name}([...]), written so, works")
 
 
 def _is_ufunc(name: str) -> bool:

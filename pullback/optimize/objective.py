@@ -133,7 +133,7 @@ class Objective:
         return np.asarray(self.parameters.symmetric(self.full_hessian(self.parameters.full(z))))
 
     def full_hessian(self, x: ndarray) -> ndarray:
-        """The Hessian by the parameters themselves."""
+        """The Hessian with respect to the parameters themselves."""
         z = x if self.parameters.scale is None else x / self.parameters.scale
         # A loss of one element may have dimensions, which come before those of its second derivatives.
         return numbers(hessian(self._flat)(self.parameters.point(z), *self.args)).reshape(z.size, z.size)

@@ -100,7 +100,7 @@ class Parameters:
         return self.point(np.asarray(p, np.float64))
 
     def covector(self, gradient: Any) -> ndarray:
-        """A gradient by the parameters, a tree like them or a vector, as one by the solver's vector."""
+        """Convert a gradient for the parameters (a tree or a vector) to one for the solver's vector."""
         found = flatten(gradient)[0]
         vector = np.concatenate([numbers(x).reshape(-1) for x in found]).astype(np.float64)
         if vector.size != self.size:
@@ -111,11 +111,11 @@ class Parameters:
         return vector if self.scale is None else vector * self.scale
 
     def columns(self, matrix: Any) -> Any:
-        """A matrix whose columns are derivatives by the parameters, as one by the solver's vector."""
+        """Convert a matrix with a column for each parameter to one for the solver's vector."""
         return matrix if self.scale is None else _scaled_columns(matrix, self.scale)
 
     def symmetric(self, matrix: Any) -> Any:
-        """A Hessian by the parameters, as one by the solver's vector."""
+        """Convert a Hessian for the parameters to one for the solver's vector."""
         return matrix if self.scale is None else _scaled_columns(_scaled_columns(matrix, self.scale).T, self.scale).T
 
     def spread(self, tree: Any, what: str, missing: float) -> ndarray:

@@ -26,7 +26,7 @@ def check_found(name: str, result: OptimizeResult, z: ndarray) -> None:
 
 
 def inverse_hessian(found: Any, scale: ndarray) -> Any:
-    """An inverse Hessian by the solver's vector as one by the parameters."""
+    """Convert an inverse Hessian for the solver's vector to one for the parameters."""
     if found is None:
         return None
     if isinstance(found, LinearOperator):

@@ -52,23 +52,26 @@ def test_a_store_into_a_plain_array_is_refused_by_us(call):
 
 
 @pytest.mark.parametrize(
-    ("call", "name"),
+    ("call", "name", "remedy"),
     [
-        (lambda x: np.ndarray.sum(x), "np.ndarray.sum"),
-        (lambda x: np.frombuffer(x).sum(), "np.frombuffer"),
-        (lambda x: scipy.signal.lfilter(x, [1.0, -0.5], np.ones(10)).sum(), "scipy.signal.lfilter"),
-        (lambda x: scipy.interpolate.splint(0.0, x[0], SPLINE), "scipy.interpolate.splint"),
+        (lambda x: np.ndarray.sum(x), "np.ndarray.sum", "a derivative of its own by pullback.custom_vjp"),
+        (lambda x: np.frombuffer(x).sum(), "np.frombuffer", "a derivative of its own by pullback.custom_vjp"),
+        (
+            lambda x: scipy.signal.lfilter(x, [1.0, -0.5], np.ones(10)).sum(),
+            "scipy.signal.lfilter",
+            "Write pullback.scipy.signal.lfilter(...), which takes Tensors",
+        ),
+        (
+            lambda x: scipy.interpolate.splint(0.0, x[0], SPLINE),
+            "scipy.interpolate.splint",
+            "A spline is linear in its values",
+        ),
     ],
 )
-def test_a_type_error_of_compiled_code_names_call_line_and_remedy(call, name):
+def test_a_type_error_of_compiled_code_names_call_line_and_remedy(call, name, remedy):
     message = refusal(call)
     assert message.startswith(f"{name} does not take our arrays: ")
-    remedies = (
-        "of its own",
-        "pullback.custom_vjp",
-        f"pullback.{name}(",
-    )  # a derivative, a Function, the rule that is there
-    assert any(remedy in message for remedy in remedies)
+    assert remedy in message
 
 
 ADOPTED = {

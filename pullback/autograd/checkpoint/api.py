@@ -124,7 +124,7 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which only the arguments are kept for backward; the rest is computed again.
+    """Call the function and keep only its arguments for backward, which computes the rest again.
 
     Parameters
     ----------

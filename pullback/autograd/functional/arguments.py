@@ -212,7 +212,7 @@ class Point:
         return [i for i, own in enumerate(self.inputs.tensors) if own is x]
 
     def say_withheld(self, i: int) -> None:
-        """Warn that zeros stand for the derivative by an input because a custom Function gave none."""
+        """Warn that zeros stand for the derivative with respect to an input because a custom Function gave none."""
         if i in self.dropped:
             cuts.warn_dropped(self.run, f"functional.{self.name}", self.function, f"input {i}", self.dropped.pop(i))
 

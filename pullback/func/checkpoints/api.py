@@ -13,7 +13,7 @@ from pullback.core.named import named
 
 @named("func.checkpoint", "callable function")
 def checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The function, of which only the arguments are kept for backward; the rest is computed again there.
+    """A form of the function that keeps only its arguments for backward, and computes the rest again there.
 
     Parameters
     ----------

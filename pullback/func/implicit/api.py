@@ -26,7 +26,7 @@ def custom_root(
     tol: float = _TOL,
     has_aux: bool = False,
 ) -> Any:
-    """The root of a condition as a differentiable function, found by any solver, which is not looked into.
+    """The root of a condition as a differentiable function. Any solver may find it; its steps are not differentiated.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def custom_root(
         On a call: the solver says that it failed, or the residual is too large. In a derivative: the linear system was
         not solved. It is a RuntimeError.
     LinAlgError
-        In a derivative: the Jacobian by x is singular.
+        In a derivative: the Jacobian with respect to x is singular.
     RuntimeError
         On a call: solver or condition use a variable that is differentiated and that is not an argument; the numbers of
         equations and unknowns differ. In a derivative: the condition gives something else than on the call.

@@ -38,7 +38,7 @@ def sparse_jacobian(
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays (with
         `has_aux`, a pair of that and anything else).
     argnums : int or str, default 0
-        The argument by which it is differentiated, an array or a tree of arrays.
+        The argument with respect to which it is differentiated: an array or a tree of arrays.
     has_aux : bool, default False
         True if `func` returns a pair: what is differentiated, and anything else.
     sparsity : scipy.sparse array or matrix, 2-D array or Coloring, optional

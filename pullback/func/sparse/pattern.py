@@ -32,7 +32,7 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux
         Takes arrays, written with NumPy's or pullback's functions, and returns an array or a tree of arrays (with
         `has_aux`, a pair of that and anything else, which is not looked at).
     argnums : int or str, default 0
-        The argument by which it is differentiated, an array or a tree of arrays.
+        The argument with respect to which it is differentiated: an array or a tree of arrays.
     has_aux : bool, default False
         True if `func` returns a pair: what is differentiated, and anything else.
 
@@ -51,12 +51,12 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux
 
     Notes
     -----
-    The function runs once, in forward mode, on tangents that hold no numbers but sets of elements of the argument: of a
-    product, say, the union of the sets of both factors, also where a factor happens to be 0. Only in a product of
-    matrices the zeros of one that the function holds, or is given, pass nothing on. Nothing is probed. So the pattern
-    holds wherever the function runs the same operators: branches taken by `if`, and indices computed from values, are
-    those of this call, while `np.where`, maxima and sorting count with each outcome. What an operator has no closer
-    rule for (a decomposition, a Fourier transform) depends on all of its argument.
+    The function runs once, in forward mode. Its tangents hold no numbers: each element holds the set of those elements of
+    the argument that it depends on. A product, for example, depends on both factors, even where one of them happens to
+    be 0. Products of matrices are the exception: zeros of a constant matrix pass nothing on. No values are tried out.
+    So the pattern holds wherever the function runs the same operators. Branches of `if`, and indices computed from
+    values, are those of this call; `np.where`, maxima and sorting count with every outcome. The result of an operator
+    without a closer rule (a decomposition, a Fourier transform) depends on all of its argument.
 
     Examples
     --------

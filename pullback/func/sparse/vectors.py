@@ -31,7 +31,7 @@ def one_argument(transform: str, function: Any, argnums: Argnums) -> Choice:
 
 
 class Chosen:
-    """A function and the argument by which it is differentiated.
+    """A function and the argument with respect to which it is differentiated.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ class Call:
         self.options = {key: self.given[key] for key in self.options if key not in functions}
 
     def plain(self, key: str, value: Any) -> Any:
-        """An argument by which there is no derivative."""
+        """An argument with respect to which there is no derivative."""
         leaves, form = flatten(value)
         if any(isinstance(stripped(x), Tensor) for x in leaves):
             raise GradientError(
@@ -101,7 +101,7 @@ class Call:
 
 
 def moves(x: Any) -> bool:
-    """True if a derivative by an argument is at stake."""
+    """True if a derivative with respect to an argument is wanted."""
     return isinstance(stripped(x), Tensor)
 
 

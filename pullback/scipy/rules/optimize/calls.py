@@ -33,7 +33,7 @@ class Call:
     starts : collection of str
         Arguments that say where the solver starts: the solution does not depend on them.
     by : sequence of str
-        The arguments by which the solution is differentiable, beside what the functions capture.
+        The arguments with respect to which the solution is differentiable, beside what the functions capture.
     """
 
     def __init__(self, name: str, starts: Any, given: Any, named: Any, by: tuple[str, ...] = ("args",)) -> None:

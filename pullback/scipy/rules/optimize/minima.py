@@ -1,4 +1,4 @@
-"""Minima: zeros of the gradient by the parameters that no bound holds, whatever algorithm found them."""
+"""Minima: zeros of the gradient with respect to the free parameters, whatever algorithm found them."""
 
 from __future__ import annotations
 
