@@ -1,6 +1,6 @@
 """JAX's functions inside our graph, and ours inside JAX's.
 
-The gradient with respect to a complex number is the conjugate of PyTorch's, and ours, there: it is conjugated at the border.
+There, the gradient with respect to a complex number is the conjugate of PyTorch's and ours. The border conjugates it.
 """
 
 from __future__ import annotations

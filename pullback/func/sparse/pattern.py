@@ -51,7 +51,7 @@ def jacobian_sparsity(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux
 
     Notes
     -----
-    The function runs once, in forward mode. Its tangents hold no numbers: each element holds the set of those elements of
+    The function runs once, in forward mode. Its tangents hold no numbers: each element holds the set of the elements of
     the argument that it depends on. A product, for example, depends on both factors, even where one of them happens to
     be 0. Products of matrices are the exception: zeros of a constant matrix pass nothing on. No values are tried out.
     So the pattern holds wherever the function runs the same operators. Branches of `if`, and indices computed from
