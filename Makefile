@@ -10,16 +10,23 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench codegen docs wheel release clean
+.PHONY: help demo test pytorch-suite lint format bench codegen docs wheel release clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictures in demo/
 	$(RUN) -m pullback demo all
 
 test: $(VENV)/.test  ## run every test, docstring example and README example
 	$(RUN) -m pytest $(TEST_ARGS)
+
+pytorch-suite: $(VENV)/.test  ## run PyTorch's own tests of autograd, fetched from Debian's source package
+	@tests/pytorch_suite/fetch.sh; case $$? in \
+	  0) $(RUN) tests/pytorch_suite/run.py $(SUITE_ARGS) ;; \
+	  75) echo "PyTorch's own tests are not run" ;; \
+	  *) exit 1 ;; \
+	esac
 
 lint: $(VENV)/.lint  ## ruff, and mypy on the packages that pyproject.toml lists
 	$(RUN) -m ruff check .
