@@ -13,7 +13,7 @@ from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.cuts import WATCHED, note, note_creation
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, extra_of, ndarray, note_made, wrap
+from pullback.core.tensor import Tensor, mark_inference, ndarray, note_made, wrap
 from pullback.core.text_signature import TextSignature
 from pullback.core.types import RawArray
 
@@ -208,7 +208,7 @@ def _plain(name: str, data: Any) -> Any:
 def _leaf(name: str, array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
-        extra_of(out).inference = True
+        mark_inference(out)
     return out if requires_grad is False else out.requires_grad_(a_flag(name, "requires_grad", requires_grad))
 
 

@@ -40,7 +40,7 @@ from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.torch_phrases import as_list
 from pullback.core.types import DType, RawArray, Shape
-from pullback.core.version import Counter, counter_of, moved_counter, version_of
+from pullback.core.version import Counter, counter_of, inference_counter, moved_counter, version_of
 
 _T = TypeVar("_T")
 
@@ -99,6 +99,13 @@ def extra_of(tensor: Tensor) -> Extra:
         made = new_extra()
         tensor._extra = extra = tensor._extra or made  # one line, so that threads get the same: see core.version
     return extra
+
+
+def mark_inference(tensor: Tensor) -> None:
+    """Mark a fresh tensor as made in inference mode."""
+    extra_of(tensor).inference = True
+    if tensor._counter is None:
+        tensor._counter = inference_counter()
 
 
 def note_made(tensor: Tensor) -> Tensor:
@@ -575,6 +582,11 @@ class Tensor(_Methods):
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise GradientError(
+                "Inference tensors do not track version counter: this tensor was made in inference_mode(). A clone() "
+                "is a normal tensor."
+            )
         return version_of(self)
 
     @property

@@ -44,7 +44,7 @@ from pullback.dispatch.steps import (
     floated,
     kernel,
     lower,
-    mark_inference,
+    mark_each_inference,
     may_be_none,
     note_cut,
     prepare,
@@ -186,7 +186,7 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
     if op.view:
         tie_views(op, each, given)
     if modes.current().inference:
-        mark_inference(each)
+        mark_each_inference(each)
     return outs
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.devices import device_name
-from pullback.core.tensor import Tensor, extra_of, note_made
+from pullback.core.tensor import Tensor, mark_inference, note_made
 from pullback.dispatch.operator import OPERATORS, Operator
 from pullback.dispatch.pipeline import inplace
 from pullback.dispatch.steps import wrap_result
@@ -24,7 +24,7 @@ def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
     if not isinstance(out, Tensor):
         out = wrap_result(out, 0)  # formulas of every level make constants this way
     if state.inference:
-        extra_of(out).inference = True
+        mark_inference(out)
     note_made(out)
     return out if requires_grad is False else out.requires_grad_(requires_grad)  # type: ignore[no-any-return]
 
