@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.devices import device_name
-from pullback.core.tensor import Tensor, mark_inference, note_made
+from pullback.core.tensor import Tensor, mark_inference, note_made, set_requires_grad
 from pullback.dispatch.operator import OPERATORS, Operator
 from pullback.dispatch.pipeline import inplace
 from pullback.dispatch.steps import wrap_result
@@ -26,7 +26,7 @@ def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
     if state.inference:
         mark_inference(out)
     note_made(out)
-    return out if requires_grad is False else out.requires_grad_(requires_grad)  # type: ignore[no-any-return]
+    return out if requires_grad is False else set_requires_grad(out, requires_grad)
 
 
 def assign(target: Tensor, value: Any, name: str) -> Tensor:

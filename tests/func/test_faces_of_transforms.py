@@ -80,3 +80,26 @@ def test_numbers_are_scalars():
     assert float(pb.func.jvp(f, (0.5,), (1.0,))[1]) == pytest.approx(-np.sin(0.5))
     assert len(found) == 6
     assert all(type(x) in SCALAR_FACES for x in found)
+
+
+TAKING = {
+    "grad": lambda f, x: pb.func.grad(f)(x),
+    "vjp": lambda f, x: pb.func.vjp(f, x),
+    "jvp": lambda f, x: pb.func.jvp(f, (x,), (x,)),
+    "vmap": lambda f, x: pb.vmap(f)(x),
+    "jacfwd": lambda f, x: pb.func.jacfwd(f)(x),
+    "hessian": lambda f, x: pb.func.hessian(f)(x),
+    "vmap of grad": lambda f, x: pb.vmap(pb.func.grad(f))(x),
+}
+
+
+@pytest.mark.parametrize("transform", TAKING)
+def test_requires_grad__is_refused_inside_transforms(transform):
+    captured = pb.ones(3)
+    for wanted in (lambda x: x.requires_grad_(), lambda x: x.requires_grad_(False), lambda x: captured.requires_grad_()):
+        with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\) inside.*argnums"):
+            TAKING[transform](lambda x, wanted=wanted: (wanted(x), x.sin().sum())[1], pb.rand(3))
+    assert not captured.requires_grad
+    made = TAKING[transform](lambda x: (x * pb.ones(x.shape, requires_grad=True)).sum(), pb.rand(3))
+    assert made is not None
+    assert captured.requires_grad_().requires_grad
