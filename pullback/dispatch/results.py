@@ -45,7 +45,7 @@ def assign_out(out: Any, values: Any, name: str) -> Any:
     results = values if isinstance(values, (tuple, list)) else (values,)
     targets = out_targets(name, out)
     refuse_graph(name, any(isinstance(v, Tensor) and v._requires_grad for v in results), targets)
-    refuse_tangents(name, [v._array for v in results if isinstance(v, Tensor)])
+    refuse_tangents(name, [v._array for v in (*results, *targets) if isinstance(v, Tensor)])
     check_out(name, targets, results, out)
     for target, value in zip(targets, results, strict=True):
         copy_into(target, value, f"{name}(out=...)")

@@ -140,7 +140,7 @@ class Recording:
                     leaf._counter = counter_inside(leaf._array)
             self.run = cuts.Run(level)
             output = self.run.watch(choice.function, *args, **kwargs)
-            output, aux = split_aux(choice.transform, output) if has_aux else (output, None)
+            output, aux = split_aux(choice.transform, output, self.leaves) if has_aux else (output, None)
             found, self.structure = flatten(output)
             found = [surfaced(unlabelled(x), level) for x in found]
             tensors = all(type(leaf) in TENSOR_FACES for leaf in self.leaves)
