@@ -17,7 +17,7 @@ from pullback.core.array_face import faced_as, wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, set_requires_grad
 from pullback.core.types import Gradient
 from pullback.graph.node import Edge, Node, edge_to
 
@@ -374,7 +374,7 @@ def _finished(
     """One gradient as a Tensor that shares memory with nobody."""
     if box[0] is None:
         if materialize:
-            return TENSOR.zeros_like(tensor).requires_grad_(create_graph)  # type: ignore[no-any-return]
+            return set_requires_grad(TENSOR.zeros_like(tensor), create_graph)  # type: ignore[no-any-return]
         if not allow_unused:
             raise GradientError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "

@@ -12,7 +12,7 @@ from pullback.core import modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, ReadError, UnsupportedError, type_name
 from pullback.core.factory import asarray
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, set_requires_grad
 
 Row: TypeAlias = tuple[Any, ...]  # a gradient for each input: Tensor or None
 
@@ -67,7 +67,7 @@ def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:
 def zeros(rows: int, tensor: Tensor, create_graph: bool) -> Tensor:
     """Return what stands for the gradients of an input on which the outputs do not depend."""
     zero = TENSOR.zeros_like(tensor)
-    return TENSOR.stack([zero] * rows).detach().requires_grad_(create_graph)  # type: ignore[no-any-return]
+    return set_requires_grad(TENSOR.stack([zero] * rows).detach(), create_graph)  # type: ignore[no-any-return]
 
 
 def checked(outputs: Sequence[Any], grad_outputs: Any) -> list[Tensor]:

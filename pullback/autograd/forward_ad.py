@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextvars
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
@@ -22,7 +22,9 @@ from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets
 from pullback.core.array_type import memory_of
 from pullback.core.blocks import Block, Steps, several
 from pullback.core.errors import GradientError, type_name
+from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.named import named
+from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
 from pullback.graph.view import Origin, make_view
@@ -159,6 +161,34 @@ def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
             f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
             f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."
         )
+
+
+class _TangentsDropped(Observer):
+    """Switched on where forward mode is off."""
+
+    drops_tangents = True
+
+
+_DROPPED = _TangentsDropped()
+
+
+def tangents_kept(state: Modes, kept: bool = True) -> Modes:
+    """The state in which operators compute tangents, or do not."""
+    others = tuple(observer for observer in state.observers if observer is not _DROPPED)
+    return state.with_observers(others if kept else (*others, _DROPPED))
+
+
+class _set_fwd_grad_enabled(ModeSwitch):
+    """Context manager and decorator: with False, operators compute no tangents, as `no_grad` records no nodes."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def _changed(self, modes: Modes) -> Modes:
+        return tangents_kept(modes, self.mode)
+
+    def _fresh(self) -> Self:
+        return type(self)(self.mode)
 
 
 @named("autograd.forward_ad.make_dual", "Tensor tensor, Tensor tangent, *, int? level=None")

@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.autograd.user_callbacks import queue_callback
 from pullback.core.errors import type_name
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, set_requires_grad
 
 __all__ = ["Variable"]
 
@@ -58,4 +58,4 @@ class Variable(metaclass=_VariableMeta):
                 "requires_grad=True) instead."
             )
         leaf = data.detach()
-        return leaf.requires_grad_() if requires_grad else leaf
+        return set_requires_grad(leaf) if requires_grad else leaf

@@ -13,7 +13,7 @@ from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.cuts import WATCHED, note, note_creation
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, extra_of, ndarray, note_made, wrap
+from pullback.core.tensor import Tensor, mark_inference, ndarray, note_made, set_requires_grad, wrap
 from pullback.core.text_signature import TextSignature
 from pullback.core.types import RawArray
 
@@ -155,7 +155,7 @@ def asarray(
             data = data.clone()
         if dtype is not None and (dtype := number_type("asarray", dtype)) != data.dtype:
             data = data.to(dtype)
-        return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
+        return set_requires_grad(data.detach()) if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
         data = _plain("asarray", data)
     made = _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
@@ -208,8 +208,8 @@ def _plain(name: str, data: Any) -> Any:
 def _leaf(name: str, array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
-        extra_of(out).inference = True
-    return out if requires_grad is False else out.requires_grad_(a_flag(name, "requires_grad", requires_grad))
+        mark_inference(out)
+    return out if requires_grad is False else set_requires_grad(out, a_flag(name, "requires_grad", requires_grad))
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:

@@ -18,6 +18,7 @@ class Observer:
     watches_operators = False  # whether run_operator is to be called
     watches_nodes = False  # whether run_node is
     watches_kernels = False  # whether run_kernel is
+    drops_tangents = False  # whether operators lose the tangents of what they are given
     replays_views = False  # whether views are followed by replay even where geometry would do
 
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:

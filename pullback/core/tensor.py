@@ -40,7 +40,7 @@ from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.torch_phrases import as_list
 from pullback.core.types import DType, RawArray, Shape
-from pullback.core.version import Counter, counter_of, moved_counter, version_of
+from pullback.core.version import Counter, counter_of, inference_counter, moved_counter, version_of
 
 _T = TypeVar("_T")
 
@@ -99,6 +99,13 @@ def extra_of(tensor: Tensor) -> Extra:
         made = new_extra()
         tensor._extra = extra = tensor._extra or made  # one line, so that threads get the same: see core.version
     return extra
+
+
+def mark_inference(tensor: Tensor) -> None:
+    """Mark a fresh tensor as made in inference mode."""
+    extra_of(tensor).inference = True
+    if tensor._counter is None:
+        tensor._counter = inference_counter()
 
 
 def note_made(tensor: Tensor) -> Tensor:
@@ -388,7 +395,7 @@ class Tensor(_Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
+        set_requires_grad(self, value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` of a leaf; returns the tensor.
@@ -405,7 +412,7 @@ class Tensor(_Methods):
         Raises
         ------
         RuntimeError
-            The dtype is neither floating nor complex, or the tensor is not a leaf.
+            The dtype is neither floating nor complex, the tensor is not a leaf, or the call is inside a transform.
 
         Examples
         --------
@@ -413,32 +420,15 @@ class Tensor(_Methods):
         >>> x.requires_grad
         True
         """
-        if type(requires_grad) is not bool:
-            requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
-        if requires_grad == self._requires_grad:
-            return self
-        if not requires_grad:
-            if not self.is_leaf:
-                raise GradientError(
-                    "you can only change requires_grad flags of leaf variables. This tensor was computed by "
-                    f"{self.grad_fn.name()}; use detach() for a tensor outside the graph."
-                )
-            self._requires_grad = False
-            return self
-        if self._array.dtype.kind not in "fc":
-            raise DtypeError(
-                "requires_grad_(): Only Tensors of floating point and complex dtype can require gradients; this one "
-                f"has dtype {self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
+        if modes.current().level:
+            raise GradientError(
+                "You are attempting to call Tensor.requires_grad_() inside of a function being transformed by a "
+                "transform of pullback.func. The transform itself marks what it differentiates: choose arguments with "
+                "argnums, nest func.grad, vjp or jvp for a derivative inside, or call requires_grad_() before the "
+                "transform. What the function makes may require grad from the start: pullback.ones(3, "
+                "requires_grad=True)."
             )
-        extra = self._extra
-        if extra is not None and extra.inference and not modes.current().inference:
-            raise InplaceError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: an inference "
-                "tensor cannot require gradients outside inference_mode; make a copy with clone()."
-            )
-        extra_of(self)  # first: a tensor with neither Extra nor function looks like a constant to operators
-        self._requires_grad = True
-        return self
+        return set_requires_grad(self, requires_grad)
 
     @property
     def is_leaf(self) -> bool:
@@ -575,6 +565,11 @@ class Tensor(_Methods):
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise GradientError(
+                "Inference tensors do not track version counter: this tensor was made in inference_mode(). A clone() "
+                "is a normal tensor."
+            )
         return version_of(self)
 
     @property
@@ -766,7 +761,7 @@ class Tensor(_Methods):
         if WATCHED:
             note("deepcopy", self, made=out)
         if self._requires_grad:
-            out.requires_grad_()
+            set_requires_grad(out)
             if self.grad is not None:
                 out.grad = self.grad.__deepcopy__(memo)
         return out
@@ -926,6 +921,36 @@ def wrap_like(kind: type[Tensor], data: RawArray, level: int) -> Tensor:
     return out
 
 
+def set_requires_grad(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    """`requires_grad_`, inside of transforms too."""
+    if type(requires_grad) is not bool:
+        requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
+    if requires_grad == tensor._requires_grad:
+        return tensor
+    if not requires_grad:
+        if not tensor.is_leaf:
+            raise GradientError(
+                "you can only change requires_grad flags of leaf variables. This tensor was computed by "
+                f"{tensor.grad_fn.name()}; use detach() for a tensor outside the graph."
+            )
+        tensor._requires_grad = False
+        return tensor
+    if tensor._array.dtype.kind not in "fc":
+        raise DtypeError(
+            "requires_grad_(): Only Tensors of floating point and complex dtype can require gradients; this one "
+            f"has dtype {tensor._array.dtype}. Convert it first, for example with .to(pullback.float64)."
+        )
+    extra = tensor._extra
+    if extra is not None and extra.inference and not modes.current().inference:
+        raise InplaceError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: an inference "
+            "tensor cannot require gradients outside inference_mode; make a copy with clone()."
+        )
+    extra_of(tensor)  # first: a tensor with neither Extra nor function looks like a constant to operators
+    tensor._requires_grad = True
+    return tensor
+
+
 def detached_here(tensor: Tensor) -> Tensor:
     """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
     data = tensor._array
@@ -1020,7 +1045,7 @@ def _take_other_form(tensor: Tensor, value: Tensor) -> None:
     node = extra.accumulator and extra.accumulator()
     if node is not None:  # graphs lead to it, whose gradients have the old form
         node.variable = before = wrap(tensor._array, tensor._level)
-        before.requires_grad_()
+        set_requires_grad(before)
         before.register_hook(_refuse_gradient)
         extra.accumulator = None
 
@@ -1071,4 +1096,4 @@ def _check_new_grad(tensor: Tensor, value: Any) -> None:
 
 def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
-    return out.requires_grad_() if requires_grad else out
+    return set_requires_grad(out) if requires_grad else out

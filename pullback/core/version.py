@@ -11,7 +11,9 @@ stores it, and calls nothing in between, is never interrupted by another thread.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
+
+from pullback.core.errors import InplaceError
 
 _new = object.__new__
 
@@ -34,6 +36,28 @@ class Counter:
         if self.journal is None:
             self.journal = ()
         return self.n
+
+
+class InferenceCounter(Counter):
+    """The counter of what was made in inference mode, which no node may save; `counting` is for transforms inside."""
+
+    __slots__ = ("counting",)
+    counting: Counter
+
+    @property  # so that the one that transforms see moves too
+    def n(self) -> int:
+        return self.counting.n
+
+    @n.setter
+    def n(self, value: int) -> None:
+        self.counting.n = value
+
+    def save(self) -> NoReturn:
+        raise InplaceError(
+            "Inference tensors cannot be saved for backward. This one was made in inference_mode(), and an operator "
+            "outside needs its values to compute a gradient. To work around it, make a copy, which is a normal tensor: "
+            "t.clone(). Or compute it under no_grad() instead."
+        )
 
 
 class LocatedName(str):
@@ -67,6 +91,23 @@ def counter_of(tensor: Versioned) -> Counter:
         made.journal = ()
         tensor._counter = counter = tensor._counter or made  # one line: see the top of this module
     return counter
+
+
+def counter_inside(tensor: Versioned) -> Counter:
+    """The counter of `tensor` as a transform sees it, whose nodes may save what was made in inference mode."""
+    counter = counter_of(tensor)
+    return counter.counting if type(counter) is InferenceCounter else counter
+
+
+def inference_counter() -> InferenceCounter:
+    """A counter for a fresh tensor that is made in inference mode."""
+    made, counting = _new(InferenceCounter), _new(Counter)
+    made.counting = counting
+    for counter in (counting, made):
+        counter.n = 0
+        counter.culprit = None
+        counter.journal = ()
+    return made
 
 
 def start_unsaved(tensor: Versioned) -> None:

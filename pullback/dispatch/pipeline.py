@@ -44,7 +44,7 @@ from pullback.dispatch.steps import (
     floated,
     kernel,
     lower,
-    mark_inference,
+    mark_each_inference,
     may_be_none,
     note_cut,
     prepare,
@@ -186,7 +186,7 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
     if op.view:
         tie_views(op, each, given)
     if modes.current().inference:
-        mark_inference(each)
+        mark_each_inference(each)
     return outs
 
 
@@ -316,7 +316,7 @@ def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     targets = out_targets(op.shown, out)
     refuse_graph(op.shown, from_graph, targets)
     raws, _ = lower(op, args, 0)
-    refuse_tangents(op.shown, list(flat_arguments(op, raws)))
+    refuse_tangents(op.shown, [*flat_arguments(op, raws), *(target._array for target in targets)])
     results = kernel(op, raws, args)
     results = results if op.multi is not None or op.returns_list else (results,)
     check_out(op.shown, targets, results, out)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.devices import device_name
-from pullback.core.tensor import Tensor, extra_of, note_made
+from pullback.core.tensor import Tensor, mark_inference, note_made, set_requires_grad
 from pullback.dispatch.operator import OPERATORS, Operator
 from pullback.dispatch.pipeline import inplace
 from pullback.dispatch.steps import wrap_result
@@ -24,9 +24,9 @@ def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
     if not isinstance(out, Tensor):
         out = wrap_result(out, 0)  # formulas of every level make constants this way
     if state.inference:
-        extra_of(out).inference = True
+        mark_inference(out)
     note_made(out)
-    return out if requires_grad is False else out.requires_grad_(requires_grad)  # type: ignore[no-any-return]
+    return out if requires_grad is False else set_requires_grad(out, requires_grad)
 
 
 def assign(target: Tensor, value: Any, name: str) -> Tensor:
@@ -45,7 +45,7 @@ def assign_out(out: Any, values: Any, name: str) -> Any:
     results = values if isinstance(values, (tuple, list)) else (values,)
     targets = out_targets(name, out)
     refuse_graph(name, any(isinstance(v, Tensor) and v._requires_grad for v in results), targets)
-    refuse_tangents(name, [v._array for v in results if isinstance(v, Tensor)])
+    refuse_tangents(name, [v._array for v in (*results, *targets) if isinstance(v, Tensor)])
     check_out(name, targets, results, out)
     for target, value in zip(targets, results, strict=True):
         copy_into(target, value, f"{name}(out=...)")

@@ -14,9 +14,9 @@ from pullback.core.array_type import NUMPY, REGISTERED, STORED, is_constant, ker
 from pullback.core.cuts import WATCHED, called_by_user, note_operator
 from pullback.core.errors import type_name
 from pullback.core.observers import run_kernel
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.tensor import Tensor, mark_inference, ndarray, wrap
 from pullback.core.types import RawArray
-from pullback.core.version import counter_of
+from pullback.core.version import counter_inside
 from pullback.dispatch.call_errors import explain, refuse_argument
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.outer_levels import constant_part
@@ -117,7 +117,7 @@ def lift(x: Tensor, level: int, raw: RawArray | None = None) -> Tensor:
     Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
     """
     lifted = wrap_as(x, x if raw is None else raw, level)
-    lifted._counter = counter_of(x)
+    lifted._counter = counter_inside(x)
     return lifted
 
 
@@ -255,8 +255,8 @@ def tie_views(op: Operator, each: Sequence[Tensor], given: Prepared) -> None:
             describe_view(make_view(out, source), source, op, given.saved, nr)
 
 
-def mark_inference(each: Sequence[Tensor]) -> None:
+def mark_each_inference(each: Sequence[Tensor]) -> None:
     """Mark what was computed in inference mode; a view has the mark from its base."""
     for out in each:
         if out._extra is None or out._extra.base is None:
-            extra_of(out).inference = True
+            mark_inference(out)

@@ -12,11 +12,11 @@ from pullback.core.array_type import REGISTERED, STORED, array_type, carries_der
 from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
 from pullback.core.tensor import Tensor, extra_of, hold, ndarray, wrap
 from pullback.core.types import Shape
-from pullback.core.version import counter_of
+from pullback.core.version import InferenceCounter, counter_of
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.outer_levels import constant_part
 from pullback.dispatch.steps import adapt, survey
-from pullback.graph.inplace_rules import check_inplace
+from pullback.graph.inplace_rules import check_inplace, refuse_inference
 from pullback.graph.node import edge_to
 from pullback.graph.replay import spread_write
 from pullback.graph.view import base_of, live_views, make_view
@@ -112,7 +112,13 @@ def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any
     for position, _ in op.lists:
         for x in args[position]:
             edge_to(x)
+    if any(_made_in_inference(y) for x in args for y in (x if type(x) in (list, tuple) else (x,))):
+        op.record(wrap(target._array, target._level), *given)  # type: ignore[misc]  # raises if it saves that: now too
     return given
+
+
+def _made_in_inference(x: Any) -> bool:
+    return isinstance(x, Tensor) and type(x._counter) is InferenceCounter
 
 
 def _as_it_was(target: Tensor, copy: bool) -> Tensor:
@@ -220,6 +226,8 @@ def refuse_graph(name: str, from_graph: bool, targets: Sequence[Tensor]) -> None
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad. Omit out=, or call it under no_grad()."
         )
+    for target in targets:
+        refuse_inference(target, f"{name}(out=...)")
 
 
 def _in_graph(target: Tensor) -> bool:

@@ -195,7 +195,7 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
-        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
+        raise GradientTypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
     if is_array(x) or issubclass(type(x), ndarray):
         return x
     if issubclass(type(x), (float, complex, np.generic)):
@@ -213,7 +213,7 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
         instead = "pass an array, such as t.detach().numpy()"
     else:
         instead = "pass an array, a floating-point number, or a dict, list or tuple of these"
-    raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
+    raise GradientTypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
 
 
 def direction_like(x: Any, dtype: Any, refusal: str) -> Any:
@@ -240,15 +240,28 @@ def _only_numbers(items: Any) -> bool:
 
 
 # -- results leave it --------------------------------------------------------------------------------------------------
-def split_aux(transform: str, output: Any) -> tuple[Any, Any]:
-    """(value, aux), what a function returns with `has_aux`."""
+def split_aux(transform: str, output: Any, given: Iterable[Any] = (None,)) -> tuple[Any, Any]:
+    """(value, aux), what a function returns with `has_aux`; of code for Tensors, which all `given` are, aux is too."""
     if not isinstance(output, tuple) or len(output) != 2:
         got = f"a tuple of {len(output)}" if isinstance(output, tuple) else with_article(output)
         raise GradientError(
             f"func.{transform}: {called_as(transform)}: output of function f should be a tuple (output, aux): with "
             f"has_aux=True the function must return a pair (value, aux), got {got}."
         )
+    if all(type(x) in TENSOR_FACES for x in given):
+        _check_aux(transform, output[1])
     return output
+
+
+def _check_aux(transform: str, aux: Any) -> None:
+    found, structure = flatten(aux)
+    for x, path in zip(found, paths_of(structure), strict=True):
+        if not is_array(x) and not issubclass(type(x), (ndarray, np.generic)):
+            raise GradientTypeError(
+                f"func.{transform}: Expected tensors, got unsupported type {type_name(x)} in aux{path}. Where the "
+                "arguments are Tensors, aux is a tree of Tensors: wrap a number by pullback.tensor(x), and keep other "
+                "things in a variable of the enclosing function."
+            )
 
 
 def check_results(

@@ -12,6 +12,7 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.kernels import hoisted
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.autograd.forward_ad import tangents_kept
 from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced, unlabelled
 from pullback.core.array_type import REGISTERED, array_type, table_of
@@ -100,12 +101,13 @@ def push(
     state = modes.current()
     leaves, structure = paired(transform, primals, tangents, state.level)
     level, forward = state.level + 1, ForwardLevel(masks)
-    before, refused = modes.set_modes(state.deeper()), refusals.last
+    inner = state.deeper() if state.plain else tangents_kept(state.deeper())
+    before, refused = modes.set_modes(inner), refusals.last
     try:
         duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
-        output, aux = split_aux(transform, output) if has_aux else (output, None)
+        output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
         value, tangent, depends = _take_apart(transform, output, level, forward, strict, tensors)
         aux = _leave_all(aux, level, forward)
@@ -149,6 +151,10 @@ def paired(transform: str, primals: Any, tangents: Any, level: int) -> tuple[Any
             "arguments."
         )
     found, structure = flatten(primals)
+    if not found:
+        raise GradientError(
+            f"func.{transform}: expected at least one Tensor: the chosen arguments hold no array to differentiate."
+        )
     directions, other = flatten(tangents)
     found, directions = ([surfaced(x, level) for x in items] for items in (found, directions))
     if structure != other:

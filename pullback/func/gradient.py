@@ -176,7 +176,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
             leaves, structures = enter_chosen(args, kwargs, places, level)
             run = cuts.Run(level)
             output = run.watch(function, *args, **kwargs)
-            value, aux = split_aux(choice.transform, output) if has_aux else (output, None)
+            value, aux = split_aux(choice.transform, output, leaves) if has_aux else (output, None)
             value = surfaced(unlabelled(value), level)
             gradients, unused, dropped = _gradients(value, leaves, level)
         except Exception as error:

@@ -12,7 +12,7 @@ from pullback.core import modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.graph.captured import Captured
 
 
@@ -98,7 +98,7 @@ class OfNumbers:
 
     def _derivative(self, x: Any, order: Any) -> Any:
         point = wrap(np.array(x))
-        point.requires_grad_()
+        set_requires_grad(point)
         y = self.function(point)
         for _ in range(order):
             if not (isinstance(y, Tensor) and y.requires_grad):

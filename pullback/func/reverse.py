@@ -16,7 +16,7 @@ from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.core.version import counter_of
+from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import seen_outside
 from pullback.func.boundary import (
     TENSOR_FACES,
@@ -137,10 +137,10 @@ class Recording:
             self.leaves, self.structures = enter_chosen(args, kwargs, places, level)
             for leaf in self.leaves:
                 if isinstance(leaf._array, Tensor):  # which the caller may write into before cotangents come
-                    leaf._counter = counter_of(leaf._array)
+                    leaf._counter = counter_inside(leaf._array)
             self.run = cuts.Run(level)
             output = self.run.watch(choice.function, *args, **kwargs)
-            output, aux = split_aux(choice.transform, output) if has_aux else (output, None)
+            output, aux = split_aux(choice.transform, output, self.leaves) if has_aux else (output, None)
             found, self.structure = flatten(output)
             found = [surfaced(unlabelled(x), level) for x in found]
             tensors = all(type(leaf) in TENSOR_FACES for leaf in self.leaves)

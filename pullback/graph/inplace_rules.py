@@ -19,11 +19,7 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     """Raise where the in-place operator `name` cannot be allowed on `target`; `records`: whether it makes a node."""
     extra: Any = target._extra
     state = modes.current()
-    if extra is not None and extra.inference and not state.inference:
-        raise InplaceError(
-            f"{name}: Inplace update to inference tensor outside InferenceMode is not allowed: clone() it first, or "
-            "write under inference_mode()."
-        )
+    refuse_inference(target, name)
     if extra is not None and extra.no_view is not None:
         _refuse_copy(extra.no_view, name)
     if not state.records(target._level):
@@ -41,6 +37,15 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
         raise _leaf(target, name, "a leaf Variable")
     if records:
         refuse_overlap(target, name)
+
+
+def refuse_inference(target: Tensor, name: str) -> None:
+    """Refuse to write outside of inference mode into what was made inside."""
+    if target._extra is not None and target._extra.inference and not modes.current().inference:
+        raise InplaceError(
+            f"{name}: Inplace update to inference tensor outside InferenceMode is not allowed: clone() it first, or "
+            "write under inference_mode()."
+        )
 
 
 def refuse_overlap(target: Tensor, name: str) -> None:
@@ -102,29 +107,29 @@ def check_use(view: Tensor) -> None:
     """Raise if this view of a base that was written into since cannot be traced back to it."""
     made_by = view._extra.made_by  # type: ignore[union-attr]  # every view has an Extra
     if made_by is not None:
-        why = _described(made_by)
-        raise InplaceError(
-            f"the base of this view (shape {view.shape}), or another view of it, was modified in place since it was "
-            f"made. {why[0].upper()}{why[1:]} {_REMEDIES[made_by.kind]}"
-        )
+        raise InplaceError(f"{_described(made_by, _BASE_CHANGED.format(view.shape))} {_REMEDIES[made_by.kind]}")
 
 
-def _described(origin: Origin) -> str:
+_CHANGED = "and is being modified inplace"
+_BASE_CHANGED = "and its base or another view of its base has been modified inplace since (it has shape {})"
+
+
+def _described(origin: Origin, change: str = _CHANGED) -> str:
     if origin.kind == "function":
         return (
-            f"Output 0 of {origin.name} is a view and is being modified inplace. This view was created inside a custom "
+            f"Output 0 of {origin.name} is a view {change}. This view was created inside a custom "
             "Function (or because an input was returned as-is), and a write that is followed through it would bypass "
             "the backward of that Function."
         )
     if origin.kind == "multiple":
         return (
-            f"Output 0 of {origin.name} is a view and is being modified inplace. This view is the output of a function "
+            f"Output 0 of {origin.name} is a view {change}. This view is the output of a function "
             "that returns multiple views."
         )
     where = "under no_grad()" if origin.kind == "no_grad" else "in inference_mode()"
     mode = "no_grad" if origin.kind == "no_grad" else "inference"
     return (
-        f"A view was created in {mode} mode and is being modified inplace with grad mode enabled: this view was made "
+        f"A view was created in {mode} mode {change} with grad mode enabled: this view was made "
         f"{where}, where nothing is recorded, and its base is written into while recording."
     )
 

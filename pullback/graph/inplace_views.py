@@ -26,13 +26,20 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
         raise TypeError(f"{name}_ changes the shape of a Tensor, got {type_name(target)}.")
     records = target._requires_grad and modes.current().records(target._level)
     check_inplace(target, f"{name}_", records)
-    if target._requires_grad and not records:
+    # What is computed gets a node in every mode, for its function gives gradients of the old shape.
+    computed = target._requires_grad and target.grad_fn is not None
+    if target._requires_grad and not computed:
         _check_nothing_leads_here(target, name)
     before = wrap(target._array, target._level)
     before._counter = counter_of(target)
-    if records:
+    if computed:
         before._fn, before._requires_grad = edge_to(target), True
-    after = function(before, *args, **kwargs)
+    state = modes.current()
+    outside = modes.set_modes(state.with_inference(False)) if computed and not state.records(target._level) else state
+    try:
+        after = function(before, *args, **kwargs)
+    finally:
+        modes.restore(outside)
     bump(target, f"{name}_")
     target._array = after._array
     extra = target._extra
@@ -42,7 +49,7 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
             extra.steps = None if steps is None else (*extra.steps, *steps)
         elif extra.views:
             follow_base(target, steps)
-    if records:
+    if computed:
         continue_history(target, after._fn)
     return target
 
@@ -50,11 +57,6 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
 def _check_nothing_leads_here(target: Tensor, name: str) -> None:
     """Refuse a change of shape that a gradient on its way to `target` would not know of."""
     extra = target._extra
-    if target.grad_fn is not None:
-        raise InplaceError(
-            f"{name}_: this tensor was computed by {target.grad_fn.name()}, which would not see the new shape, "
-            "because grad mode is off. Use the out-of-place form, or work on t.detach()."
-        )
     if extra is None:
         return
     if extra.grad is not None or (extra.accumulator is not None and extra.accumulator() is not None):

@@ -85,6 +85,9 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
             made.no_view = extra.no_view
         if extra.inference:  # its views are constants, as in PyTorch, even if it requires grad
             made.inference, out._fn, out._requires_grad = True, None, False
+            if memory_of(out._array) is not None:
+                made.base = None  # they share memory, and nobody will ask in what place
+                return out
     if not base._requires_grad:
         if base is not source or extra is None or (views := extra.views) is None or len(views) >= extra.many_views:
             _remember(base, out)
@@ -98,10 +101,12 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
 
 
 def _not_recorded(view: Tensor) -> None:
-    """Note in which mode a view was made that no graph knows of."""
+    """Note in which mode a view was made that no graph knows of; one made in inference mode is a leaf of its own."""
     extra: Any = view._extra
+    inference = current().inference
     if extra.made_by is None:
-        extra.made_by = INFERENCE if current().inference else NO_GRAD
+        extra.made_by = INFERENCE if inference else NO_GRAD
+    view._requires_grad = inference and extra.base._requires_grad and view._array.dtype.kind in "fc"
 
 
 def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr: int) -> None:
@@ -109,7 +114,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     extra: Any = view._extra
     if op.returns_list and extra.made_by is None:
         extra.made_by = several_views(op.name)
-    if not _replayed(view):
+    if extra.base is None or not _replayed(view):
         return
     before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra
     if before is None or op.kernel == "strided_view":

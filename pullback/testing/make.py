@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.core.annotations import DTypeLike
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, set_requires_grad
 from pullback.testing.arrays import random_array
 
 __all__ = ["make_tensor"]
@@ -74,4 +74,4 @@ def make_tensor(
         shape, dtype, low=low, high=high, noncontiguous=noncontiguous, exclude_zero=exclude_zero, rng=generator
     )
     tensor = from_numpy(values)
-    return tensor.requires_grad_() if requires_grad else tensor
+    return set_requires_grad(tensor) if requires_grad else tensor

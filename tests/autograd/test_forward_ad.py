@@ -545,3 +545,39 @@ def test_unpack_gives_the_very_tangent_that_make_dual_used():
         product = forward_ad.unpack_dual(dual * dual).tangent
     assert pb.equal(product, 2 * tangent)
     assert forward_ad.unpack_dual(dual).tangent is None
+
+
+# -- out=, and forward mode switched off -------------------------------------------------------------------------------
+def test_out_takes_no_tangents():
+    with forward_ad.dual_level():
+        dual, plain = forward_ad.make_dual(pb.ones(2), pb.ones(2)), pb.ones(2)
+        for call in (lambda: pb.add(plain, plain, out=dual), lambda: pb.add(dual, plain, out=plain)):
+            with pytest.raises(RuntimeError, match="because it is an out= function"):
+                call()
+        with pytest.raises(RuntimeError, match="because it is an out= function"):
+            pb.linalg.matrix_power(pb.eye(2), 2, out=forward_ad.make_dual(pb.eye(2), pb.eye(2)))
+        assert plain.tolist() == dual.tolist() == [1, 1]
+
+
+def test_forward_mode_can_be_switched_off_for_a_block():
+    off = forward_ad._set_fwd_grad_enabled
+
+    def f(x):
+        with off(False):
+            shift = x**2
+        return x**2 - shift
+
+    x, one = pb.tensor(3.0), pb.tensor(1.0)
+    assert pb.func.jvp(f, (x,), (one,))[1].item() == 6
+    assert pb.func.jvp(lambda x: pb.func.jvp(f, (x,), (one,))[1], (x,), (one,))[1].item() == 2
+    assert pb.func.grad(f)(x).item() == 0  # it is no no_grad()
+    with off(False):
+        assert pb.func.jvp(pb.sin, (x,), (one,))[1].item() == np.cos(3.0)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, one)
+            assert forward_ad.unpack_dual(dual * dual).tangent is None
+            with off(True):
+                assert forward_ad.unpack_dual(dual * dual).tangent.item() == 6
+            with pytest.raises(RuntimeError, match="forward mode is off"):
+                dual.mul_(2)
+            assert forward_ad.unpack_dual(pb.ones(()).mul_(dual)).tangent is None

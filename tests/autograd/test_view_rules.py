@@ -47,7 +47,7 @@ def test_one_of_several_views_is_of_no_use_after_its_base_was_written_into(view)
     y = leaf() * 1
     v = view(y)
     y.mul_(2)
-    refused(lambda: v.sum(), "modified in place", "returns multiple views", "t[i]")
+    refused(lambda: v.sum(), "modified inplace", "returns multiple views", "t[i]")
     assert "Invalid" in repr(v)
     assert v.detach().sum().item() > 0
 
@@ -104,7 +104,7 @@ def test_a_view_made_under_no_grad_of_a_constant():
     refused(lambda: v.mul_(w), "made under no_grad()")
     assert not base.requires_grad
     base.mul_(w)
-    refused(lambda: u.sum(), "modified in place", "made under no_grad()", "neither")
+    refused(lambda: u.sum(), "modified inplace", "made under no_grad()", "neither")
 
 
 def test_a_view_made_in_inference_mode():
@@ -137,7 +137,7 @@ def test_an_operand_that_is_of_no_use_is_refused_before_anything_is_written():
     y, z = leaf() * 1, pb.zeros(3)
     v = pb.unbind(y)[0]
     y.mul_(2)
-    refused(lambda: z.add_(v), "modified in place", "returns multiple views")
+    refused(lambda: z.add_(v), "modified inplace", "returns multiple views")
     assert (z.tolist(), z._version, z.requires_grad) == ([0, 0, 0], 0, False)
 
 

@@ -401,9 +401,134 @@ def test_inference_tensors_may_be_written_into_within_inference_mode():
     assert z.tolist() == [5, 1]
 
 
-def test_an_inference_tensor_may_be_a_constant_of_a_graph():
+class Saves(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, c):
+        ctx.save_for_backward(c)
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0], None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, c: x * c,
+        lambda x, c: x @ c,
+        lambda x, c: c.exp() * (x / c),
+        lambda x, c: x * c[:],
+        lambda x, c: pb.nn.functional.linear(x, c),
+        lambda x, c: Saves.apply(x, c),
+        lambda x, c: x.clone().mul_(c),
+        lambda x, c: pb.autograd.grad(x * x, x, c, create_graph=True),
+    ],
+)
+def test_an_inference_tensor_cannot_be_saved_by_a_node(call):
     with pb.inference_mode():
         c = pb.full((2,), 3.0)
     x = leaf()
-    (x * c).sum().backward()
-    assert x.grad.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match=r"Inference tensors cannot be saved for backward.*clone\(\)"):
+        call(x, c)
+    assert call(x, c.clone()) is not None
+
+
+def test_a_refused_inference_tensor_leaves_the_target_as_it_was():
+    y = leaf() * 1
+    with pb.inference_mode():
+        c = pb.full((2,), 3.0)
+    for write in (y.mul_, y.div_):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+            write(c)
+        assert (y.tolist(), y._version, y.grad_fn.name()) == ([1, 2], 0, "MulBackward0")
+
+
+def test_an_inference_tensor_may_be_a_constant_where_no_node_saves_it():
+    with pb.inference_mode():
+        c = pb.full((2,), 3.0)
+    x = leaf()
+    y = (x + c).clone()
+    y[0] = c[0]
+    (y + pb.where(c > 0, x, c)).sum().backward(pb.tensor(1.0))
+    assert x.grad.tolist() == [1, 2]
+
+
+def test_transforms_take_inference_tensors():
+    with pb.inference_mode():
+        c = pb.tensor([3.0, 4.0])
+    plain = c.clone()
+    for transform in (pb.func.grad, pb.func.jacfwd, pb.func.hessian):
+        for f in (lambda t: (t * t * t).sum(), lambda t: (t * c).exp().sum()):
+            assert transform(f)(c).tolist() == transform(f)(plain).tolist()
+            assert not transform(f)(c).is_inference()
+    assert pb.vmap(lambda t: t * c)(pb.ones(3, 2)).tolist() == [[3, 4]] * 3
+
+
+def test_a_transform_notices_a_write_into_an_inference_tensor():
+    with pb.inference_mode():
+        c = pb.tensor([3.0, 4.0])
+
+        def f(t):
+            y = (t * c).sum()
+            c.add_(1)
+            return y
+
+        with pb.inference_mode(False), pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+            pb.func.grad(f)(pb.ones(2))
+    assert c.tolist() == [3, 4]
+    pull = pb.func.vjp(lambda t: (t * c).sum(), pb.ones(2))[1]
+    with pb.inference_mode():
+        c.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pull(pb.tensor(1.0))
+
+
+def test_an_inference_tensor_has_no_version():
+    x = leaf()
+    with pb.inference_mode():
+        c = pb.ones(2)
+        for made in (c, c[0], c.detach(), x * 2, pb.asarray([1.0])):
+            with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+                made._version
+        assert x[0]._version == 0
+    assert c.clone()._version == 0
+
+
+def test_a_view_of_an_inference_tensor_is_no_view():
+    with pb.inference_mode():
+        c = pb.ones(2, 3)
+        inside = c[0]
+        inside.add_(1)
+    for view in (inside, c[1], c.T, c.detach(), *c.unbind()):
+        assert view._base is None
+    assert c.tolist() == [[2] * 3, [1] * 3]
+
+
+def test_out_of_the_mode_nothing_is_written_into_an_inference_tensor_by_out():
+    with pb.inference_mode():
+        c = pb.ones(2)
+    for call in (pb.add, pb.maximum, pb.linalg.solve):
+        a = pb.ones(2) if call is not pb.linalg.solve else pb.eye(2)
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+            call(a, pb.ones(2), out=c)
+    assert c.tolist() == [1, 1]
+
+
+def test_a_view_of_a_normal_tensor_made_in_inference_mode_is_a_leaf_of_its_own():
+    x = leaf()
+    y = x * 2
+    with pb.inference_mode():
+        v = y.view(-1)
+        part = v[:1]
+        assert (part._base is y, part.requires_grad, part.is_leaf, part.is_inference()) == (True, True, True, False)
+        part.mul_(3)
+        assert not y.detach().requires_grad
+    assert y._version == v._version == 1
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and its base or another view"):
+        v.grad_fn
+    with pb.inference_mode():
+        v = x.view(-1)
+    (v * v).sum().backward()
+    assert v.grad.tolist() == [2, 4]
+    assert x.grad is None

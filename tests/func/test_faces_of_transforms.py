@@ -80,3 +80,55 @@ def test_numbers_are_scalars():
     assert float(pb.func.jvp(f, (0.5,), (1.0,))[1]) == pytest.approx(-np.sin(0.5))
     assert len(found) == 6
     assert all(type(x) in SCALAR_FACES for x in found)
+
+
+TAKING = {
+    "grad": lambda f, x: pb.func.grad(f)(x),
+    "vjp": lambda f, x: pb.func.vjp(f, x),
+    "jvp": lambda f, x: pb.func.jvp(f, (x,), (x,)),
+    "vmap": lambda f, x: pb.vmap(f)(x),
+    "jacfwd": lambda f, x: pb.func.jacfwd(f)(x),
+    "hessian": lambda f, x: pb.func.hessian(f)(x),
+    "vmap of grad": lambda f, x: pb.vmap(pb.func.grad(f))(x),
+}
+
+
+@pytest.mark.parametrize("transform", TAKING)
+def test_requires_grad__is_refused_inside_transforms(transform):
+    captured = pb.ones(3)
+    for wanted in (lambda x: x.requires_grad_(), lambda x: x.requires_grad_(False), lambda x: captured.requires_grad_()):
+        with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\) inside.*argnums"):
+            TAKING[transform](lambda x, wanted=wanted: (wanted(x), x.sin().sum())[1], pb.rand(3))
+    assert not captured.requires_grad
+    made = TAKING[transform](lambda x: (x * pb.ones(x.shape, requires_grad=True)).sum(), pb.rand(3))
+    assert made is not None
+    assert captured.requires_grad_().requires_grad
+
+
+WITH_AUX = {
+    "grad": lambda f, x: pb.func.grad(f, has_aux=True)(x),
+    "vjp": lambda f, x: pb.func.vjp(f, x, has_aux=True),
+    "jvp": lambda f, x: pb.func.jvp(f, (x,), (x,), has_aux=True),
+    "jacrev": lambda f, x: pb.func.jacrev(f, has_aux=True)(x),
+    "jacfwd": lambda f, x: pb.func.jacfwd(f, has_aux=True)(x),
+}
+
+
+@pytest.mark.parametrize("transform", WITH_AUX)
+@pytest.mark.parametrize("aux", [1, 1.0, "abc", object()])
+def test_aux_of_code_for_tensors_is_a_tree_of_tensors(transform, aux):
+    refused = pytest.raises(RuntimeError, match=r"Expected tensors, got unsupported type .* in aux")
+    with refused:
+        WITH_AUX[transform](lambda x: (x.sum(), aux), pb.tensor(X))
+    with refused:
+        WITH_AUX[transform](lambda x: (x.sum(), {"a": [x, aux]}), pb.tensor(X))
+    assert WITH_AUX[transform](lambda x: (x.sum(), {"a": [x, aux]}), X)[-1]["a"][1] is aux
+    assert WITH_AUX[transform](lambda x: (x.sum(), {"a": [x, np.ones(2)]}), pb.tensor(X))[-1]["a"][0].tolist() == [*X]
+
+
+def test_a_batched_tensor_shows_where_its_batch_lies():
+    shown = []
+    for dim in (0, 1, 2):
+        pb.vmap(lambda x: shown.append(repr(x)) or x, in_dims=dim)(pb.arange(24.0).reshape(2, 3, 4))
+    assert [text[:29] for text in shown] == [f"BatchedTensor(lvl=1, bdim={dim}, " for dim in (0, 1, 2)]
+    assert len({text[29:] for text in shown}) == 1

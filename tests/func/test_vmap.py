@@ -140,19 +140,22 @@ def tangent_inside(x):
 
 
 def backward_inside(x):
-    x = x.detach().clone().requires_grad_()
+    x = x.detach().clone()
+    x.requires_grad = True
     (x**3).sum().backward()
     return x.grad
 
 
 def second_inside(x):
-    x = x.detach().clone().requires_grad_()
+    x = x.detach().clone()
+    x.requires_grad = True
     (first,) = pb.autograd.grad((x**3).sum(), x, create_graph=True)
     return pb.autograd.grad(first.sum(), x)[0]
 
 
 def writing_inside(x):
-    x = x.detach().clone().requires_grad_()
+    x = x.detach().clone()
+    x.requires_grad = True
     y = x * 1
     y[1:].mul_(2)
     y[0] = y[1]

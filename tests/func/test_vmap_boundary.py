@@ -81,5 +81,5 @@ def test_results_of_vmap_may_be_written_into():
 
 
 def test_no_arrays_for_jacfwd():
-    with pytest.raises(RuntimeError, match=r"func\.jacfwd: the chosen arguments hold no array"):
+    with pytest.raises(RuntimeError, match=r"func\.jacfwd: .*the chosen arguments hold no array"):
         jacfwd(lambda x: X)({})

@@ -14,7 +14,7 @@ from pullback.core.array_face import ARRAYS, surfaced, unlabelled, wrap_array
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, array_type, is_array, table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.core.version import counter_of
+from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import constant_part, seen_outside
 
 
@@ -65,7 +65,7 @@ def enter(x: Any, dim: int, batch: Batch, level: int) -> Any:
         return wrap_array(BatchedArray(array_type(inside).copy(inside), batch), level, x.ndim == 1)
     out = wrap(BatchedArray(inside, batch), level)
     if isinstance(x, Tensor):
-        out._counter = counter_of(x)
+        out._counter = counter_inside(x)
     return out
 
 

@@ -37,8 +37,11 @@ class BatchedType(ArrayType):
         return BatchedArray(values, x.batch)
 
     def shown(self, x: BatchedArray, level: int) -> str:
-        values = wrap(x.values) if type(x.values) is ndarray else x.values
-        return f"BatchedTensor(lvl={level}, bdim=0, value={values!r})"
+        values, dim = x.values, 0
+        if type(values) is ndarray:  # shown as it lies in memory
+            dim = sum(stride > values.strides[0] for stride in values.strides) if values.size else 0
+            values = wrap(np.moveaxis(values, 0, dim))
+        return f"BatchedTensor(lvl={level}, bdim={dim}, value={values!r})"
 
     def carries_derivative(self, x: BatchedArray) -> bool:
         return _is_differentiated(x.values)

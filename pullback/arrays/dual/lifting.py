@@ -41,10 +41,16 @@ def prepare(op: Operator, args: Sequence[Any], level: int) -> Sequence[Any]:
     if op in OPERATORS or level == ABOVE:
         return args
     args = settle_all(args, level)
+    if _drops_tangents():
+        return _each(args, lambda x: _without_levels(x) if _is_dual(x, level) else x)
     top = innermost(args, level)
     if top is None or op.record is None or not modes.current().records(level):
         return args
     return lift_plain(args, level, top)
+
+
+def _drops_tangents() -> bool:
+    return any(observer.drops_tangents for observer in modes.current().observers)
 
 
 def settle_all(args: Sequence[Any], level: int) -> list[Any]:
@@ -87,6 +93,13 @@ def without_closed_levels(x: Tensor) -> Tensor:
     return x
 
 
+def _without_levels(x: Tensor) -> Tensor:
+    """The primal of all levels."""
+    while type(x._array) is DualArray:
+        x = _primal(x)
+    return x
+
+
 def _primal(x: Tensor) -> Tensor:
     """The primal of a dual tensor, in its memory; recorded where `x` is."""
     out: Tensor = primal_of(x, x._array.level)  # type: ignore[attr-defined]
@@ -103,6 +116,10 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
     if _is_dual(target, level) and not target._array.level.open:  # type: ignore[attr-defined]
         become(target, without_closed_levels(target))
     top = innermost([without_closed_levels(x) if _is_dual(x, level) else x for x in _flat(args)], level)
+    if _drops_tangents():
+        if _is_dual(target, level):
+            raise InplaceError(f"{name} would leave the tangent of what it writes into as it was: forward mode is off.")
+        return True
     if top is None or target._array.dtype.kind not in "fc":
         return True
     refuse_overlap(target, name)

@@ -13,7 +13,7 @@ from pullback.autograd.function import Function, once_differentiable
 from pullback.autograd.run import PARTIAL
 from pullback.core import modes
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, detached_here
+from pullback.core.tensor import Tensor, detached_here, set_requires_grad
 from pullback.graph.captured import Captured
 
 
@@ -56,7 +56,7 @@ class CheckpointFunction(Function):
             )
         args = list(ctx.arguments)
         for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
-            args[i] = detached_here(tensor).requires_grad_(tensor.requires_grad)
+            args[i] = set_requires_grad(detached_here(tensor), tensor.requires_grad)
         before = modes.set_modes(modes.current().with_recording(True, ctx._level))
         try:
             with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():

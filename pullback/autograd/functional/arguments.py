@@ -13,7 +13,7 @@ from pullback.core import cuts, modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
 from pullback.graph.node import edge_to
 
@@ -99,7 +99,7 @@ class Point:
             )
         if self.requires_grad(x) and self.create_graph:
             return TENSOR.alias(x)  # type: ignore[no-any-return]
-        return self.at_level(_without_history(x) if x._level == self.level else x).requires_grad_()
+        return set_requires_grad(self.at_level(_without_history(x) if x._level == self.level else x))
 
     def at_level(self, x: Tensor) -> Tensor:
         """`x` as a tensor of the level at which this call differentiates."""
@@ -219,7 +219,7 @@ class Point:
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""
         return tuple(
-            None if x.dtype.kind not in "fc" else self.at_level(TENSOR.zeros_like(x)).requires_grad_() for x in tensors
+            None if x.dtype.kind not in "fc" else set_requires_grad(self.at_level(TENSOR.zeros_like(x))) for x in tensors
         )
 
     def finished(self, results: Sequence[Tensor]) -> list[Tensor]:
