@@ -501,3 +501,26 @@ def test_a_computed_mask_of_masked_fill_counts_with_every_outcome():
     mask = pb.tensor([True, False])
     found = pb.func.jacobian_sparsity(lambda x: x.masked_fill(mask, 0.0) * 2)(pb.tensor([1.0, -1.0]))
     assert found.toarray().tolist() == [[False, False], [False, True]]
+
+
+INFINITE = {
+    "running sums": lambda x: np.cumsum(np.sqrt(x)),
+    "neighbours": lambda x: np.sqrt(x[:-1]) * x[1:],
+    "sums with zeros": lambda x: np.array([[1.0, 0, 2, 0], [0, 3, 0, 1], [0, 0, 1, 1]]) @ np.sqrt(x),
+    "a sum times a factor": lambda x: (np.array([[1.0, 0, 2, 0], [0, 3, 0, 1], [0, 0, 1, 1]]) @ np.sqrt(x)) * x[1:],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(divide|invalid):RuntimeWarning")
+@pytest.mark.parametrize("name", INFINITE)
+@pytest.mark.parametrize("mode", ["forward", "reverse", "both"])
+def test_an_infinite_slope_spoils_no_other_column_of_its_color(name, mode):
+    f, x = INFINITE[name], np.array([4.0, 0.0, 1.0, 9.0])
+    expected = pb.func.jacrev(f)(x) if mode == "reverse" else pb.func.jacfwd(f)(x)
+    found = pb.func.sparse_jacobian(f, mode=mode)(x).toarray()
+    finite = np.isfinite(expected)
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-13)
+    np.testing.assert_array_equal(np.isinf(found)[~np.isnan(expected)], np.isinf(expected)[~np.isnan(expected)])
+    expected = pb.func.hessian(lambda x: f(x).sum())(x)
+    found = pb.func.sparse_hessian(lambda x: f(x).sum())(x).toarray()
+    np.testing.assert_allclose(found[np.isfinite(expected)], expected[np.isfinite(expected)], rtol=1e-13)
