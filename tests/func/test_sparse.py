@@ -530,7 +530,9 @@ def test_an_infinite_slope_spoils_no_other_column_of_its_color(name, mode):
 
 @pytest.mark.parametrize("view", [pb.as_strided, pb.as_strided_copy])
 def test_strided_views(view):
-    f = lambda x: view(x, (3, 2), (1, 2)) ** 2
+    def f(x):
+        return view(x, (3, 2), (1, 2)) ** 2
+
     x = np.arange(1.0, 8)
     np.testing.assert_array_equal(pb.func.sparse_jacobian(f)(x).toarray(), pb.func.jacfwd(f)(x).reshape(6, 7))
     np.testing.assert_array_equal(

@@ -342,7 +342,8 @@ def unknown_numbers(why: str) -> ReadError:
     """The error for what looks at numbers of index sets; `why` says who."""
     return ReadError(
         f"{why} looks at the numbers of a derivative, which are not known while its sparsity is found. Give the "
-        "pattern as `sparsity` (np.eye(n) for a function that works element by element), or use func.jacobian or func.hessian."
+        "pattern as `sparsity` (np.eye(n) for a function that works element by element), or use func.jacobian or "
+        "func.hessian."
     )
 
 
