@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from pullback.core.array_type import ARRAY_TYPES, array_type, numbers_of, parts_
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
+from pullback.ops.formulas.decompositions.spectra_in_use import masks_of_outputs
 
 
 class Mask:
@@ -332,7 +334,7 @@ def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Grad
     if node.structural:
         return _run_structural(node, grad, ops, unpack)
     if not node.pointwise:
-        return _run_opaque(node, grad, ops, unpack)
+        return (_run_opaque if type(grad) is not list else _run_outputs)(node, grad, ops, unpack)
     if type(grad) is list:
         return _run_each_output(node, grad, ops, unpack)
     grads = node.apply(ops, grad.value, unpack)
@@ -415,6 +417,15 @@ def _all_is_touched(node: Node, grads: list[Any]) -> bool:
 
 def _ends_there(edge: Edge | None) -> bool:
     return edge is None or type(edge) is AccumulateGrad
+
+
+def _run_outputs(node: Node, grads: list[Any], ops: Any, unpack: Unpack) -> Sequence[Gradient]:
+    """Run a node of several outputs, whose formula may ask for their masks: see `spectra_in_use`."""
+    masks_of_outputs[get_ident()] = [g.mask if type(g) is Masked else None for g in grads]
+    try:
+        return _run_opaque(node, grads, ops, unpack)
+    finally:
+        masks_of_outputs.pop(get_ident(), None)
 
 
 def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:

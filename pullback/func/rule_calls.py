@@ -274,14 +274,16 @@ def _leaves_of(structure: Structure) -> Iterator[int]:
 
 
 # -- leaves: what is inside of Tensors, and what users see of it ------------------------------------------------------
-def stripped(x: Any) -> Any:
+def stripped(x: Any, rule: Rule | None = None) -> Any:
     """Return what is inside of a Tensor once the levels are left at which nothing is being differentiated."""
     state = modes.current()
     while isinstance(x, Tensor):
         inside = x._array
         if (x._requires_grad and state.records(x._level)) or carries_derivative(inside) or array_type(inside).many:
             return x
-        x = inside if type(inside) is ndarray or isinstance(inside, Tensor) else read(inside, "a custom rule")
+        if type(inside) is not ndarray and not isinstance(inside, Tensor):
+            inside = read(inside, "a custom rule" if rule is None else f"the custom rule of {rule.name}")
+        x = inside
     return x
 
 

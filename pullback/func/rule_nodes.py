@@ -167,7 +167,9 @@ class Recorded(Function):
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Any, ...]:
         args, outputs = _values(ctx, ctx.leaves), _values(ctx, ctx.outputs_kept)
-        directions = [_zeros(x) if t is None else stripped(t) for x, t in zip(args, tangents, strict=True)]
+        directions = [
+            _zeros(x) if t is None else stripped(t, ctx.call.rule) for x, t in zip(args, tangents, strict=True)
+        ]
         if ctx.call.rule.jvp is not None:
             found = _pushed(ctx, directions, args, outputs, "the tangent is itself being differentiated")
         else:

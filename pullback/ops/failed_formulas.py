@@ -66,7 +66,7 @@ def _told(step):
     elif frame.f_code.co_name.endswith("_tangent"):
         functions = frame.f_globals.get("TANGENTS", {})
         name = next((name for name, f in functions.items() if getattr(f, "__code__", None) is frame.f_code), None)
-        op = OPERATORS.get(name)
+        op = None if name is None else OPERATORS.get(name)
         if op is None:
             return None
         key, names = _output(step, op, _entry(op, frame.f_globals)), functools.partial(_in_tangent, frame.f_locals)

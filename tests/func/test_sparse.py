@@ -489,8 +489,10 @@ def test_products_that_are_not_the_colorings_are_refused():
 
 def test_a_custom_rule_has_no_pattern_and_takes_one():
     sine = pb.custom_vjp(lambda x: np.sin(x), lambda g, y, x: g * np.cos(x))
-    with pytest.raises(RuntimeError, match=r"a custom rule looks at the numbers of a derivative.*`sparsity`"):
-        pb.func.sparse_jacobian(sine)(np.ones(3))
+    said = r"the custom rule of <lambda> looks at the numbers of a derivative.*`sparsity` \(np.eye\(n\) for"
+    for derivative in (pb.func.sparse_jacobian(sine), pb.func.sparse_hessian(lambda x: sine(x).sum())):
+        with pytest.raises(RuntimeError, match=said):
+            derivative(np.ones(3))
     given = pb.func.sparse_jacobian(sine, sparsity=np.eye(3))(np.arange(3.0))
     np.testing.assert_allclose(given.toarray(), np.diag(np.cos(np.arange(3.0))))
 
@@ -501,3 +503,45 @@ def test_a_computed_mask_of_masked_fill_counts_with_every_outcome():
     mask = pb.tensor([True, False])
     found = pb.func.jacobian_sparsity(lambda x: x.masked_fill(mask, 0.0) * 2)(pb.tensor([1.0, -1.0]))
     assert found.toarray().tolist() == [[False, False], [False, True]]
+
+
+INFINITE = {
+    "running sums": lambda x: np.cumsum(np.sqrt(x)),
+    "neighbours": lambda x: np.sqrt(x[:-1]) * x[1:],
+    "sums with zeros": lambda x: np.array([[1.0, 0, 2, 0], [0, 3, 0, 1], [0, 0, 1, 1]]) @ np.sqrt(x),
+    "a sum times a factor": lambda x: (np.array([[1.0, 0, 2, 0], [0, 3, 0, 1], [0, 0, 1, 1]]) @ np.sqrt(x)) * x[1:],
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(divide|invalid):RuntimeWarning")
+@pytest.mark.parametrize("name", INFINITE)
+@pytest.mark.parametrize("mode", ["forward", "reverse", "both"])
+def test_an_infinite_slope_spoils_no_other_column_of_its_color(name, mode):
+    f, x = INFINITE[name], np.array([4.0, 0.0, 1.0, 9.0])
+    expected = pb.func.jacrev(f)(x) if mode == "reverse" else pb.func.jacfwd(f)(x)
+    found = pb.func.sparse_jacobian(f, mode=mode)(x).toarray()
+    finite = np.isfinite(expected)
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-13)
+    np.testing.assert_array_equal(np.isinf(found)[~np.isnan(expected)], np.isinf(expected)[~np.isnan(expected)])
+    expected = pb.func.hessian(lambda x: f(x).sum())(x)
+    found = pb.func.sparse_hessian(lambda x: f(x).sum())(x).toarray()
+    np.testing.assert_allclose(found[np.isfinite(expected)], expected[np.isfinite(expected)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("view", [pb.as_strided, pb.as_strided_copy])
+def test_strided_views(view):
+    def f(x):
+        return view(x, (3, 2), (1, 2)) ** 2
+
+    x = np.arange(1.0, 8)
+    np.testing.assert_array_equal(pb.func.sparse_jacobian(f)(x).toarray(), pb.func.jacfwd(f)(x).reshape(6, 7))
+    np.testing.assert_array_equal(
+        pb.func.sparse_hessian(lambda x: f(x).sum())(x).toarray(), pb.func.hessian(lambda x: f(x).sum())(x)
+    )
+
+
+@pytest.mark.parametrize("function", [pb.scipy.linalg.logm, pb.scipy.linalg.sqrtm])
+def test_functions_that_are_not_defined_at_0_have_full_patterns(function):
+    A = np.array([[4.0, 1.0], [1.0, 3.0]])
+    found = pb.func.sparse_jacobian(function)(A).toarray()
+    np.testing.assert_allclose(found, pb.func.jacrev(function)(A).reshape(4, 4), atol=1e-14)

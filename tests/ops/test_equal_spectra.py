@@ -407,3 +407,58 @@ def test_a_backward_inside_another_has_calls_of_its_own():
     with pytest.raises(LinAlgError, match="several calls"):
         (pb.linalg.eigh(x)[1] * later.unsqueeze(-2)).sum().backward()
     assert not in_use
+
+
+# -- single vectors along the axes, where the slope along a rotation is 0 by chance ------------------------------
+SINGLE = {
+    "eigh": lambda x: pb.linalg.eigh(x)[1][0, 0],
+    "np.linalg.eigh": lambda x: np.linalg.eigh(x)[1][0, 0],
+    "a column": lambda x: (np.linalg.eigh(x)[1][:, 1] ** 2).sum(),
+    "the diagonal": lambda x: np.trace(np.linalg.eigh(x)[1]),
+    "eig": lambda x: np.linalg.eig(x)[1][0, 0].real,
+    "U": lambda x: np.linalg.svd(x)[0][0, 0],
+    "Vh": lambda x: np.linalg.svd(x)[2][1, 1],
+    "scipy.linalg.eigh": lambda x: pb.scipy.linalg.eigh(x)[1][0, 0],
+    "scipy.linalg.svd": lambda x: pb.scipy.linalg.svd(x)[0][0, 0],
+    "eigh_tridiagonal": lambda x: pb.scipy.linalg.eigh_tridiagonal(x.diagonal(), np.zeros(2))[1][0, 0],
+}
+by_every_single = pytest.mark.parametrize("f", SINGLE.values(), ids=SINGLE)
+
+
+@by_every_single
+def test_single_vectors_along_axes_are_refused(f):
+    with pytest.raises(LinAlgError, match=r"values 0 \(1.*\) and 1 \(1.*\) are equal"):
+        pb.func.grad(f)(np.eye(3))
+    assert np.isfinite(pb.func.grad(f)(np.diag([1.0, 2.0, 3.0]))).all()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [lambda f: pb.func.vmap(pb.func.grad(f)), pb.func.hessian, pb.func.jacrev],
+    ids=["vmap", "hessian", "jacrev"],
+)
+def test_single_vectors_along_axes_are_refused_by(transform):
+    gradient_of = transform(lambda x: np.linalg.eigh(x)[1][..., 0, 0].sum())
+    with pytest.raises(LinAlgError, match="are equal"):
+        gradient_of(np.stack([np.diag([1.0, 2.0, 3.0]), np.eye(3)]))
+
+
+@pytest.mark.parametrize("f", [lambda V: (V @ V.T)[0, 0], lambda V: (V[0] * V[0]).sum()], ids=["product", "row"])
+def test_elements_of_a_projector_along_axes_have_gradients(f):
+    assert_close(pb.func.grad(lambda x: f(np.linalg.eigh(x)[1]))(np.eye(3)), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("a", [np.eye(3)[:, :1], WEIGHTS[:, :1]], ids=["axis", "rotated"])
+def test_single_vectors_that_belong_to_no_singular_value_are_refused(a):
+    null = {"U": lambda x: np.linalg.svd(x)[0][1, 2], "Vh": lambda x: np.linalg.svd(x.T)[2][1, 1]}
+    for f in null.values():
+        with pytest.raises(LinAlgError, match="past the first 1, which belong to no singular value"):
+            pb.func.grad(f)(a)
+
+    def projector(x):
+        N = np.linalg.svd(x)[0][:, 1:]
+        return (N @ N.T * WEIGHTS).sum()
+
+    u = a / np.linalg.norm(a)
+    expected = -((WEIGHTS + WEIGHTS.T) @ u - u * (u.T @ (WEIGHTS + WEIGHTS.T) @ u)) / np.linalg.norm(a)
+    assert_close(pb.func.grad(projector)(a), expected, rtol=1e-12, atol=1e-12)

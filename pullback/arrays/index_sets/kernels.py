@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from pullback.arrays.index_sets.array import IndexSets
 from pullback.arrays.index_sets.store import Store
@@ -341,14 +342,23 @@ def unknown_numbers(why: str) -> ReadError:
     """The error for what looks at numbers of index sets; `why` says who."""
     return ReadError(
         f"{why} looks at the numbers of a derivative, which are not known while its sparsity is found. Give the "
-        "pattern as `sparsity`, or use func.jacobian or func.hessian."
+        "pattern as `sparsity` (np.eye(n) for a function that works element by element), or use func.jacobian or "
+        "func.hessian."
     )
 
 
 def _like_zeros(op: Operator, args: Sequence[Any], store: Store, sets: Callable[[Shape], ndarray]) -> Any:
-    """Sets for the results that the kernel of NumPy gives for zeros: shapes and dtypes are told by these."""
+    """Sets for the results that the kernel of NumPy gives for zeros: shapes and dtypes are told by these.
+
+    Or for ones on the diagonal, of functions of matrices that are not defined at 0.
+    """
     with np.errstate(all="ignore"):
-        found = NUMPY.kernels[op.kernel](*[_zeros(x) for x in args])
+        try:
+            found = NUMPY.kernels[op.kernel](*[_zeros(x) for x in args])
+        except LinAlgError:
+            found = NUMPY.kernels[op.kernel](
+                *[_zeros(x) + np.eye(*x.shape[-2:]) if _is_matrix(x) else _zeros(x) for x in args]
+            )
     if isinstance(found, (list, tuple)):
         made = [IndexSets(sets(np.shape(x)), store, x.dtype) if x.dtype.kind in "fc" else x for x in found]
         return made if isinstance(found, list) else tuple(made)
@@ -414,6 +424,10 @@ def _zeros(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(map(_zeros, x))
     return np.zeros(x.shape, x.dtype) if type(x) is IndexSets else x
+
+
+def _is_matrix(x: Any) -> bool:
+    return type(x) is IndexSets and x.ndim > 1
 
 
 def _positions(shape: Sequence[int]) -> ndarray:

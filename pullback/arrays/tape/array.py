@@ -84,6 +84,8 @@ class Tape:
     def compute(self, name: str, args: tuple[Any, ...]) -> Any:
         """Run a kernel on arguments among which are arrays of this tape, and write it down."""
         sampled = [self._sampled(x) for x in args]
+        if name == "storage_geometry":  # which is that of the sample
+            return kernel_for(sampled, name)(*sampled)
         result = kernel_for([y for x in sampled for y in _spread(x)], name)(*sampled)
         if type(result) is ndarray:
             self._write(name, args, None)

@@ -190,6 +190,24 @@ class Coloring:
             data[~self._in_columns] = by_rows[self._from_rows]  # type: ignore[index]
         return sp.csr_array((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
 
+    def places(self) -> tuple[Any, Any]:
+        """Where entries are read: (which ones, the lines' colors, the line of each, its place in the product).
+
+        Of those that are read in products with columns, and of those in products with rows.
+
+        Examples
+        --------
+        >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+        >>> (which, colors, lines, across), _ = pb.func.color_jacobian(J, 'forward').places()
+        >>> lines, across
+        (array([0, 1, 1, 2]), array([0, 0, 1, 1]))
+        """
+        own, m = self._in_columns, max(self.pattern.shape[0], 1)
+        i, j = self.pattern.tocoo().coords
+        across = self._from_columns % m
+        by_columns = own, self.columns, i[own] + j[own] - across, across  # a mirror image is read at (j, i)
+        return by_columns, (~own, self.rows, i[~own], j[~own])
+
     def _places(self) -> None:
         """Find where each entry is read off the products, and check that it is alone there."""
         i, j = np.repeat(np.arange(self.pattern.shape[0]), np.diff(self.pattern.indptr)), self.pattern.indices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from pullback.core.errors import GradientError
 from pullback.core.named import named
 from pullback.core.tensor import ndarray
 from pullback.func.boundary import Argnums, split_aux
+from pullback.func.forward import push
 from pullback.func.gradient import grad
 from pullback.func.linearization import linearized
 from pullback.func.reverse import vjp
 from pullback.func.sparse.coloring import Coloring, Mode, color_hessian, color_jacobian
 from pullback.func.sparse.pattern import find
-from pullback.func.sparse.vectors import Chosen, batches_of, joined, one_argument, products
+from pullback.func.sparse.vectors import FEW, Chosen, batches_of, joined, one_argument, products
 
 
 @named("func.sparse_jacobian", "callable func")
@@ -165,10 +167,7 @@ def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
             "elements, one for each column. Was it found for other arguments?"
         )
     if coloring.forward or check:
-        # Masks of zeros cost as much as the rest, and matter only where a NaN shows.
-        by_columns, along, *aux = _pushed(chosen, coloring, check, masks=False)
-        if any(x is not None and has_nan(np.ravel(x)) for x in (by_columns, along)):
-            by_columns, along, *aux = _pushed(chosen, coloring, check, masks=True)
+        by_columns, along, *aux = _pushed(chosen, coloring, check)
     if coloring.reverse:
         value, pull, *aux = vjp(chosen.of_leaves, *chosen.leaves, has_aux=chosen.has_aux)
         _fits(chosen, coloring, joined(chosen.transform, value).size)
@@ -178,26 +177,92 @@ def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
         value, *aux = split_aux(chosen.transform, found) if chosen.has_aux else (found,)
         _fits(chosen, coloring, joined(chosen.transform, value).size)
     matrix = coloring.matrix(None if by_columns is None else by_columns.T, by_rows)
+    if has_nan(matrix.data):
+        _separated(chosen, coloring, matrix)
     if along is not None:
         _compare(chosen, matrix, coloring.directions(check)[-1], along)
     return (matrix, *aux) if aux else matrix
 
 
-def _pushed(chosen: Chosen, coloring: Coloring, check: bool, *, masks: bool) -> tuple[Any, ...]:
+def _pushed(chosen: Chosen, coloring: Coloring, check: bool) -> tuple[Any, ...]:
     """(the products with the seeds, a color in each row; that with the direction to check with; perhaps an aux).
 
-    The first two are None if unwanted.
+    The first two are None if unwanted. Where a NaN shows they are found again, direction by direction: a 0 in one is
+    then known to move nothing, however infinite a slope it meets. That costs too much where no NaN shows.
     """
     directions = coloring.directions(check)
     samples = [x[0] for x in batches_of(directions[-1:], chosen.leaves)] if check else chosen.leaves
-    found = linearized(chosen.of_leaves, tuple(chosen.leaves), tuple(samples), has_aux=chosen.has_aux, masks=masks)
-    value, push, along, *aux = found
+    found = linearized(chosen.of_leaves, tuple(chosen.leaves), tuple(samples), has_aux=chosen.has_aux, masks=False)
+    value, linear, along, *aux = found
     _fits(chosen, coloring, joined(chosen.transform, value).size)
-    made = None
+    made, along = None, joined(chosen.transform, along) if check else None
     if coloring.forward:
         seeds = directions[:-1] if check else directions
-        made = products(chosen.transform, lambda tangents: push(*tangents), seeds, chosen.leaves)
-    return made, joined(chosen.transform, along) if check else None, *aux
+        made = products(chosen.transform, lambda tangents: linear(*tangents), seeds, chosen.leaves)
+        if has_nan(made.ravel()):
+            wrong = np.isnan(made).any(1)
+            made[wrong] = _each_pushed(chosen, seeds[wrong])
+    if along is not None and has_nan(along):
+        (along,) = _each_pushed(chosen, directions[-1:])
+    return made, along, *aux
+
+
+def _each_pushed(chosen: Chosen, directions: ndarray) -> ndarray:
+    """The products with directions, one in each row, by a forward pass for each."""
+
+    def tangent(tangents: Any) -> Any:
+        return push(chosen.transform, chosen.result_of_leaves, tuple(chosen.leaves), tuple(tangents))[1]
+
+    return products(chosen.transform, tangent, directions, chosen.leaves)
+
+
+_SEEDS = 40_000_000  # numbers in those that tell columns apart
+
+
+def _separated(chosen: Chosen, coloring: Coloring, matrix: Any) -> None:
+    """Find entries that are NaN again, from fewer and fewer columns (rows) at a time.
+
+    Where an infinite slope has met a computed 0, the product with a color is NaN also in rows of its other columns.
+    What stays is NaN by itself, but where that concerns more columns than can be tried.
+    """
+    value = joined(chosen.transform, chosen.result_of_leaves(*chosen.leaves))
+    lost = np.isnan(matrix.data) & ~np.isnan(value[matrix.tocoo().row])
+    by_columns, by_rows = coloring.places()
+    if coloring.forward:
+        _searched(matrix.data, lost, *by_columns, partial(_each_pushed, chosen), chosen.size)
+    if coloring.reverse:
+        result, pull, *_ = vjp(chosen.result_of_leaves, *chosen.leaves)
+        product = partial(products, chosen.transform, pull, like=result)
+        _searched(matrix.data, lost, *by_rows, product, value.size)
+
+
+def _searched(
+    data: ndarray,
+    lost: ndarray,
+    own: ndarray,
+    colors: ndarray,
+    lines: ndarray,
+    across: ndarray,
+    product: Callable[[ndarray], ndarray],
+    size: int,
+) -> None:
+    """Write into `data` those of the entries `own` that are `lost`: each stands in the product with its line."""
+    entries = np.flatnonzero(lost[own])
+    places, lines, across = np.flatnonzero(own)[entries], lines[entries], across[entries]
+    left = np.unique(lines)
+    groups = [left[colors[left] == color] for color in np.unique(colors[left])]
+    while groups and len(groups) * size <= max(_SEEDS, FEW * size):
+        seeds, group = np.zeros((len(groups), size)), np.full(size, -1)
+        for nr, members in enumerate(groups):
+            seeds[nr, members], group[members] = 1, nr
+        found = product(seeds)[group[lines], across]
+        data[places] = found
+        rest = np.isnan(found)
+        left = np.unique(lines[rest])
+        many = [x for x in (left[group[left] == nr] for nr, members in enumerate(groups) if members.size > 1) if x.size]
+        groups = [half for x in many for half in np.array_split(x, 2) if half.size]
+        rest &= np.isin(lines, np.concatenate([np.zeros(0, int), *groups]))
+        places, lines, across = places[rest], lines[rest], across[rest]
 
 
 def _fits(chosen: Chosen, coloring: Coloring, rows: int) -> None:

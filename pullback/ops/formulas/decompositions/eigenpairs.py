@@ -13,7 +13,13 @@ import numpy as np
 
 from pullback.core.array_type import refuse_where
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.decompositions.equal_values import gaps_of, refuse_parts, refuse_phases, takes_part
+from pullback.ops.formulas.decompositions.equal_values import (
+    gaps_of,
+    refuse_parts,
+    refuse_phases,
+    refuse_single,
+    takes_part,
+)
 from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 __all__ = ["eigenpairs_backward", "eigenpairs_jvp"]
@@ -27,6 +33,7 @@ def eigenpairs_backward(gD, gU, A, B, D, U, mask, *, ops):
     straight = None if gD is None else ops.matmul(U * ops.unsqueeze(gD, -2), Uh)
     if gU is None:
         return straight, -ops.matmul(U * ops.unsqueeze(gD * D, -2), Uh) if mask[1] else None
+    refuse_single("lobpcg", D, 1, gU)
     BU = _times(B, U, ops)
     overlap = ops.matmul(Uh, gU)
     refuse_phases(ops.diagonal(overlap, 0, -2, -1), overlap, "lobpcg", ops=ops)

@@ -19,6 +19,7 @@ from pullback.ops.formulas.decompositions.equal_values import (
     over_gaps,
     refuse_parts,
     refuse_phases,
+    refuse_single,
     takes_part,
 )
 from pullback.ops.formulas.decompositions.solves import adjoint_of
@@ -37,6 +38,7 @@ __all__ = [
 def eigh_backward(gL, gV, A, L, V, *, ops):
     """V (diag(gL) + skew(V^H gV) / E) V^H: Hermitian, as the matrices are. Without gL or gV, a loss of one alone."""
     refuse_parts("linalg.eigh", A, L, gL, gV)
+    refuse_single("linalg.eigh", L, 1, gV)
     Vh = adjoint_of(V, ops=ops)
     straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, Vh, True)
     if gV is None:
@@ -106,6 +108,7 @@ def _blur(V, W):
 def eig_backward(gL, gV, A, L, V, *, ops):
     """W^H (diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E^*) V^H for vectors of length 1."""
     refuse_parts("linalg.eig", A, L, gL, gV)
+    refuse_single("linalg.eig", L, 1, gV)
     W, Vh = _inverse_of(V, "linalg.eig", ops), adjoint_of(V, ops=ops)
     straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, W, False)
     if gV is None:

@@ -10,7 +10,9 @@ diagonal of G. So
 * a loss of the values alone is right: gw does not depend on Q, hence G = gw_i I (for one of several equal values, which
   has a kink, V diag(gw) V^H is an element of Clarke's generalised gradient: Lewis 1999);
 * a loss of the vectors alone that no rotation of V_B changes, such as one of V_B V_B^H, is right: gw = 0, hence G = 0;
-  that a rotation changes nothing shows in the skew part of V_B^H gV, which must vanish;
+  that a rotation changes nothing shows in the skew part of V_B^H gV, which must vanish. So it does by chance for one
+  vector that lies along an axis; but a rotation mixes the elements of a row of V_B, so such a loss touches all of them
+  or none (masks of a backward tell what is touched: `autograd.structural_zeros`);
 * a loss of both is not determined, however smooth: of V f(W) V^H with slope M the block is G = f'(w) V_B^H M V_B, and
   its part off the diagonal is neither in gw nor in gV. (V_B^H gV = 2 f(w) V_B^H M V_B holds f, not f', and for
   f(w) = 0 nothing.) Daleckii and Krein's divided differences, with f' known, give it: `linalg.matrix_function`.
@@ -35,7 +37,7 @@ import numpy as np
 
 from pullback.core.array_type import check, table_of
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.decompositions.spectra_in_use import met_elsewhere, notes_of_backward
+from pullback.ops.formulas.decompositions.spectra_in_use import met_elsewhere, notes_of_backward, touched_of_output
 from pullback.ops.formulas.plain_values import any_of, is_known, plain_of, sizes_of
 
 __all__ = [
@@ -46,6 +48,8 @@ __all__ = [
     "over_sums",
     "refuse_parts",
     "refuse_phases",
+    "refuse_rest",
+    "refuse_single",
     "takes_part",
 ]
 
@@ -122,6 +126,56 @@ def refuse_parts(name, A, values, grad_values, *grads_of_vectors):
     used = ([] if grad_values is None else [grad_values]) + vectors
     examine = partial(_examine_parts, name, notes_of_backward(), grad_values is not None)
     check(examine, A, values, *map(sizes_of, used))
+
+
+def refuse_single(name, values, nr, grad, transposed=False):
+    """Refuse a loss of some of the vectors of equal values: of output `nr`, as columns or, `transposed`, as rows.
+
+    Or of no value, where there are more vectors than values.
+    """
+    touched = None if grad is None else touched_of_output(nr)
+    if touched is None:
+        return
+    plain, more = plain_of(values), grad.shape[-2 if transposed else -1] - values.shape[-1]
+    if more < 2 and is_known(plain) and not _equal_pairs(plain, _rounding_of(plain)).any():
+        return
+    check(partial(_examine_single, name, transposed), plain, touched, sizes_of(grad))
+
+
+def _examine_single(name, transposed, plain, touched, sizes):
+    touched = np.broadcast_to(touched, sizes.shape)
+    used = touched & (sizes != 0)
+    if transposed:
+        used, touched = used.swapaxes(-1, -2), touched.swapaxes(-1, -2)
+    used, untouched = used.astype(np.float32), (~touched).astype(np.float32)
+    beside = used.swapaxes(-1, -2) @ untouched != 0  # a row in which the one is used, and the other is not touched
+    beside = beside | beside.swapaxes(-1, -2)
+    k = plain.shape[-1]
+    _refuse(name, plain, _equal_pairs(plain, _rounding_of(plain)) & beside[..., :k, :k], "equal", "loss")
+    if beside[..., k:, k:].any():
+        raise _of_no_value(name, k)
+
+
+def refuse_rest(turns, scale, name, k):
+    """Refuse a loss of single vectors that belong to no value, of which only the span is determined.
+
+    `turns` are its slopes along rotations of them, `scale` the scale of their rounding.
+    """
+    if turns.shape[-1] > 1:
+        check(partial(_examine_rest, name, k), sizes_of(turns), sizes_of(scale))
+
+
+def _examine_rest(name, k, turns, scale):
+    if _exceeds(turns, scale, 1).any():
+        raise _of_no_value(name, k)
+
+
+def _of_no_value(name, k):
+    return LinAlgError(
+        f"{name}: the loss depends on single vectors past the first {k}, which belong to no singular value. They are "
+        "an arbitrary basis of what the others leave, and have no derivative. Use full_matrices=False, or of these "
+        "vectors only what any basis gives, such as the projector N @ N.mH."
+    )
 
 
 def _equal_pairs(plain, near):

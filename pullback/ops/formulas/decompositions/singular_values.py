@@ -13,6 +13,8 @@ from pullback.ops.formulas.decompositions.equal_values import (
     over_sums,
     refuse_parts,
     refuse_phases,
+    refuse_rest,
+    refuse_single,
     takes_part,
 )
 from pullback.ops.formulas.decompositions.solves import adjoint_of
@@ -43,6 +45,8 @@ def svd_backward(gU, gS, gVh, A, U, S, Vh, *, ops):
         if gU is None and gVh is None:
             refuse_parts("linalg.svd", A, S, gS)
             return straight
+    refuse_single("linalg.svd", S, 0, gU)
+    refuse_single("linalg.svd", S, 2, gVh, transposed=True)
     gU = ops.zeros_like(U) if gU is None else gU
     gVh = ops.zeros_like(Vh) if gVh is None else gVh
     turned = _vectors_backward(gU, gS, gVh, A, U, S, Vh, ops)
@@ -60,8 +64,10 @@ def _vectors_backward(gU, gS, gVh, A, U, S, Vh, ops):
     gU_thin, gV = gU[..., :k], adjoint_of(gVh[..., :k, :], ops=ops)
     Uh, V = adjoint_of(U, ops=ops), adjoint_of(Vh, ops=ops)
     if U_rest is not None:  # dU_rest = -U dU^H U_rest
+        _refuse_rest(U_rest, gU[..., k:], k, ops)
         gU_thin = gU_thin - ops.matmul(U_rest, ops.matmul(adjoint_of(gU[..., k:], ops=ops), U))
     if Vh_rest is not None:
+        _refuse_rest(adjoint_of(Vh_rest, ops=ops), adjoint_of(gVh[..., k:, :], ops=ops), k, ops)
         gV = gV - ops.matmul(adjoint_of(Vh_rest, ops=ops), ops.matmul(gVh[..., k:, :], V))
     x, y = ops.matmul(Uh, gU_thin), ops.matmul(Vh, gV)
     scale = ops.abs(x) + ops.abs(y)
@@ -82,6 +88,11 @@ def _vectors_backward(gU, gS, gVh, A, U, S, Vh, ops):
         outside = over_columns(outside, S, "linalg.svd", doubt=(outside, gV), **how)
         found = found + ops.matmul(U, adjoint_of(outside, ops=ops))
     return found
+
+
+def _refuse_rest(vectors, grad, k, ops):
+    turns = ops.matmul(adjoint_of(vectors, ops=ops), grad)
+    refuse_rest(turns - adjoint_of(turns, ops=ops), turns, "linalg.svd", k)
 
 
 def svd_jvp(dA, A, U_all, S, Vh_all, *, ops):

@@ -21,6 +21,10 @@ import numpy as np
 in_use: dict[int, list[tuple[Any, str, Any]]] = {}
 
 
+# By thread: for each output of the node that runs, the mask of what the loss has touched of it, None for all of it.
+masks_of_outputs: dict[int, list[Any]] = {}
+
+
 def put_aside() -> Any:
     """The notes of this thread, put aside; a backward that begins here, inside another, has notes of its own."""
     return in_use.pop(get_ident(), None)
@@ -37,6 +41,12 @@ def take_up(before: Any) -> None:
 def notes_of_backward() -> list[tuple[Any, str, Any]]:
     """The notes of the backward under way: kept by checks that an array type runs when the backward has ended."""
     return in_use.setdefault(get_ident(), [])
+
+
+def touched_of_output(nr: int) -> Any:
+    """What the loss has touched of an output of the node that runs, as truth values; None for all of it."""
+    masks = masks_of_outputs.get(get_ident())
+    return None if masks is None or masks[nr] is None else masks[nr].touched()
 
 
 def met_elsewhere(notes, matrices, values, with_values, with_vectors, near):

@@ -2,7 +2,7 @@
 
 from pullback.core.array_type import refuse_where
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.decompositions.equal_values import over_gaps, refuse_phases
+from pullback.ops.formulas.decompositions.equal_values import over_gaps, refuse_phases, refuse_single
 from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 
@@ -33,6 +33,7 @@ def eigenpairs_backward(gw, gV, data, pattern, solver, w, V, *, ops):
     own = ops.scipy_sparse
     left = None if gw is None else V * ops.unsqueeze(gw, 0)
     if gV is not None:
+        refuse_single(solver.kind, w, 1, gV)
         overlap = ops.matmul(adjoint_of(V, ops=ops), gV)
         refuse_phases(ops.diagonal(overlap, 0, -2, -1), overlap, solver.kind, ops=ops)
         skew = (overlap - adjoint_of(overlap, ops=ops)) * 0.5

@@ -255,7 +255,9 @@ def stdtr_derivative(df: Any, t: Any, n: int) -> Any:
     inside = (df > 0) & np.isfinite(df) & np.isfinite(t) & (t != 0)
     near = inside & (size < 1.5)
     low = among(near, lambda df, t: _t_middle(df, t, n), df, size, otherwise=0.0)
-    high = among(inside & ~near, lambda df, t: -_t_tail(df, t, n), df, size, otherwise=0.0)
+    few = inside & ~near & (df < 10) & (df < 0.005 * size * size)
+    high = among(inside & ~near & ~few, lambda df, t: -_t_tail(df, t, n), df, size, otherwise=0.0)
+    high += among(few, lambda df, t: -_t_far_tail(df, t, n), df, size, otherwise=0.0)
     edge = np.where((df > 0) & ~np.isnan(t), 0.0, np.nan)
     return np.where(inside, np.sign(t) * (low + high), edge)
 
@@ -270,6 +272,36 @@ def _t_middle(df: Any, t: Any, n: int) -> Any:
     columns = df[:, None]
     values = t_density(columns, s) * bell(_t_slopes(s * s, columns, n)) * width[:, None] * np.cosh(w)
     return end * (values @ weights)
+
+
+def _t_far_tail(df: Any, t: Any, n: int) -> Any:
+    """The n-th derivative in df of the integral beyond t where df is small beside t**2.
+
+    With a = df / 2, x = df / (df + t**2) the integral is exp(g) S / 2, where g = a log x + log(Gamma(a + 1/2) /
+    (Gamma(a + 1) sqrt(pi))) and S = 1 + sum of (1/2)_k / k! a / (a + k) x**k.
+    """
+    a, away, share = df / 2, df + t * t, df / t / t
+    logarithm = np.log(df) - 2 * np.log(t) - np.log1p(share)
+    slopes = []
+    for j in range(1, n + 1):
+        sign = (-1) ** (j - 1) * math.factorial(j - 1)
+        log = logarithm if j == 1 else -sign / (j - 1) * (df ** (1.0 - j) - away ** (1.0 - j))
+        gammas = sp.polygamma(j - 1, a + 0.5) - sp.polygamma(j - 1, a + 1)
+        slopes.append(a * sign * (df ** -float(j) - away ** -float(j)) + j / 2 * log + gammas / 2**j)
+    # Taylor coefficients in df of each term of S, from those of 1 / (df + t**2) and of a / (a + k).
+    total = [np.ones_like(df)] + [np.zeros_like(df)] * n
+    power = list(total)
+    x = [share / (1 + share)] + [(-1) ** (i - 1) * away ** -float(i) / (1 + share) for i in range(1, n + 1)]
+    binomial = 1.0
+    for k in range(1, 9):
+        binomial *= (k - 0.5) / k
+        power = [sum(power[i] * x[m - i] for i in range(m + 1)) for m in range(n + 1)]
+        factor = [df / (df + 2 * k)] + [(-1) ** (i - 1) * 2 * k * (df + 2 * k) ** -(i + 1.0) for i in range(1, n + 1)]
+        term = [sum(power[i] * factor[m - i] for i in range(m + 1)) for m in range(n + 1)]
+        total = [c + binomial * d for c, d in zip(total, term, strict=True)]
+    bells = [bell(slopes[:j]) / math.factorial(j) for j in range(n + 1)]
+    size = np.exp(a * logarithm + sp.gammaln(a + 0.5) - sp.gammaln(a + 1)) / math.sqrt(math.pi)
+    return size / 2 * math.factorial(n) * sum(bells[j] * total[n - j] for j in range(n + 1))
 
 
 def _t_tail(df: Any, t: Any, n: int) -> Any:

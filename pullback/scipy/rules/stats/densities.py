@@ -11,7 +11,10 @@ import scipy.special as sp
 import scipy.stats
 
 from pullback.interop.adopt.clones import clone
+from pullback.interop.adopt.ways import genuine
 from pullback.interop.adoption import scipy_rule
+from pullback.interop.operands import frozen
+from pullback.scipy.rules.special.quadrature import gauss
 
 
 @scipy_rule("scipy.stats._stats.geninvgauss_logpdf")
@@ -35,6 +38,23 @@ def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> Any:
 def generalized_hyperbolic_density(x: Any, p: Any, a: Any, b: Any) -> Any:
     """The exponential of its logarithm."""
     return np.exp(generalized_hyperbolic(x, p, a, b))
+
+
+@scipy_rule("scipy.stats._stats.von_mises_cdf")
+def von_mises_distribution(kappa: Any, x: Any) -> Any:
+    """SciPy's value, with the derivatives of the tail beyond x."""
+    given = [frozen(v, "scipy.stats.vonmises.cdf") for v in (kappa, x)]
+    value = genuine("scipy.stats._stats.von_mises_cdf")(*given)
+    near = given[1] - 2 * math.pi * np.round(given[1] / (2 * math.pi))
+    side = np.where(near < 0, -1.0, 1.0)
+    start = np.broadcast_to(side * (x + (near - given[1])), value.shape)
+    far = np.broadcast_to(9 / np.sqrt(np.maximum(given[0], 1.0)), value.shape)  # nine standard deviations
+    length = np.where(math.pi - start < far, math.pi - start, far)
+    nodes, weights = gauss(64)
+    kappa = np.broadcast_to(kappa, value.shape)[..., None]
+    density = np.exp(kappa * sp.cosm1(start[..., None] + length[..., None] * nodes)) / (2 * math.pi * sp.i0e(kappa))
+    found = -side * length * (density @ weights)
+    return found + (value - frozen(found, "scipy.stats.vonmises.cdf"))
 
 
 def _by_integral(kind: str) -> None:
