@@ -16,6 +16,7 @@ from pullback.graph.inplace_views import become_view
 from pullback.interop.array.flat import Flat
 from pullback.interop.array.functions import of_a_number, reverse
 from pullback.interop.conversion import plain_array
+from pullback.interop.numpy_errors import refused_as_numpy
 from pullback.interop.operands import array
 
 
@@ -124,6 +125,8 @@ _POINTER = (
 
 
 def _property(name: str, get: Any, write: Any = None) -> property:
+    if write is not None:
+        write = refused_as_numpy(write, lambda x, value: setattr(x, name, value))
     return property(get, write, doc=f"As `numpy.ndarray.{name}`.")
 
 
