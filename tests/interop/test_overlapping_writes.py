@@ -99,9 +99,11 @@ WRITES = {
     "np.cumsum": lambda a, p: np.cumsum(a[p.of], out=a[p.to]),
     "accumulate": lambda a, p: np.add.accumulate(a[p.of], out=a[p.to]),
     "np.add.at": lambda a, p: np.add.at(a, p.places, a[p.of]),
-    "np.add.at, again": lambda a, p: np.add.at(a, [*p.places, p.to.start, p.to.start], a[p.start - 2 :][: p.k + 2])
-    if p.start > 1
-    else np.subtract.at(a, [1, 1, 2], a[:3]),
+    "np.add.at, again": lambda a, p: (
+        np.add.at(a, [*p.places, p.to.start, p.to.start], a[p.start - 2 :][: p.k + 2])
+        if p.start > 1
+        else np.subtract.at(a, [1, 1, 2], a[:3])
+    ),
     "swap": lambda a, p: _swap(a, p.to, p.of),
     "swap elements": lambda a, p: _at(a, p.places[:2], a[p.places[1::-1]]),
     "np.put": lambda a, p: np.put(a, p.places, a[p.of]),

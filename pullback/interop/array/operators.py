@@ -39,6 +39,12 @@ _BITWISE = {
 _SIGNS: dict[str, Callable[..., Any]] = {name: getattr(operator, python) for python, name in (_BINARY | _UNARY).items()}
 
 
+_UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floor_divide": np.floor_divide,
+    "remainder": np.remainder, "pow": np.power, "matmul": np.matmul,
+}  # fmt: skip
+
+
 def _explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
     """NumPy's error, where it refuses the same operation; else ours."""
     told = explain(op, args, error)
@@ -56,8 +62,10 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _of_any(op: Operator, args: Sequence[Any]) -> Any:
-    if not all(type(x) in READY for x in args):  # a Fraction, or a user's subclass of float, is a number
-        args = [float(x) if issubclass(type(x), (Rational, float)) and type(x) not in READY else x for x in args]
+    if not all(type(x) in READY for x in args):
+        if any(_has_ufuncs(x) for x in args):
+            return _UFUNCS[op.name](*args)
+        args = [_number(x) for x in args]
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
@@ -67,6 +75,18 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     ):
         return NotImplemented  # times a number, a list means its repetition
     return dispatch_arrays(op, [operand(x) for x in args])
+
+
+def _number(x: Any) -> Any:
+    """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
+    return float(x) if type(x) not in READY and issubclass(type(x), (Rational, float)) else x
+
+
+def _has_ufuncs(x: Any) -> bool:
+    """True if the class of `x`, of another library, says what ufuncs give: NumPy's operators are these."""
+    if type(x) in READY or issubclass(type(x), (ndarray, np.generic)):
+        return False
+    return getattr(type(x), "__array_ufunc__", None) is not None
 
 
 def _is_arraylike(x: Any) -> bool:
@@ -100,8 +120,12 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
     assert write is not None
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) not in READY and not _is_arraylike(other):
-            return NotImplemented
+        if type(other) not in READY:
+            if _has_ufuncs(other):
+                return _UFUNCS[name](self, other, out=(self,))
+            other = _number(other) if issubclass(type(other), float) else other
+            if type(other) not in READY and not _is_arraylike(other):
+                return NotImplemented
         try:
             return write(self, other if type(other) in READY else operand(other))
         except FloatingPointError:  # by np.errstate; NumPy has written all elements when it raises
@@ -119,7 +143,7 @@ def _values(x: Any) -> Any:
     """What NumPy compares: the numbers of a tensor, of a list of them too, or `x` itself."""
     if type(x) is list or type(x) is tuple:
         x = operand(x)
-    return numbers_of(x) if isinstance(x, Tensor) else x
+    return numbers_of(x) if isinstance(x, Tensor) else _number(x)
 
 
 def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -138,12 +162,20 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _divmod(self: Any, other: Any) -> Any:
+    if _has_ufuncs(other):
+        return np.divmod(self, other)
+    other = _number(other)
     if type(other) not in READY and not _is_arraylike(other):
         return NotImplemented
     return self // other, self % other
 
 
 def _rdivmod(self: Any, other: Any) -> Any:
+    if _has_ufuncs(other):
+        return np.divmod(other, self)
+    other = _number(other)
+    if type(other) not in READY and not _is_arraylike(other):
+        return NotImplemented
     return other // self, other % self
 
 
