@@ -173,8 +173,20 @@ def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor 
     return out
 
 
+def _plain_number(x: Any) -> Any:
+    """`x`, as a number of Python's own class where it is of a user's class derived from that."""
+    kind = next((kind for kind in (int, float, complex) if issubclass(type(x), kind)), None)
+    return x if kind is None or is_constant(x) else kind(x)
+
+
 def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
-    given = prepare(op, args)
+    try:
+        given = prepare(op, args)
+    except TypeError:
+        plain = [_plain_number(x) for x in args]
+        if all(x is y for x, y in zip(args, plain, strict=True)):
+            raise
+        args, given = plain, prepare(op, plain)
     if given.level == BARE:
         return kernel(op, args, args)  # what comes is bare too
     result = watched_kernel(op, given.raws, given.args)

@@ -51,12 +51,13 @@ class Journal:
     one may have been an ndarray before: `earlier` is the journal of that, and `end` there the memory when it ended.
     """
 
-    __slots__ = ("earlier", "end", "first", "root", "undone", "writes")
+    __slots__ = ("earlier", "end", "first", "root", "shapes", "undone", "writes")
 
     def __init__(self, first: int, root: ndarray | None) -> None:
         self.first = first
         self.root = None if root is None else weakref.ref(root)  # the ndarray that owns the memory
         self.writes: list[Any] = []
+        self.shapes: list[tuple[Tensor, int, Shape]] = []  # up to which version a tensor had which shape
         self.undone: tuple[ndarray, int] | None = None  # a copy of the memory as it was at some version
         self.earlier: Journal | None = None
         self.end: ndarray | None = None
@@ -123,6 +124,14 @@ def note_write(target: Tensor, index: Any = ...) -> None:
         journal.writes.append(array_type(whole).copy(whole))
 
 
+def note_shape(target: Tensor) -> None:
+    """Note that `target` is about to get another shape, as by `x.shape = ...`: who saved it needs the one before."""
+    note_write(target)
+    counter = counter_of(target)
+    if type(counter.journal) is Journal:
+        counter.journal.shapes.append((target, counter.n, tuple(target.shape)))
+
+
 def _started(before: Any, version: int, data: Any, root: ndarray | None) -> Journal:
     """A journal from this version on; it knows the one before if an ndarray has just come into a tensor or a dual."""
     journal = Journal(version, root)
@@ -186,7 +195,11 @@ def contents_at(saved: Any, version: int, counter: Counter) -> Any:
             contents = wrap(contents, raw._level)
     else:
         contents = _part_of(journal.writes[version - journal.first], raw)
-    return contents if contents is None or raw is saved else wrap(contents, saved._level)
+    if contents is None or raw is saved:
+        return contents
+    shapes = [shape for tensor, last, shape in counter.journal.shapes if tensor is saved and last >= version]
+    found = wrap(contents, saved._level)
+    return TENSOR.reshape(found, shapes[0]) if shapes else found
 
 
 def _undone(journal: Journal, array: ndarray, root: ndarray, version: int) -> ndarray | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 
 from pullback.core.array_face import SCALAR_FACES
 from pullback.core.array_type import numbers_of
+from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import numpy_object
 
@@ -22,14 +25,58 @@ class _UnknownError(Exception):
     """The numbers of an argument are not at hand, or it is a function, which is not to be called again."""
 
 
-def raise_as_numpy(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = _NOTHING) -> None:
-    """Raise the error that NumPy raises for the same call on copies of the numbers, if it raises one."""
+def raise_as_numpy(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] = _NOTHING,
+    ours: Exception | None = None,
+) -> None:
+    """Raise the error that NumPy raises for the same call on copies of the numbers, if it raises one.
+
+    `ours` stays the error, for its better text, where it is caught by whoever catches NumPy's.
+    """
     if function in _WRITES_FILES:
         return
     try:
         on_numbers(function, args, kwargs)
     except Exception as refusal:
-        raise refusal from None
+        public = next(kind for kind in type(refusal).__mro__ if not kind.__module__.startswith("numpy._core"))
+        if ours is None or not isinstance(ours, public):
+            raise refusal from None
+
+
+def refused_as_numpy(method: Callable[..., Any], call: Callable[..., Any] | None = None) -> Any:
+    """The method, with NumPy's errors where NumPy refuses the same call; `call(x, ...)` stands for `x.method(...)`."""
+    name = method.__name__
+
+    def on_plain(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, name)(*args, **kwargs)
+
+    @functools.wraps(method)
+    def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except UnsupportedError:
+            raise  # with its remedy
+        except Exception as error:
+            raise_as_numpy(call or on_plain, (self, *args), kwargs, error)
+            raise
+
+    return refusing
+
+
+def write_as_far_as_numpy(self: Any, index: Any, value: Any) -> None:
+    """Write what NumPy has written before it finds an element that is no number: `x[:3] = [1.0, None, "x"]`."""
+    numbers = None if numbers_of(self) is None else np.array(numbers_of(self))
+    if numbers is None or not self.size:
+        return
+    before = numbers.copy()
+    try:
+        on_numbers(lambda i, v: operator.setitem(numbers, i, v), (index, value), {})
+    except (TypeError, ValueError):
+        changed = (numbers != before) & ~(np.isnan(numbers) & np.isnan(before))
+        if changed.any():
+            self[changed] = numbers[changed]
 
 
 def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], warn: bool = False) -> Any:

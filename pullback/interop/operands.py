@@ -7,6 +7,7 @@ an operator would make a Tensor of a constant, at a level of its own, and drag i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def array(x: Any) -> Any:
             f"{with_article(x)} beside a Tensor would lose its {'mask' if hasattr(x, 'mask') else 'meaning of *'}; "
             "convert it yourself: np.asarray(x), or x.filled(value)."
         )
-    made = np.asarray(x)
+    made = np.asarray(float(x) if issubclass(type(x), Rational) else x)
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(
             f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type_name(x)} of dtype "

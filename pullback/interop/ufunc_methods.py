@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
@@ -149,7 +150,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         return None
     places = np.asarray(np.arange(a.size).reshape(a.shape)[index])
     a = a if a.ndim else np.reshape(a, (1,))  # a view
-    parts = [np.ravel(np.broadcast_to(array(x), places.shape)) for x in b]
+    parts = [np.ravel(np.broadcast_to(_apart(array(x), a), places.shape)) for x in b]
     places = places.ravel()
     order = np.argsort(places, kind="stable")
     sorted_places = places[order]
@@ -160,6 +161,13 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         target = np.unravel_index(places[these], a.shape)
         a[target] = cast(ufunc(a[target], *(p[these] for p in parts)), a.dtype, name)
     return None
+
+
+def _apart(x: Any, a: Any) -> Any:
+    """`x`, or its copy if it lies in the memory of `a`: NumPy, too, reads what was there before the first write."""
+    memory, mine = layout_of(a), layout_of(x)
+    shared = memory is not None and mine is not None and np.shares_memory(memory, mine)
+    return np.copy(x) if shared else x
 
 
 def _index(i: Any, name: str) -> Any:

@@ -25,12 +25,14 @@ def _kind(x: Any) -> type:
     return _SHOWN.get(found, found)
 
 
-def factories(taken: type, general: Callable[..., Any] = dispatch_arrays) -> dict[str, Callable[..., Any]]:
+def factories(
+    taken: type, general: Callable[..., Any] = dispatch_arrays, explain: Callable[..., Any] = calls.explain
+) -> dict[str, Callable[..., Any]]:
     """The factories for tensors of the class `taken`; what is not the common case goes to `general`.
 
     Those for several tensors take Arrays and Scalars side by side: `kind` shows both as Arrays.
     """
-    mine = {**vars(calls), "Whole": Array, "Single": Scalar, "kind": _kind, "dispatch": general}
+    mine = {**vars(calls), "Whole": Array, "Single": Scalar, "kind": _kind, "dispatch": general, "explain": explain}
     alone, several = {**mine, "Taken": taken}, {**mine, "Taken": Array}
     return {
         name: FunctionType(function.__code__, alone if name.startswith("one_") else several, name)

@@ -1,5 +1,7 @@
 """Sparse Jacobians and Hessians: patterns, colorings, values, and what is refused."""
 
+import operator
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -495,6 +497,27 @@ def test_a_custom_rule_has_no_pattern_and_takes_one():
             derivative(np.ones(3))
     given = pb.func.sparse_jacobian(sine, sparsity=np.eye(3))(np.arange(3.0))
     np.testing.assert_allclose(given.toarray(), np.diag(np.cos(np.arange(3.0))))
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (lambda y, x: operator.setitem(y, x > 0, 0.0), np.eye(3)),
+        (lambda y, x: operator.setitem(y, x > 9, x[0]), [[1, 0, 0], [1, 1, 0], [1, 0, 1]]),
+        (lambda y, x: operator.setitem(y[1:], x[1:] > 9, x[0]), [[1, 0, 0], [1, 1, 0], [1, 0, 1]]),
+        (lambda y, x: np.putmask(y, x > 0, 0.0), np.eye(3)),
+        (lambda y, x: np.place(y, x > 0, 0.0), np.eye(3)),
+        (lambda y, x: np.copyto(y, 0.0, where=x > 0), np.eye(3)),
+        (lambda y, x: operator.setitem(y, slice(2), 0.0), [[0, 0, 0], [0, 0, 0], [0, 0, 1]]),
+    ],
+)
+def test_a_write_by_a_computed_mask_counts_with_every_outcome(write, expected):
+    def f(x):
+        y = x * 2
+        write(y, x)
+        return y
+
+    assert np.array_equal(pb.func.jacobian_sparsity(f)(np.array([1.0, -1.0, 2.0])).toarray(), expected)
 
 
 def test_a_computed_mask_of_masked_fill_counts_with_every_outcome():

@@ -99,6 +99,11 @@ WRITES = {
     "np.cumsum": lambda a, p: np.cumsum(a[p.of], out=a[p.to]),
     "accumulate": lambda a, p: np.add.accumulate(a[p.of], out=a[p.to]),
     "np.add.at": lambda a, p: np.add.at(a, p.places, a[p.of]),
+    "np.add.at, again": lambda a, p: (
+        np.add.at(a, [*p.places, p.to.start, p.to.start], a[p.start - 2 :][: p.k + 2])
+        if p.start > 1
+        else np.subtract.at(a, [1, 1, 2], a[:3])
+    ),
     "swap": lambda a, p: _swap(a, p.to, p.of),
     "swap elements": lambda a, p: _at(a, p.places[:2], a[p.places[1::-1]]),
     "np.put": lambda a, p: np.put(a, p.places, a[p.of]),
@@ -204,3 +209,56 @@ def test_a_mask_of_a_tensor_takes_no_value_from_the_same_memory():
         x[pb.tensor([False, True, False, True])] = x[:2]
     x[pb.tensor([True, True, False, False])] = x[:2]
     assert x.tolist() == [0, 1, 2, 3]
+
+
+REFUSED = {
+    "x[:2] = y": (lambda a: _at(a, slice(2), np.ones(3)), ValueError),
+    "x[mask] = y": (lambda a: _at(a, np.arange(N) > 3, np.ones(3)), ValueError),
+    "x[:3] = words": (lambda a: _at(a, slice(3), [1.0, None, "x"]), ValueError),
+    "x.flat[:2] = words": (lambda a: _at(a.flat, slice(2), ["a", "b"]), ValueError),
+    "x.flat[0] = y": (lambda a: _at(a.flat, 0, np.ones(3)), ValueError),
+    "x.flat[None]": (lambda a: a.flat[None], IndexError),
+    "x @ 2": (lambda a: a @ 2.0, ValueError),
+    "2 @ x": (lambda a: 2.0 @ a, ValueError),
+    "x @= 2": (lambda a: a.__imatmul__(2.0), ValueError),
+    "x += y": (lambda a: a.__iadd__(np.ones(3)), ValueError),
+    "x *= 2j": (lambda a: a.__imul__(2j), TypeError),
+    "2 ^ x": (lambda a: 2 ^ a, TypeError),
+    "None | x": (lambda a: None | a, TypeError),
+    "x.ravel": (lambda a: a.ravel(2), TypeError),
+    "x.copy": (lambda a: a.copy(np.ones(2)), TypeError),
+    "x.item": (lambda a: a.item(None), TypeError),
+    "x.shape": (lambda a: setattr(a, "shape", (5, 5)), ValueError),
+    "x.resize": (lambda a: a.resize(2.5), TypeError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_who_catches_numpys_error_catches_ours_and_finds_what_numpy_leaves(name):
+    call, error = REFUSED[name]
+    x = np.random.default_rng(3).permutation(N) + 1.25
+    left, after = x.copy(), []
+    with pytest.raises(error):
+        call(left)
+
+    def loss(a):
+        with pytest.raises(error):
+            call(a)
+        after.append(np.array(pb.func.stop_gradient(a)))
+        return (a * a).sum()
+
+    gradient = pb.func.grad(loss)(x)
+    assert np.array_equal(after[0], left, equal_nan=True)
+    assert np.array_equal(gradient, np.where(left == x, 2 * x, 0))
+
+
+def test_operators_of_whole_numbers_take_them_from_the_left():
+    found = []
+
+    def loss(a):
+        n = pb.to(a, int)
+        found.extend([6 & n, 1 << n, [1, 1, 1] | n])
+        return a.sum()
+
+    pb.func.grad(loss)(np.array([1.0, 2.0, 3.0]))
+    assert [np.asarray(x).tolist() for x in found] == [[0, 2, 2], [2, 4, 8], [1, 3, 3]]

@@ -1,6 +1,7 @@
 """The operand on the right is asked: operators beside objects of other classes, as NumPy and PyTorch have them."""
 
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -97,3 +98,48 @@ def test_lists_and_texts_keep_our_error():
         pb.ones(2) * [1.0, 2.0]
     with pytest.raises(TypeError, match=r"argument 'other' must be a Tensor.*got str"):
         pb.ones(2) % "a"
+
+
+class Length(float):
+    """A number with a name."""
+
+
+class Asked:
+    """Has no operators, but says what ufuncs give."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc.__name__
+
+
+def test_a_number_of_a_users_class_is_a_number():
+    half = Length(0.5)
+    for t in (pb.ones(2, requires_grad=True), pb.tensor(1.0, requires_grad=True)):
+        found = [half * t, t * half, t - half, half**t, pb.add(t, half), t < half]
+        expected = [0.5, 0.5, 0.5, 0.5, 1.5, False]
+        assert [np.ravel(x.detach().numpy())[0].item() for x in found] == expected
+    assert [
+        float(pb.func.stop_gradient(x)) for x in array(lambda x: divmod(x, half)[0].sum() + divmod(half, x)[1].sum())
+    ] == [5.0, 2.5]
+    assert np.array_equal(pb.func.grad(lambda x: np.sum(half * x))(np.ones(2)), [0.5, 0.5])
+
+
+def test_a_number_of_a_users_class_is_written_in_place():
+    def loss(x):
+        y = seen = x * 1
+        y *= Length(3.0)
+        return seen.sum()
+
+    assert np.array_equal(pb.func.grad(loss)(np.ones(2)), [3.0, 3.0])
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "divmod"])
+def test_who_says_what_ufuncs_give_is_asked_for_operators_too(name):
+    f = ARITHMETIC[name]
+    expected = f(np.ones(2), Asked())
+    assert array(lambda x: f(x, Asked())) + array(lambda x: f(Asked(), x)) == [expected] * 4
+
+
+@pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum, np.divide, lambda x, y: divmod(x, y)[0]])
+def test_ufuncs_take_fractions(f):
+    for x in array(lambda x: f(x, Fraction(1, 4))):
+        assert (np.asarray(pb.func.stop_gradient(x)) == f(1.0, 0.25)).all()

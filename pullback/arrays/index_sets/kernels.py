@@ -320,6 +320,23 @@ def _masked_fill(op: Operator, args: Sequence[Any], store: Store) -> Any:
     return (_moving if store.is_constant(args[1]) else _pointwise)(op, args, store)
 
 
+@rule("setitem")
+def _setitem(op: Operator, args: Sequence[Any], store: Store) -> Any:
+    """A computed mask may hold anywhere: each place that it covers keeps what it has, or takes the value."""
+    x, index, value = args
+    moved = _moving(op, args, store)
+    items = index if isinstance(index, tuple) else (index,)
+    unsure = [type(i) is ndarray and i.dtype.kind == "b" and not store.is_constant(i) for i in items]
+    if not any(unsure):
+        return moved
+    anywhere = tuple(np.ones_like(i) if mask else i for i, mask in zip(items, unsure, strict=True))
+    try:
+        written = _moving(op, (x, anywhere, value), store).ids
+    except (ValueError, IndexError):  # one value for each place where the mask holds: of the outcome that was seen
+        written = moved.ids
+    return IndexSets(_joined(store, [_numbers(x), moved.ids, written]), store, moved.dtype)
+
+
 def everything(op: Operator, args: Sequence[Any], store: Store) -> Any:
     """Sets of all, for an operator of which nothing closer is known."""
     sets = [x for x in _operands(op, args) if type(x) is IndexSets]

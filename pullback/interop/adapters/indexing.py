@@ -342,7 +342,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     places, vals = np.flatnonzero(plain_values(mask, "place")), np.ravel(array(vals))
     if places.size and not vals.size:
         raise ValueError("np.place: cannot insert from an empty array.")
-    if places.size:
+    if vals.size == 1:
+        arr[np.reshape(plain_values(mask, "place"), arr.shape).astype(bool)] = vals[0]  # which a pattern understands
+    elif places.size:
         refuse_overlap(
             "np.place", lambda x, y: np.place(x, np.reshape(mask, x.shape), y), layout_of(arr), layout_of(vals)
         )
@@ -361,7 +363,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
             a[...] = np.where(np.reshape(mask, a.shape), all_new, a)
         return
     places = np.flatnonzero(mask)
-    if places.size and new.size:
+    if new.size == 1:
+        a[np.reshape(mask, a.shape).astype(bool)] = new[0]  # which a pattern understands
+    elif places.size and new.size:
         write_flat(a, places, new, places % new.shape[0])
 
 

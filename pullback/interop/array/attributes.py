@@ -13,9 +13,11 @@ from pullback.core.array_type import TENSOR, layout_of
 from pullback.core.errors import UnsupportedError, with_article
 from pullback.core.tensor import Tensor, strided
 from pullback.graph.inplace_views import become_view
+from pullback.graph.journal import note_shape
 from pullback.interop.array.flat import Flat
 from pullback.interop.array.functions import of_a_number, reverse
 from pullback.interop.conversion import plain_array
+from pullback.interop.numpy_errors import refused_as_numpy
 from pullback.interop.operands import array
 
 
@@ -89,6 +91,7 @@ def reshape_in_place(self: Any, shape: Any) -> None:
         seen = memory.view()
         seen.shape = shape  # NumPy's errors
         shape = seen.shape
+    note_shape(self)
     become_view(self, "shape", TENSOR.reshape, shape)
 
 
@@ -124,6 +127,8 @@ _POINTER = (
 
 
 def _property(name: str, get: Any, write: Any = None) -> property:
+    if write is not None:
+        write = refused_as_numpy(write, lambda x, value: setattr(x, name, value))
     return property(get, write, doc=f"As `numpy.ndarray.{name}`.")
 
 

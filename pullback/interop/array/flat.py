@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.core.array_type import layout_of
 from pullback.interop.conversion import plain_array
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import array
 
 
@@ -52,18 +54,28 @@ class Flat:
         return self._array[self._place(self._next - 1)]
 
     def __getitem__(self, index: Any) -> Any:
-        return self._array[self._place(self._positions(index))]
+        try:
+            return self._array[self._place(self._positions(index))]
+        except Exception:
+            raise_as_numpy(lambda x, i: x.flat[i], (self.base, index))
+            raise
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        value = array(value)
         try:
-            positions = self._positions(index)
-        except IndexError:
-            self._write_before_error(index, value)
+            value = array(value)
+            try:
+                positions = self._positions(index)
+            except IndexError:
+                self._write_before_error(index, value)
+                raise
+            memory, others = layout_of(self.base), layout_of(value)
+            refuse_overlap("x.flat[i] = y", lambda x, y: x.flat.__setitem__(index, y), memory, others)
+            if not positions.ndim and value.size != 1:
+                raise ValueError("Error setting single item of array.")
+            self._write(positions, value)
+        except Exception:
+            raise_as_numpy(lambda x, i, v: operator.setitem(x.flat, i, v), (self.base, index, value))
             raise
-        memory, others = layout_of(self.base), layout_of(value)
-        refuse_overlap("x.flat[i] = y", lambda x, y: x.flat.__setitem__(index, y), memory, others)
-        self._write(positions, value)
 
     def _write_before_error(self, index: Any, value: Any) -> None:
         """Write to the places before the first one that does not exist, as NumPy has done when it raises."""
@@ -87,6 +99,8 @@ class Flat:
             if len(index) > 1:
                 raise IndexError("unsupported iterator index")
             index = index[0] if index else ...
+        if index is None:
+            raise IndexError("unsupported iterator index")
         return np.asarray(np.arange(len(self))[index])
 
     def _place(self, positions: Any) -> Any:

@@ -17,7 +17,7 @@ from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.late import ready
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.functions import array_function
-from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
+from pullback.interop.numpy_errors import on_numbers, raise_as_numpy, refused_as_numpy
 from pullback.interop.operands import needs_grad
 from pullback.interop.results import number
 from pullback.interop.suggest import would_detach
@@ -245,7 +245,10 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     found = {name: _reduction(name) if name in _REDUCTIONS else _recorded(name) for name in _RECORDED}
     found |= {name: _constant(name) for name in _CONSTANT}
     alike = (dot, compress, reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
-    found |= {function.__name__: function for function in alike} | {"conj": conjugate, "__pos__": positive}
+    found |= {f.__name__: f if f in (dot, reshape) else refused_as_numpy(f) for f in alike} | {
+        "conj": conjugate,
+        "__pos__": positive,
+    }
     for name in (*_RECORDED, *_CONSTANT):
         found[name].__name__, found[name].__qualname__ = name, f"{kind.__name__}.{name}"
         found[name].__doc__ = f"As `numpy.ndarray.{name}`" + (", recorded." if name in _RECORDED else ".")

@@ -13,7 +13,7 @@ from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
-from pullback.interop.numpy_errors import raise_as_numpy
+from pullback.interop.numpy_errors import raise_as_numpy, write_as_far_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
 from pullback.ops.array_calls import FACTORIES, made_by
@@ -78,6 +78,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             value = np.array(value, self.dtype) if value is None or isinstance(value, str) else operand(value)
         written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        write_as_far_as_numpy(self, index, value)
         raise_as_numpy(operator.setitem, (self, index, value))
         raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
     try:
@@ -85,7 +86,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             copy_into(self, written, "__setitem__")
         elif not wrote_element(_write, self, index, value):
             _setitem(self, index, value)
-    except (TypeError, ValueError, IndexError):
+    except Exception:
         raise_as_numpy(operator.setitem, (self, index, value))
         raise
 

@@ -22,6 +22,7 @@ from pullback.core.errors import UnsupportedError
 from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
+from pullback.interop.numpy_errors import refused_as_numpy
 from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import would_detach
 from pullback.ops.methods import to_bool
@@ -216,8 +217,10 @@ def _namespace(self: Any, *, api_version: Any = None) -> Any:
 def methods(kind: type) -> dict[str, Any]:
     """The methods of this kind, for Array or for Scalar."""
     found: dict[str, Any] = {
-        "item": item, "tolist": tolist, "tobytes": tobytes, "__bytes__": tobytes, "tofile": tofile, "dumps": dumps,
-        "dump": dump, "view": view, "__reduce__": _reduce, "__reduce_ex__": _reduce_ex, "__copy__": _copy,
+        "item": refused_as_numpy(item), "tolist": tolist, "tobytes": tobytes, "__bytes__": tobytes, "tofile": tofile,
+        "dumps": dumps,
+        "dump": dump, "view": refused_as_numpy(view), "__reduce__": _reduce, "__reduce_ex__": _reduce_ex,
+        "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__str__": text, "__repr__": representation, "__format__": formatted, "__bool__": truth,
         "__int__": whole_number, "__len__": length,

@@ -13,9 +13,11 @@ from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
+from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.dispatch.right_operand import answers, comes_first
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops.array_calls import factories, made_by
 from pullback.ops.tables import OPERATORS
@@ -33,10 +35,37 @@ _BITWISE = {
 }  # fmt: skip
 
 
+# By the operator's name: the function of Python that stands for the sign, to ask NumPy what it thinks of a call.
+_SIGNS: dict[str, Callable[..., Any]] = {name: getattr(operator, python) for python, name in (_BINARY | _UNARY).items()}
+
+
+_UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floor_divide": np.floor_divide,
+    "remainder": np.remainder, "pow": np.power, "matmul": np.matmul,
+}  # fmt: skip
+
+
+def _explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
+    """NumPy's error, where it refuses the same operation; else ours."""
+    told = explain(op, args, error)
+    raise_as_numpy(_SIGNS[op.name], args, ours=told)
+    return told
+
+
 def _general(op: Operator, args: Sequence[Any]) -> Any:
     """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
-    if not all(type(x) in READY for x in args):  # a Fraction, or a user's subclass of float, is a number
-        args = [float(x) if issubclass(type(x), (Rational, float)) and type(x) not in READY else x for x in args]
+    try:
+        return _of_any(op, args)
+    except Exception as error:
+        raise_as_numpy(_SIGNS[op.name], args, ours=error)
+        raise
+
+
+def _of_any(op: Operator, args: Sequence[Any]) -> Any:
+    if not all(type(x) in READY for x in args):
+        if any(_has_ufuncs(x) for x in args):
+            return _UFUNCS[op.name](*args)
+        args = [_number(x) for x in args]
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
@@ -48,6 +77,18 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
     return dispatch_arrays(op, [operand(x) for x in args])
 
 
+def _number(x: Any) -> Any:
+    """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
+    return float(x) if type(x) not in READY and issubclass(type(x), (Rational, float)) else x
+
+
+def _has_ufuncs(x: Any) -> bool:
+    """True if the class of `x`, of another library, says what ufuncs give: NumPy's operators are these."""
+    if type(x) in READY or issubclass(type(x), (ndarray, np.generic)):
+        return False
+    return getattr(type(x), "__array_ufunc__", None) is not None
+
+
 def _is_arraylike(x: Any) -> bool:
     """True if NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
     if isinstance(x, (Tensor, list, tuple, ndarray)):
@@ -56,7 +97,9 @@ def _is_arraylike(x: Any) -> bool:
     return hasattr(kind, "__array__") and not comes_first(kind)
 
 
-_FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _general) for kind in (Array, Scalar)}
+_FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {
+    kind: factories(kind, _general, _explain) for kind in (Array, Scalar)
+}
 
 
 def _call(name: str, kind: type) -> Callable[..., Any]:
@@ -72,23 +115,35 @@ def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return reflected
 
 
-def _in_place(name: str) -> Callable[..., Any]:
-    write = OPERATORS[name][0].inplace
+def _in_place(python: str, name: str) -> Callable[..., Any]:
+    write, sign = OPERATORS[name][0].inplace, getattr(operator, f"i{python}")
     assert write is not None
 
     def method(self: Any, other: Any) -> Any:
         if type(other) not in READY:
-            if not _is_arraylike(other):
+            if _has_ufuncs(other):
+                return _UFUNCS[name](self, other, out=(self,))
+            other = _number(other) if issubclass(type(other), float) else other
+            if type(other) not in READY and not _is_arraylike(other):
                 return NotImplemented
-            other = operand(other)
         try:
-            return write(self, other)
+            return write(self, other if type(other) in READY else operand(other))
         except FloatingPointError:  # by np.errstate; NumPy has written all elements when it raises
             with np.errstate(all="ignore"):
                 write(self, other)
             raise
+        except Exception as error:
+            raise_as_numpy(sign, (self, other), ours=error)
+            raise
 
     return method
+
+
+def _values(x: Any) -> Any:
+    """What NumPy compares: the numbers of a tensor, of a list of them too, or `x` itself."""
+    if type(x) is list or type(x) is tuple:
+        x = operand(x)
+    return numbers_of(x) if isinstance(x, Tensor) else _number(x)
 
 
 def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -96,27 +151,31 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     on_tensors = OPERATORS[name][0].function
 
     def compare(self: Any, other: Any) -> Any:
-        mine = self._array if type(self._array) is ndarray else numbers_of(self)
-        theirs = numbers_of(other) if isinstance(other, Tensor) else other
-        if mine is None or theirs is None is not other:
+        mine, theirs = _values(self), _values(other)
+        if mine is None is not self or theirs is None is not other:
             return NotImplemented if answers(other, name) else on_tensors(self, other)
         if WATCHED:
             note_operator(name, self, other)
-        if type(theirs) is list or type(theirs) is tuple:
-            theirs = operand(theirs)
-            theirs = numbers_of(theirs) if isinstance(theirs, Tensor) else theirs
         return on_values(mine, theirs)
 
     return compare
 
 
 def _divmod(self: Any, other: Any) -> Any:
+    if _has_ufuncs(other):
+        return np.divmod(self, other)
+    other = _number(other)
     if type(other) not in READY and not _is_arraylike(other):
         return NotImplemented
     return self // other, self % other
 
 
 def _rdivmod(self: Any, other: Any) -> Any:
+    if _has_ufuncs(other):
+        return np.divmod(other, self)
+    other = _number(other)
+    if type(other) not in READY and not _is_arraylike(other):
+        return NotImplemented
     return other // self, other % self
 
 
@@ -134,7 +193,7 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
         found[f"__r{python}__"] = _swapped(function)
         # A Scalar is a value: what looks like writing into it makes a new one.
         writes = OPERATORS[name][0].inplace is not None and kind is Array
-        found[f"__i{python}__"] = _in_place(name) if writes else function
+        found[f"__i{python}__"] = _in_place(python, name) if writes else function
     for python, name in _UNARY.items():
         found[f"__{python}__"] = _call(name, kind)
     for name in _COMPARISONS:

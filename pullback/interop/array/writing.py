@@ -15,7 +15,7 @@ from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
-from pullback.interop.numpy_errors import on_numbers
+from pullback.interop.numpy_errors import on_numbers, refused_as_numpy
 from pullback.interop.operands import array
 
 
@@ -102,5 +102,6 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     alike = (sort, fill, put, resize, setflags)
     if kind is Scalar:
         return {function.__name__: _refused(function.__name__) for function in alike}
-    found: dict[str, Callable[..., Any]] = {function.__name__: function for function in alike}
-    return found | {"partition": partition, "__imatmul__": matmul_in_place, "__delitem__": delete}
+    found: dict[str, Callable[..., Any]] = {function.__name__: refused_as_numpy(function) for function in alike}
+    product = refused_as_numpy(matmul_in_place, operator.imatmul)
+    return found | {"partition": refused_as_numpy(partition), "__imatmul__": product, "__delitem__": delete}

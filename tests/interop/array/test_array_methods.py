@@ -646,3 +646,23 @@ def test_what_numbers_do_not_have_is_said_as_python_says_it(use, message):
         return x[0]
 
     np.testing.assert_array_equal(pb.func.grad(f)(np.ones(2)), [1.0, 0.0])
+
+
+def _shaped(x):
+    y = x * 2
+    z = y**2
+    y.shape = (3, 2)
+    u = y**3
+    y.resize(2, 3)
+    y[0] = y[1] * y[0]
+    y.shape = 6
+    return z.sum() + u[:, 0].sum() + (y * z).sum()
+
+
+def test_a_shape_that_is_set_after_use_leaves_what_was_computed_before():
+    x = np.linspace(0.5, 1.5, 6)
+    expected = [(_shaped(x + e) - _shaped(x - e)) / 2e-6 for e in 1e-6 * np.eye(6)]
+    gradient = pb.func.grad(_shaped)
+    np.testing.assert_allclose(gradient(x), expected, rtol=1e-7)
+    np.testing.assert_allclose(pb.func.vmap(gradient)(np.stack([x, x]))[1], expected, rtol=1e-7)
+    np.testing.assert_allclose(pb.func.hessian(_shaped)(x), pb.func.jacfwd(gradient)(x), rtol=1e-10)
