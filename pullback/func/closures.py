@@ -39,10 +39,10 @@ class Captures(Captured):
         """As of any functions; the tensors are saved by whoever takes them for arguments."""
         super().keep([*self.tensors, *spared])
 
-    def renew(self) -> tuple[Any, ...]:
+    def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
         """As of any functions."""
         self._last = None
-        return super().renew()
+        return super().renew(for_sample)
 
     def given(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The functions, holding these leaves in the places of the tensors."""

@@ -21,6 +21,7 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
+from pullback.func.left_behind import leave
 from pullback.func.rule_calls import handed_out, levels_of
 from pullback.graph.captured import Captured
 
@@ -107,7 +108,7 @@ def checkpointed_loop(
         return x0
     loop.slots, loop.disk_slots, loop.directory = min(slots, loop.count), disk_slots, directory
     found = _checkpointed(loop, *loop.leaves())
-    loop.captured.settle()
+    leave(loop.captured)
     return unflatten(loop.form, list(found))
 
 
@@ -131,7 +132,7 @@ class _Loop:
         self.free = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.recorded = bool(self.free) or any(isinstance(x, Tensor) for x in state)
         if self.recorded:
-            self.captured.keep()
+            self.captured.keep([x for x in self._leaves if isinstance(x, Tensor)])
 
     def leaves(self) -> Leaves:
         """State and arguments, which the caller keeps from now on."""
@@ -195,6 +196,7 @@ class _Loop:
 
 def _loop(loop: _Loop, *leaves: Any) -> Leaves:
     x, args = loop.split(leaves)
+    loop.captured.begin()
     if loop.recorded:
         states = loop.states()
         with Progress(loop.name, loop.count) as progress:

@@ -17,6 +17,7 @@ from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.func.left_behind import leave
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
 _ALL = (*METHODS, "Radau", "BDF", "LSODA")
@@ -108,12 +109,16 @@ def odeint(
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
     name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
     captured, many = Captures(name, f), len(given)
-    if any(isinstance(x, Tensor) for x in (t, *start, *given, *captured.tensors)):
-        captured.keep()
+    at_stake = [x for x in (t, *start, *given, *captured.tensors) if isinstance(x, Tensor)]
+    if at_stake:
+        captured.keep(at_stake)
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
     if sensitivity == "adjoint":
-        return unflatten(form, list(problem.solve(start, t, given)))
-    return unflatten(form, list(solve_discretely(problem, start, t, [*given, *captured.tensors])))
+        found = problem.solve(start, t, given)
+    else:
+        found = solve_discretely(problem, start, t, [*given, *captured.tensors])
+    leave(captured)
+    return unflatten(form, list(found))
 
 
 def _times(t: Any) -> Any:

@@ -95,9 +95,7 @@ class Problem:
 
     def solve(self, y0: Leaves, t: Any, args: Leaves) -> Leaves:
         """y at the times t, along a new first dimension of each leaf; differentiable by everything."""
-        found = _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)
-        self.captured.settle()
-        return found  # type: ignore[no-any-return]
+        return _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)  # type: ignore[no-any-return]
 
     def values(self, y0: Leaves, t: Any, args: Leaves, recorded: bool) -> Any:
         """(what solve_ivp finds for plain arrays; if it is `recorded` with `sol`, y at any time; the layout of y)."""
@@ -253,9 +251,11 @@ def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
     y0, args = how.split(leaves)
     if len(t) == 1:
         return [np.asarray(y)[None].copy() for y in y0]
+    how.problem.captured.begin()
     found, layout = how.problem.values(y0, t, args, how.recorded)
     how.layout, how.work = layout, max(how.work, found.nfev)
     if how.recorded:
+        how.problem.captured.renew(for_sample=True)
         ys = [layout.unravel(found.y[:, i]) for i in _some(len(t))]
         slopes = [how.problem.slope(y, t[i], args) for i, y in zip(_some(len(t)), ys, strict=True)]
         how.kept.keep([t, *leaves], (found.sol, ys, [[np.array(plain(d)) for d in slope] for slope in slopes]))
