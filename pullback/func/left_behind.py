@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,6 +39,16 @@ def leave(captured: Captured) -> None:
         marked = _left_behind(_Left(captured, places), *tensors)
         for (_, _, put), x in zip(places, marked, strict=True):
             put(x)
+            if isinstance(x, Tensor):
+                _known[id(x)] = x
+
+
+_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def is_left_behind(x: Any) -> bool:
+    """True if this was put in the place of what a call has left behind."""
+    return _known.get(id(x)) is x
 
 
 def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[_Place]:

@@ -11,12 +11,14 @@ An object may be reached in several ways: by a back reference, a bound method, a
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
-from pullback.core.array_face import wrap_as
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, plain_until, wrap_array, wrap_as
 from pullback.core.array_type import CONSTANTS
 from pullback.core.call_site import is_users_file
 from pullback.core.errors import type_name
@@ -33,7 +35,10 @@ from pullback.graph.held_objects import (
     places_of,
 )
 from pullback.graph.held_records import NOTHING, Contents, Held, at_its_place, owner_of
-from pullback.graph.saved import Fingerprint, checked, version_when_saved
+from pullback.graph.saved import checked, version_when_saved
+
+# Whether any array that functions hold may be one that they write into: nothing is known of it yet.
+every_array_records: contextvars.ContextVar[bool] = contextvars.ContextVar("pullback_buffers", default=False)
 
 
 class Captured:
@@ -68,6 +73,7 @@ class Captured:
         self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
         self._classes: list[type] = []
+        self.buffers: dict[int, Contents] = {}
         self._copies: dict[int, Held] = {}  # what functions run on before they have settled, as it was made
         self.at_stake: Sequence[Tensor] = ()
         self.samples = 0  # of a batch, on which the functions have run one after the other
@@ -180,9 +186,29 @@ class Captured:
             return
         self._settled = True
         self._take_back()
+        self._note_buffers()
         for held in self._records.values():
             held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
+
+    def _note_buffers(self) -> None:
+        """Note the arrays into which the functions have written numbers."""
+        self.buffers = {here: x for here, x in self._arrays_of_one_holder() if x.has_changed()}
+
+    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents]]:
+        for contents, (x, *others) in self._contents:
+            plain = type(x) is ndarray or type(x) in ARRAYS
+            if not others and plain and x.dtype.kind in "fc" and contents.is_copy():
+                yield id(x), contents
+
+    def recording(self) -> dict[int, Any]:
+        """For each such array one that records, in its place, if the functions are to run on what records."""
+        level = modes.current().level
+        if every_array_records.get():
+            self.buffers = dict(self._arrays_of_one_holder())
+        if not self.buffers or level <= plain_until.get():
+            return {}
+        return {here: wrap_array(contents.again(self._name), level) for here, contents in self.buffers.items()}
 
     def _take_back(self) -> None:
         """Let the user's objects have what the functions have written into copies of them."""
@@ -210,7 +236,7 @@ class Captured:
             for name, x, put in held.left():
                 yield self._said(here, name), x, put
         for contents, arrays in self._contents:
-            if type(contents.before) is not Fingerprint and contents.has_changed():
+            if contents.is_copy() and contents.has_changed():
                 for x in arrays:
                     for here in self._parents.get(id(x), ()):
                         held = self._records[here]
@@ -241,6 +267,11 @@ class Captured:
         return None
 
     # -- before the functions run again ------------------------------------------------------------------------------
+    def given(self) -> tuple[Any, ...]:
+        """The functions, as they are to run now."""
+        buffers = self.recording()
+        return self._copied(buffers) if buffers else self.functions
+
     def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
         """The functions, which read from now on what they read at the call; `for_sample`: the call still goes on."""
         self._derived = self._derived or not for_sample

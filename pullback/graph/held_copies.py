@@ -80,11 +80,17 @@ class Copies:
             return made
         raise refusal(self.name, f"an object of type {type_name(x)}, or what it holds,") from why
 
+    def _fill_scope(self, held: Held, made: dict[str, Any]) -> None:
+        for name, part in held.items_then().items():
+            copied = part if part is NOTHING else self._copied(part)
+            if copied is not part or (part is not NOTHING and not held.is_still(name, part)):
+                made[name] = copied
+
     def _fill(self, held: Held, made: Any) -> None:
         x, items = held.holder, held.items_then()
         if held.of_module:
             if isinstance(made, dict):
-                made.update({name: self._copied(part) for name, part in items.items() if part is not NOTHING})
+                self._fill_scope(held, made)
             return
         if isinstance(x, dict):
             dict.clear(made)

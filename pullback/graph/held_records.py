@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import slots
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_objects import attributes_of, is_watched, items_of, places_of
@@ -42,7 +43,7 @@ class Held:
     def changes(self) -> set[str | None]:
         """The names under which there is something else now, None for items."""
         if self.of_module:
-            return {name for name, x in self.items.items() if not _alike(self.holder.get(name, NOTHING), x)} - self.own
+            return {name for name, x in self.items.items() if not self.is_still(name, x)} - self.own
         now = {name: x for name, x, _ in attributes_of(self.holder)}
         before = {name: x for name, (x, _) in self.attributes.items()}
         found: set[str | None] = {
@@ -51,6 +52,11 @@ class Held:
         if not is_watched(self.holder):
             return {name for name in found - self.own if name and isinstance(before.get(name), (ndarray, Tensor))}
         return (found if _same(self.items, items_of(self.holder)) else found | {None}) - self.own
+
+    def is_still(self, name: str, x: Any) -> bool:
+        """True if a global is what it was; `adopt()`, since then, does not count."""
+        now = self.holder.get(name, NOTHING)
+        return _alike(now, x) or slots.genuine(now) is slots.genuine(x)
 
     def has_numbers(self, name: str | None) -> bool:
         """True if there is a number with a derivative, or what may hold one, where something has changed."""
@@ -149,6 +155,9 @@ class Contents:
         if last is None or last.dtype != array.dtype or not np.array_equal(last, array):
             last = _copies[id(array)] = copy_of(array)
         self.before = last
+
+    def is_copy(self) -> bool:
+        return type(self.before) is not Fingerprint
 
     def has_changed(self) -> bool:
         if type(self.before) is Fingerprint:

@@ -17,6 +17,7 @@ from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
@@ -145,7 +146,7 @@ class _Loop:
 
     def after(self, x: Leaves, k: int, args: Leaves) -> Leaves:
         """The state after step k."""
-        found, form = flatten(self.captured.functions[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
+        found, form = flatten(self.captured.given()[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
         if form == self.form:
             moving = [i for i, y in enumerate(found) if _is_differentiable(y)]
             if [_shape(y) for y in found] == self.shapes and moving == self.moving:
@@ -213,6 +214,7 @@ def _loop(loop: _Loop, *leaves: Any) -> Leaves:
     return loop.advanced(x, args, 0, loop.count)
 
 
+@adopting
 def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[Any, ...]:
     loop.captured.renew()
     x0, args = loop.split(leaves)
@@ -251,6 +253,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
     return None, *replaced([None] * loop.width, loop.moving, pulled), *by_args
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -> Leaves:
     loop.captured.renew()
     x, args = loop.split(leaves)

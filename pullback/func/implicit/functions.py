@@ -14,6 +14,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.convergence import check_residual, found_by
 from pullback.func.implicit.flat import Layout
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
@@ -103,7 +104,7 @@ class Call:
 
     def function(self, nr: int) -> Any:
         """One of the functions that run again, which reads what it read at the call."""
-        return (self.implicit._functions() if self.implicit._captured else self.captured.functions)[nr]
+        return (self.implicit._functions() if self.implicit._captured else self.captured.given())[nr]
 
     def linear_solver(self, operator: Any, b: Any) -> Any:
         """Return what the user's linear solver gives."""
@@ -134,7 +135,7 @@ class Call:
                 f"{name}: the condition gives {rows} numbers for a solution of {columns}; the implicit function "
                 "theorem needs as many equations as unknowns."
             )
-        scale = functools.partial(push, lambda x: self.residual(x, args), x, x)
+        scale = functools.partial(adopting(push), lambda x: self.residual(x, args), x, x)
         check_residual(name, implicit._what, residual, scale, implicit._tol)
         if self.free:
             self.system.left.keep([*x, *args], [np.array(y) for y in residual])
@@ -145,6 +146,7 @@ def _solution(call: Call, *args: Any) -> Leaves:
     return call.solved(list(args))
 
 
+@adopting
 def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...]:
     call.captured.renew()
     system, given = call.system, list(args)
@@ -158,6 +160,7 @@ def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...
     return None, *replaced([None] * len(args), call.free, linearized.pull([-y for y in u]))
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, *args: Any) -> Leaves:
     call.captured.renew()
     system, given = call.system, list(args)

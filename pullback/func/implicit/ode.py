@@ -18,6 +18,7 @@ from pullback.func.implicit.functions import check_functions, plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
 from pullback.func.left_behind import leave
+from pullback.graph.captured import Captured
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
 _ALL = (*METHODS, "Radau", "BDF", "LSODA")
@@ -101,7 +102,7 @@ def odeint(
     given, structure = flatten(args)
 
     def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
-        function = captured.given(args[many:])[0] if len(args) > many else captured.functions[0]
+        function = captured.given(args[many:])[0] if len(args) > many else Captured.given(captured)[0]
         return flatten(function(unflatten(form, y), at, *unflatten(structure, args[:many])))[0]
 
     single = any(is_single(x.dtype) for x in start if hasattr(x, "dtype"))

@@ -13,8 +13,9 @@ import scipy.integrate
 from scipy.optimize import OptimizeResult
 
 from pullback.core.errors import ConvergenceError, GradientError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
@@ -91,7 +92,13 @@ class Problem:
     """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
 
     def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
-        self.slope, self.integrator, self.captured = slope, integrator, captured
+        self._of, self.integrator, self.captured = slope, integrator, captured
+
+    def slope(self, y: Leaves, t: Any, args: Leaves) -> Leaves:
+        """dy/dt, in arrays of its own: the user's function may give the same one each time."""
+        found = self._of(y, t, args)
+        shared = (ndarray, Tensor) if self.captured.buffers or self.captured.held_tensors else ndarray
+        return [d.copy() if isinstance(d, shared) else d for d in found]
 
     def solve(self, y0: Leaves, t: Any, args: Leaves) -> Leaves:
         """y at the times t, along a new first dimension of each leaf; differentiable by everything."""
@@ -267,6 +274,7 @@ def _some(count: int) -> list[int]:
     return sorted({round(i * (count - 1) / 4) for i in range(5)})
 
 
+@adopting
 def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> tuple[Any, ...]:
     _, args = how.split(leaves)
     count, solution = how.count, how.at(t, leaves)
@@ -286,6 +294,7 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
     return None, by_time, *pulled, *replaced([None] * len(args), how.free, gathered)
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> Leaves:
     how.at(t, leaves)
     y0, args = how.split(leaves)

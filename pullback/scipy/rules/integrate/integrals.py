@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
@@ -87,6 +88,7 @@ def _integral(how: _Call, *leaves: Any) -> Any:
     return how.integral.quadrature(plain_integrand, limits)
 
 
+@adopting
 def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
@@ -114,6 +116,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
     )
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
