@@ -53,13 +53,14 @@ class Log:
 class Run:
     """One run of a function that is being differentiated at `level`."""
 
-    __slots__ = ("cuts", "derived", "level", "operators", "thread", "warned")
+    __slots__ = ("cuts", "derived", "left_behind", "level", "operators", "thread", "warned")
 
     def __init__(self, level: int) -> None:
         self.level = level
         self.thread = threading.get_ident()
         self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
         self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative
+        self.left_behind = ""  # what is wrong with a tangent that is nan, because nobody knows it
         self.warned = False  # whether an inner transform has said so already
         self.derived = False  # whether a derivative was taken inside: that of a linear function is constant
 

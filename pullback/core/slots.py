@@ -35,3 +35,5 @@ replaced: Callable[..., Any] = _unfilled
 explain_foreign: Callable[[Exception], Exception] = _unfilled
 # () -> a context manager in which `adopt()` is in force, or None where it is already
 adopt_meanwhile: Callable[..., Any] = _unfilled
+# (value) -> the function or module of another library for which `adopt()` has put it, or the value itself
+genuine: Callable[[Any], Any] = _unfilled

@@ -15,6 +15,7 @@ from pullback.core import modes
 from pullback.core.array_face import ARRAYS, as_tensor
 from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
+from pullback.func.left_behind import is_left_behind
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import LEAVES, parts_of
@@ -39,19 +40,19 @@ class Captures(Captured):
         """As of any functions; the tensors are saved by whoever takes them for arguments."""
         super().keep([*self.tensors, *spared])
 
-    def renew(self) -> tuple[Any, ...]:
+    def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
         """As of any functions."""
         self._last = None
-        return super().renew()
+        return super().renew(for_sample)
 
-    def given(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    def given(self, leaves: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The functions, holding these leaves in the places of the tensors."""
         if not self.tensors:
-            return self.functions
+            return super().given()
         if self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
             triples = zip(leaves, self.tensors, self._faces, strict=True)
-            faced = {id(tensor): _faced(x, face) for x, tensor, face in triples}
-            self._last = [*leaves], self._copied(faced)
+            faced = {id(tensor): _faced(x, face, is_left_behind(tensor)) for x, tensor, face in triples}
+            self._last = [*leaves], self._copied(faced | self.recording())
         return self._last[1]
 
 
@@ -70,8 +71,13 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
     return False
 
 
-def _faced(x: Any, face: type) -> Any:
-    """A leaf with the face of the tensor in whose place it comes: a method of PyTorch's may be asked of it."""
+def _faced(x: Any, face: type, is_written: bool) -> Any:
+    """A leaf with the face of the tensor in whose place it comes: a method of PyTorch's may be asked of it.
+
+    If it `is_written`, by an earlier call, functions write into it again.
+    """
+    if is_written:
+        return x.copy()
     if face in ARRAYS:
         return x
     if isinstance(x, Tensor):

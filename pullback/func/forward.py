@@ -15,7 +15,7 @@ from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced, unlabelled
-from pullback.core.array_type import REGISTERED, array_type, table_of
+from pullback.core.array_type import REGISTERED, array_type, numbers_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
@@ -111,6 +111,8 @@ def push(
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
         value, tangent, depends = _take_apart(transform, output, level, forward, strict, tensors)
         aux = _leave_all(aux, level, forward)
+        if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
+            raise GradientError(run.left_behind)
     except Exception as error:
         note_on_lists(error, primals)
         if (better := explained(error, refused)) is error:
@@ -225,6 +227,11 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]
     left = [raw_outward(x, raw, level) if hasattr(raw, "shape") else raw for x, raw in zip(found, own, strict=True)]
     return unflatten(structure, left)
+
+
+def _has_nan(tangent: Any) -> bool:
+    numbers = numbers_of(tangent)
+    return numbers is not None and bool(np.isnan(numbers).any())
 
 
 def _zeros_like(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
+from pullback.func.left_behind import leave
 from pullback.graph.captured import Captured
 
 
@@ -67,9 +68,9 @@ def matrix_function(A: Any, function: Callable[..., Any], UPLO: str = "L") -> An
     tensor([[0.   , 0.125],
             [0.125, 0.   ]])
     """
-    of_numbers = OfNumbers(function)
+    of_numbers = OfNumbers(function, [A] if isinstance(A, Tensor) else [])
     result = TENSOR.hermitian_map(A, of_numbers, UPLO)[0]
-    of_numbers.captured.settle()
+    leave(of_numbers.captured)
     return result
 
 
@@ -79,10 +80,10 @@ matrix_function.__module__ = "pullback"  # with its qualified name, where pickle
 class OfNumbers:
     """A function of numbers, and its derivatives, on plain arrays."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], at_stake: Sequence[Tensor] = ()) -> None:
         self.function = function
         self.captured = Captured("linalg.matrix_function", function)
-        self.captured.keep()
+        self.captured.keep(at_stake)
 
     def __repr__(self) -> Any:
         return getattr(self.function, "__name__", repr(self.function))

@@ -11,13 +11,17 @@ An object may be reached in several ways: by a back reference, a bound method, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from types import FunctionType
+import contextvars
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from types import CellType, FunctionType
 from typing import Any
 
-from pullback.core.array_face import wrap_as
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, plain_until, wrap_array, wrap_as
 from pullback.core.array_type import CONSTANTS
 from pullback.core.call_site import is_users_file
+from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_copies import Copies, refusal
 from pullback.graph.held_objects import (
@@ -28,9 +32,13 @@ from pullback.graph.held_objects import (
     is_users_module,
     items_of,
     names_in,
+    places_of,
 )
-from pullback.graph.held_records import Contents, Held, at_its_place, owner_of
+from pullback.graph.held_records import NOTHING, Contents, Held, at_its_place, owner_of
 from pullback.graph.saved import checked, version_when_saved
+
+# Whether any array that functions hold may be one that they write into: nothing is known of it yet.
+every_array_records: contextvars.ContextVar[bool] = contextvars.ContextVar("pullback_buffers", default=False)
 
 
 class Captured:
@@ -65,7 +73,11 @@ class Captured:
         self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
         self._classes: list[type] = []
-        self._kept = self._settled = self._begun = False
+        self.buffers: dict[int, Contents] = {}
+        self._copies: dict[int, Held] = {}  # what functions run on before they have settled, as it was made
+        self.at_stake: Sequence[Tensor] = ()
+        self.samples = 0  # of a batch, on which the functions have run one after the other
+        self._kept = self._settled = self._left = self._derived = False
         self._walk(functions)
 
     def name(self) -> str:
@@ -127,9 +139,10 @@ class Captured:
         held = self._records.setdefault(here, Held(scope, {}, {}, True))
         self._parents.setdefault(here, []).append(parent)
         for name in names:
-            if name in scope and name not in held.items:
-                held.items[name] = scope[name]
-                self._note(scope[name], here)
+            if name not in held.items:
+                held.items[name] = part = scope.get(name, NOTHING)
+                if part is not NOTHING:
+                    self._note(part, here)
 
     def _look_into_classes(self) -> bool:
         """Record what functions may read of the users' classes, by name; True if there is something new."""
@@ -144,7 +157,7 @@ class Captured:
 
     def keep(self, spared: Sequence[Tensor] = ()) -> None:
         """Keep the contents of arrays and the versions of tensors, except those that others look after."""
-        self._kept = True
+        self._kept, self.at_stake = True, spared
         by_owner: dict[int, list[ndarray]] = {}
         for x in self._arrays:
             by_owner.setdefault(id(owner_of(x)), []).append(x)
@@ -172,13 +185,96 @@ class Captured:
         if self._settled or not self._kept:
             return
         self._settled = True
+        self._take_back()
+        self._note_buffers()
         for held in self._records.values():
             held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
 
+    def _note_buffers(self) -> None:
+        """Note the arrays into which the functions have written numbers."""
+        self.buffers = {here: x for here, x in self._arrays_of_one_holder() if x.has_changed()}
+
+    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents]]:
+        for contents, (x, *others) in self._contents:
+            plain = type(x) is ndarray or type(x) in ARRAYS
+            if not others and plain and x.dtype.kind in "fc" and contents.is_copy():
+                yield id(x), contents
+
+    def recording(self) -> dict[int, Any]:
+        """For each such array one that records, in its place, if the functions are to run on what records."""
+        level = modes.current().level
+        if every_array_records.get():
+            self.buffers = dict(self._arrays_of_one_holder())
+        if not self.buffers or level <= plain_until.get():
+            return {}
+        return {here: wrap_array(contents.again(self._name), level) for here, contents in self.buffers.items()}
+
+    def _take_back(self) -> None:
+        """Let the user's objects have what the functions have written into copies of them."""
+        originals = {id(made.holder): self._records[here].holder for here, made in self._copies.items()}
+
+        def original(x: Any) -> Any:
+            return originals.get(id(x), x)
+
+        for here, made in self._copies.items():
+            for name in made.changes():
+                if made.of_module:
+                    now: Any = original(made.holder.get(name, NOTHING))
+                elif name is None:
+                    now = items_of(made.holder)
+                    as_dict = isinstance(now, dict)
+                    now = {key: original(x) for key, x in now.items()} if as_dict else [*map(original, now)]
+                else:
+                    now = original(getattr(made.holder, name, None))
+                self._records[here].put(name, now)
+        self._copies = {}
+
+    def left_behind(self) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
+        """(the name, the value, how to replace it) of what the functions have put somewhere, or written into."""
+        for here, held in self._records.items():
+            for name, x, put in held.left():
+                yield self._said(here, name), x, put
+        for contents, arrays in self._contents:
+            if contents.is_copy() and contents.has_changed():
+                for x in arrays:
+                    for here in self._parents.get(id(x), ()):
+                        held = self._records[here]
+                        for name, part, put in () if held.of_module else _places(held.holder):
+                            if part is x:
+                                yield self._said(here, name), x, put
+
+    def _said(self, here: int, name: Any) -> str:
+        """By which name a user knows a place."""
+        holder = self._records[here].holder
+        if isinstance(name, str) and not isinstance(holder, dict):
+            return f"the attribute {name!r} of a {type_name(holder)}"
+        if isinstance(holder, CellType) or self._records[here].of_module:
+            return repr(self._variable(here) if name is None else name)
+        variables = (self._variable(parent) for parent in self._parents.get(here, ()))
+        whose = next(filter(None, variables), f"a {type_name(holder)}")
+        return f"{whose}[{name!r}]"
+
+    def _variable(self, here: int) -> str | None:
+        """The variable whose cell this is."""
+        cell = self._records[here].holder
+        for parent in self._parents.get(here, ()):
+            function = self._records[parent].holder
+            if isinstance(function, FunctionType) and isinstance(cell, CellType):
+                for name, x in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                    if x is cell:
+                        return name
+        return None
+
     # -- before the functions run again ------------------------------------------------------------------------------
-    def renew(self) -> tuple[Any, ...]:
-        """The functions, which read from now on what they read at the call."""
+    def given(self) -> tuple[Any, ...]:
+        """The functions, as they are to run now."""
+        buffers = self.recording()
+        return self._copied(buffers) if buffers else self.functions
+
+    def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
+        """The functions, which read from now on what they read at the call; `for_sample`: the call still goes on."""
+        self._derived = self._derived or not for_sample
         if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
         self.settle()
@@ -198,9 +294,15 @@ class Captured:
 
     def begin(self) -> None:
         """The functions run, once more for the next of several samples: each begins as the call did."""
-        if self._begun:
-            self.renew()
-        self._begun = True
+        if self.samples:
+            self.renew(for_sample=True)
+        self.samples += not self._derived
+
+    def leaves(self) -> bool:
+        """True if the call is over with this, so that its caller sees what functions have left behind."""
+        self.settle()
+        left, self._left = self._left, True
+        return self._settled and not left
 
     _restored: Mapping[int, Any] = {}
     _changed: Sequence[int] = ()
@@ -221,5 +323,15 @@ class Captured:
                     f"what the class {cls.__qualname__} has for all of its objects, or a global "
                     "that a method of it reads,",
                 )
-        replaced = {**self._restored, **replaced}
-        return Copies(self._name, self._records, leads, replaced).of(self._given)  # type: ignore[no-any-return]
+        copies = Copies(self._name, self._records, leads, {**self._restored, **replaced})
+        made = copies.of(self._given)
+        if not self._settled:
+            self._take_back()
+            self._copies = {here: self._records[here].again(x) for here, x in copies.copies.items()}
+        return made  # type: ignore[no-any-return]
+
+
+def _places(x: Any) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+    yield from places_of(x)
+    for name, part, setter in attributes_of(x):
+        yield name, part, partial(setter, x)

@@ -11,7 +11,7 @@ from typing import Any
 from pullback.core.errors import GradientError, type_name
 from pullback.core.tensor import ndarray
 from pullback.graph.held_objects import IMMUTABLE, attributes_of, is_watched, rebuilt
-from pullback.graph.held_records import NO_DERIVATIVE, Held
+from pullback.graph.held_records import NO_DERIVATIVE, NOTHING, Held
 
 
 def refusal(name: str, what: str) -> GradientError:
@@ -60,7 +60,7 @@ class Copies:
             return self.modules[id(vars(x))]
         if held.of_module:
             module = self.modules[id(x)] = ModuleType(x.get("__name__", ""))
-            vars(module).update(x)
+            vars(module).update({name: part for name, part in x.items() if held.items.get(name) is not NOTHING})
             return vars(module)
         if isinstance(x, CellType):
             return CellType()
@@ -80,11 +80,17 @@ class Copies:
             return made
         raise refusal(self.name, f"an object of type {type_name(x)}, or what it holds,") from why
 
+    def _fill_scope(self, held: Held, made: dict[str, Any]) -> None:
+        for name, part in held.items_then().items():
+            copied = part if part is NOTHING else self._copied(part)
+            if copied is not part or (part is not NOTHING and not held.is_still(name, part)):
+                made[name] = copied
+
     def _fill(self, held: Held, made: Any) -> None:
         x, items = held.holder, held.items_then()
         if held.of_module:
             if isinstance(made, dict):
-                made.update({name: self._copied(part) for name, part in items.items()})
+                self._fill_scope(held, made)
             return
         if isinstance(x, dict):
             dict.clear(made)

@@ -63,6 +63,15 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
     return tuple(x.flat) if issubclass(type(x), ndarray) and x.dtype == object else ()
 
 
+def places_of(x: Any) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+    """(key, value, how to replace it) of the items that a container or a cell holds."""
+    if isinstance(x, CellType):
+        yield from ((None, part, functools.partial(setattr, x, "cell_contents")) for part in items_of(x))
+    elif isinstance(x, (dict, list, deque)):
+        for key, part in list(x.items() if isinstance(x, dict) else enumerate(x)):
+            yield key, part, functools.partial(x.__setitem__, key)
+
+
 def attributes_of(x: Any) -> Iterator[tuple[str, Any, Callable[[Any, Any], None]]]:
     """(name, value, how to set it in a copy) of what an object holds in its `__dict__`, slots and defaults."""
     if isinstance(x, IMMUTABLE) and not isinstance(x, tuple):
@@ -119,10 +128,10 @@ def rebuilt(x: Any, copied: Callable[[Any], Any]) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """(the globals that code reads, the attributes)."""
+    """(the globals that code reads or assigns, the attributes)."""
     reads, names = set(), set(code.co_names)
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
             reads.add(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import is_
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from pullback.core import slots
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray
-from pullback.graph.held_objects import attributes_of, is_watched, items_of
+from pullback.graph.held_objects import attributes_of, is_watched, items_of, places_of
 from pullback.graph.saved import Fingerprint
 from pullback.graph.snapshot import MANY, copy_of
 
@@ -31,18 +34,29 @@ class Held:
         self.holder, self.items, self.attributes, self.of_module = holder, items, attributes, of_module
         self.own: set[str | None] = set()  # names of attributes or globals; None stands for all items
 
+    def again(self, holder: Any) -> Held:
+        """A record of a copy as it is now."""
+        if self.of_module:
+            return Held(holder, {name: holder.get(name, NOTHING) for name in self.items}, {}, True)
+        return Held(holder, items_of(holder), {name: (x, put) for name, x, put in attributes_of(holder)}, False)
+
     def changes(self) -> set[str | None]:
         """The names under which there is something else now, None for items."""
         if self.of_module:
-            return {name for name, x in self.items.items() if not _alike(self.holder.get(name, _NOTHING), x)} - self.own
+            return {name for name, x in self.items.items() if not self.is_still(name, x)} - self.own
         now = {name: x for name, x, _ in attributes_of(self.holder)}
         before = {name: x for name, (x, _) in self.attributes.items()}
         found: set[str | None] = {
-            name for name in now | before if not _alike(now.get(name, _NOTHING), before.get(name, _NOTHING))
+            name for name in now | before if not _alike(now.get(name, NOTHING), before.get(name, NOTHING))
         }
         if not is_watched(self.holder):
             return {name for name in found - self.own if name and isinstance(before.get(name), (ndarray, Tensor))}
         return (found if _same(self.items, items_of(self.holder)) else found | {None}) - self.own
+
+    def is_still(self, name: str, x: Any) -> bool:
+        """True if a global is what it was; `adopt()`, since then, does not count."""
+        now = self.holder.get(name, NOTHING)
+        return _alike(now, x) or slots.genuine(now) is slots.genuine(x)
 
     def has_numbers(self, name: str | None) -> bool:
         """True if there is a number with a derivative, or what may hold one, where something has changed."""
@@ -53,9 +67,44 @@ class Held:
         before = set(map(id, self.parts()))
         return any(_may_be_numbers(x) for x in (now.values() if isinstance(now, dict) else now) if id(x) not in before)
 
+    def put(self, name: str | None, x: Any) -> None:
+        """Put something under a name that has changed; None stands for all items."""
+        holder = self.holder
+        if self.of_module:
+            if isinstance(holder, dict) and x is not NOTHING:
+                holder[name] = x
+        elif name is not None:
+            self.attributes[name][1](holder, x) if name in self.attributes else object.__setattr__(holder, name, x)
+        elif isinstance(holder, dict):
+            dict.clear(holder)
+            dict.update(holder, x)
+        elif isinstance(holder, CellType):
+            holder.cell_contents = x[0]
+        elif isinstance(holder, (list, deque, set)):
+            holder.clear()
+            getattr(holder, "update" if isinstance(holder, set) else "extend")(x)
+
+    def left(self) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+        """(key or name, value, how to replace it) of what has come since the call."""
+        holder, changed = self.holder, self.changes()
+        if self.of_module:
+            if isinstance(holder, dict):
+                for name in changed:
+                    if name in holder:
+                        yield name, holder[name], partial(holder.__setitem__, name)
+            return
+        for name, x, setter in list(attributes_of(holder)):
+            if name in changed:
+                yield name, x, partial(setter, holder)
+        if None in changed:
+            before = set(map(id, self.parts()))
+            yield from ((key, x, put) for key, x, put in places_of(holder) if id(x) not in before)
+
     def parts(self) -> Iterator[Any]:
         """The contents at the call."""
-        yield from self.items.values() if isinstance(self.items, dict) else self.items
+        for x in self.items.values() if isinstance(self.items, dict) else self.items:
+            if x is not NOTHING:
+                yield x
         for x, _ in self.attributes.values():
             yield x
 
@@ -79,7 +128,7 @@ def _alike(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and type(a) in (int, float, str) and bool(a) and bool(a == b))
 
 
-_NOTHING = object()
+NOTHING = object()  # what a global is that has not been assigned yet
 
 
 def _may_be_numbers(x: Any) -> bool:
@@ -106,6 +155,9 @@ class Contents:
         if last is None or last.dtype != array.dtype or not np.array_equal(last, array):
             last = _copies[id(array)] = copy_of(array)
         self.before = last
+
+    def is_copy(self) -> bool:
+        return type(self.before) is not Fingerprint
 
     def has_changed(self) -> bool:
         if type(self.before) is Fingerprint:

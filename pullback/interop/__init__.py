@@ -104,3 +104,4 @@ def attach() -> None:
 slots.replaced = calling(f"{__name__}.replaced", "replaced")
 slots.explain_foreign = calling(f"{__name__}.foreign", "explain_foreign")
 slots.adopt_meanwhile = calling(f"{__name__}.adopt.switch", "adopt_meanwhile")
+slots.genuine = calling(f"{__name__}.adopt.views", "genuine_of")

@@ -17,10 +17,12 @@ from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
+from pullback.func.left_behind import leave
 from pullback.func.rule_calls import handed_out, levels_of
 from pullback.graph.captured import Captured
 
@@ -107,7 +109,7 @@ def checkpointed_loop(
         return x0
     loop.slots, loop.disk_slots, loop.directory = min(slots, loop.count), disk_slots, directory
     found = _checkpointed(loop, *loop.leaves())
-    loop.captured.settle()
+    leave(loop.captured)
     return unflatten(loop.form, list(found))
 
 
@@ -131,7 +133,7 @@ class _Loop:
         self.free = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.recorded = bool(self.free) or any(isinstance(x, Tensor) for x in state)
         if self.recorded:
-            self.captured.keep()
+            self.captured.keep([x for x in self._leaves if isinstance(x, Tensor)])
 
     def leaves(self) -> Leaves:
         """State and arguments, which the caller keeps from now on."""
@@ -144,7 +146,7 @@ class _Loop:
 
     def after(self, x: Leaves, k: int, args: Leaves) -> Leaves:
         """The state after step k."""
-        found, form = flatten(self.captured.functions[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
+        found, form = flatten(self.captured.given()[0](unflatten(self.form, x), k, *unflatten(self.args, args)))
         if form == self.form:
             moving = [i for i, y in enumerate(found) if _is_differentiable(y)]
             if [_shape(y) for y in found] == self.shapes and moving == self.moving:
@@ -195,6 +197,7 @@ class _Loop:
 
 def _loop(loop: _Loop, *leaves: Any) -> Leaves:
     x, args = loop.split(leaves)
+    loop.captured.begin()
     if loop.recorded:
         states = loop.states()
         with Progress(loop.name, loop.count) as progress:
@@ -211,6 +214,7 @@ def _loop(loop: _Loop, *leaves: Any) -> Leaves:
     return loop.advanced(x, args, 0, loop.count)
 
 
+@adopting
 def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[Any, ...]:
     loop.captured.renew()
     x0, args = loop.split(leaves)
@@ -249,6 +253,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
     return None, *replaced([None] * loop.width, loop.moving, pulled), *by_args
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], result: Leaves, loop: _Loop, *leaves: Any) -> Leaves:
     loop.captured.renew()
     x, args = loop.split(leaves)

@@ -25,13 +25,11 @@ def solve_discretely(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leav
     if all(numbers_of(x) is not None for x in leaves if isinstance(x, Tensor)):
         return _recorded(problem, y0, t, args)
 
-    def solved(*given: Any) -> Leaves:
+    def solved(*given: Any) -> Leaves:  # in vmap: each sample has steps of its own
         problem.captured.renew()
         return _recorded(problem, *given)
 
-    found = by_sample(solved, (y0, t, args), _SAMPLES)  # in vmap: each sample has steps of its own
-    problem.captured.settle()
-    return found  # type: ignore[no-any-return]
+    return by_sample(solved, (y0, t, args), _SAMPLES)  # type: ignore[no-any-return]
 
 
 _SAMPLES = run_by_sample("odeint", ONE_SYSTEM)

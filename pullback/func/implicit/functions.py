@@ -14,10 +14,12 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.convergence import check_residual, found_by
 from pullback.func.implicit.flat import Layout
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_systems import ONE_SYSTEM, System
+from pullback.func.left_behind import leave
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
 
@@ -61,7 +63,10 @@ class ImplicitFunction:
     def __call__(self, x0: Any, *args: Any, **options: Any) -> Any:
         call = Call(self, x0, args, options)
         leaves = _implicit(call, *call.leaves())
-        call.captured.settle()
+        leave(call.captured)
+        if call.beside is not None:
+            call.beside.samples = call.captured.samples
+            leave(call.beside)
         solution = unflatten(call.form, leaves)
         return (solution, call.aux) if self._has_aux else solution
 
@@ -85,8 +90,11 @@ class Call:
         self._leaves, self.args = flatten(args)
         self.free = [i for i, x in enumerate(self._leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.captured = implicit._captured or Captured(implicit._name, *implicit._functions())
+        self.beside: Captured | None = None  # what the solver captures, which does not run again
         if self.free and not implicit._captured:
-            self.captured.keep()
+            self.beside = Captured(implicit._name, implicit._solver)
+            self.beside.keep([self._leaves[i] for i in self.free])
+            self.captured.keep([self._leaves[i] for i in self.free])
         self.system = implicit._system(self)
 
     def leaves(self) -> Leaves:
@@ -96,7 +104,7 @@ class Call:
 
     def function(self, nr: int) -> Any:
         """One of the functions that run again, which reads what it read at the call."""
-        return (self.implicit._functions() if self.implicit._captured else self.captured.functions)[nr]
+        return (self.implicit._functions() if self.implicit._captured else self.captured.given())[nr]
 
     def linear_solver(self, operator: Any, b: Any) -> Any:
         """Return what the user's linear solver gives."""
@@ -109,11 +117,13 @@ class Call:
     def solved(self, args: Leaves) -> Leaves:
         """The solution for plain arguments, checked."""
         implicit, name = self.implicit, self.implicit._name
+        self.captured.begin()
         found = implicit._solver(self.x0, *unflatten(self.args, args), **self.options)
         if implicit._has_aux:
             if not isinstance(found, tuple) or len(found) != 2:
                 raise GradientError(f"{name}: with has_aux=True the solver must return a pair (solution, aux).")
             found, self.aux = found
+        self.captured.renew(for_sample=True)
         x, self.form = flatten(found_by(name, found))
         x = [without_capture(y, name, "solver") for y in x]
         self.system.unknowns = Layout(x, f"{name}: what the solver returns")
@@ -125,7 +135,7 @@ class Call:
                 f"{name}: the condition gives {rows} numbers for a solution of {columns}; the implicit function "
                 "theorem needs as many equations as unknowns."
             )
-        scale = functools.partial(push, lambda x: self.residual(x, args), x, x)
+        scale = functools.partial(adopting(push), lambda x: self.residual(x, args), x, x)
         check_residual(name, implicit._what, residual, scale, implicit._tol)
         if self.free:
             self.system.left.keep([*x, *args], [np.array(y) for y in residual])
@@ -136,6 +146,7 @@ def _solution(call: Call, *args: Any) -> Leaves:
     return call.solved(list(args))
 
 
+@adopting
 def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...]:
     call.captured.renew()
     system, given = call.system, list(args)
@@ -149,6 +160,7 @@ def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...
     return None, *replaced([None] * len(args), call.free, linearized.pull([-y for y in u]))
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, *args: Any) -> Leaves:
     call.captured.renew()
     system, given = call.system, list(args)

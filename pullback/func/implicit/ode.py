@@ -17,6 +17,8 @@ from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.func.left_behind import leave
+from pullback.graph.captured import Captured
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
 _ALL = (*METHODS, "Radau", "BDF", "LSODA")
@@ -100,7 +102,7 @@ def odeint(
     given, structure = flatten(args)
 
     def slope(y: Leaves, at: Any, args: Leaves) -> Leaves:
-        function = captured.given(args[many:])[0] if len(args) > many else captured.functions[0]
+        function = captured.given(args[many:])[0] if len(args) > many else Captured.given(captured)[0]
         return flatten(function(unflatten(form, y), at, *unflatten(structure, args[:many])))[0]
 
     single = any(is_single(x.dtype) for x in start if hasattr(x, "dtype"))
@@ -108,12 +110,16 @@ def odeint(
     rtol, atol = (default if x is None else x for x, default in zip((rtol, atol), usual, strict=True))
     name = f"odeint({getattr(f, '__name__', type(f).__name__)})"
     captured, many = Captures(name, f), len(given)
-    if any(isinstance(x, Tensor) for x in (t, *start, *given, *captured.tensors)):
-        captured.keep()
+    at_stake = [x for x in (t, *start, *given, *captured.tensors) if isinstance(x, Tensor)]
+    if at_stake:
+        captured.keep(at_stake)
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
     if sensitivity == "adjoint":
-        return unflatten(form, list(problem.solve(start, t, given)))
-    return unflatten(form, list(solve_discretely(problem, start, t, [*given, *captured.tensors])))
+        found = problem.solve(start, t, given)
+    else:
+        found = solve_discretely(problem, start, t, [*given, *captured.tensors])
+    leave(captured)
+    return unflatten(form, list(found))
 
 
 def _times(t: Any) -> Any:

@@ -13,8 +13,9 @@ import scipy.integrate
 from scipy.optimize import OptimizeResult
 
 from pullback.core.errors import ConvergenceError, GradientError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
@@ -91,13 +92,17 @@ class Problem:
     """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
 
     def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
-        self.slope, self.integrator, self.captured = slope, integrator, captured
+        self._of, self.integrator, self.captured = slope, integrator, captured
+
+    def slope(self, y: Leaves, t: Any, args: Leaves) -> Leaves:
+        """dy/dt, in arrays of its own: the user's function may give the same one each time."""
+        found = self._of(y, t, args)
+        shared = (ndarray, Tensor) if self.captured.buffers or self.captured.held_tensors else ndarray
+        return [d.copy() if isinstance(d, shared) else d for d in found]
 
     def solve(self, y0: Leaves, t: Any, args: Leaves) -> Leaves:
         """y at the times t, along a new first dimension of each leaf; differentiable by everything."""
-        found = _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)
-        self.captured.settle()
-        return found  # type: ignore[no-any-return]
+        return _trajectory(_Solve(self, len(y0), [t, *y0, *args]), t, *y0, *args)  # type: ignore[no-any-return]
 
     def values(self, y0: Leaves, t: Any, args: Leaves, recorded: bool) -> Any:
         """(what solve_ivp finds for plain arrays; if it is `recorded` with `sol`, y at any time; the layout of y)."""
@@ -253,9 +258,11 @@ def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
     y0, args = how.split(leaves)
     if len(t) == 1:
         return [np.asarray(y)[None].copy() for y in y0]
+    how.problem.captured.begin()
     found, layout = how.problem.values(y0, t, args, how.recorded)
     how.layout, how.work = layout, max(how.work, found.nfev)
     if how.recorded:
+        how.problem.captured.renew(for_sample=True)
         ys = [layout.unravel(found.y[:, i]) for i in _some(len(t))]
         slopes = [how.problem.slope(y, t[i], args) for i, y in zip(_some(len(t)), ys, strict=True)]
         how.kept.keep([t, *leaves], (found.sol, ys, [[np.array(plain(d)) for d in slope] for slope in slopes]))
@@ -267,6 +274,7 @@ def _some(count: int) -> list[int]:
     return sorted({round(i * (count - 1) / 4) for i in range(5)})
 
 
+@adopting
 def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> tuple[Any, ...]:
     _, args = how.split(leaves)
     count, solution = how.count, how.at(t, leaves)
@@ -286,6 +294,7 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
     return None, by_time, *pulled, *replaced([None] * len(args), how.free, gathered)
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> Leaves:
     how.at(t, leaves)
     y0, args = how.split(leaves)

@@ -70,8 +70,9 @@ class Call:
         leaves, self._form = flatten(args)
         self.count = len(leaves)
         self.leaves: Leaves = [*leaves, *self.captures.tensors]
-        if any(map(moves, [*self.leaves, *flatten([self.given.get(key) for key in differentiable])[0]])):
-            self.captures.keep()
+        at_stake = [*filter(moves, [*self.leaves, *flatten([self.given.get(key) for key in differentiable])[0]])]
+        if at_stake:
+            self.captures.keep(at_stake)
         for key, value in self.given.items():
             if key != "args" and key not in functions and key not in differentiable:
                 self.given[key] = self.plain(key, value)

@@ -19,6 +19,7 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.func.left_behind import leave
 from pullback.interop.adopt.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
@@ -117,7 +118,7 @@ _LEAST = 2.3e-14  # what solve_ivp takes as the least relative tolerance
 def _solve_ivp(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("fun", "events", "jac"), ("t_span", "y0", "t_eval"), given, named)
     found = _Solved(call).result()
-    call.captures.settle()
+    leave(call.captures)
     return found
 
 
@@ -268,4 +269,5 @@ def _odeint(name: str, *given: Any, **named: Any) -> Any:
     y0, t = np.atleast_1d(floating(call.given["y0"])), floating(call.given["t"])
     problem = _Odeint(call)
     y = problem.solve([y0], t, call.leaves)[0]
+    leave(call.captures)
     return (y, problem.said[0]) if call.given["full_output"] else y

@@ -13,9 +13,11 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+from pullback.func.left_behind import leave
 from pullback.scipy.rules.integrate.calls import Call
 
 _ONE = "SciPy integrates one function at a time; quad_vec integrates the samples as one vector"
@@ -41,10 +43,14 @@ class Integral:
         self.name, self.captures, self.quadrature, self.weight = call.name, call.captures, quadrature, weight
 
     def of(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
-        """The integral, differentiable by limits and leaves."""
-        found = _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
-        self.captures.settle()
+        """The integral, differentiable by limits and leaves; with it the call is over."""
+        found = self.part(integrand, limits, leaves)
+        leave(self.captures)
         return found
+
+    def part(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
+        """The same, as one of several of a call."""
+        return _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
 
 
 class _Call:
@@ -82,6 +88,7 @@ def _integral(how: _Call, *leaves: Any) -> Any:
     return how.integral.quadrature(plain_integrand, limits)
 
 
+@adopting
 def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
@@ -101,7 +108,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
         sizes = np.concatenate(
             [np.tile(_sizes(x).ravel(), 1 + is_pair) for x, (_, is_pair) in zip(points, shapes, strict=True)]
         )
-        gathered = _parted(how.integral.of(pulled, limits, [cotangent / size, *others]) * (size / sizes), shapes)
+        gathered = _parted(how.integral.part(pulled, limits, [cotangent / size, *others]) * (size / sizes), shapes)
     return (
         None,
         *replaced([None] * how.count, how.limits, by_limit),
@@ -109,6 +116,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
     )
 
 
+@adopting
 def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
@@ -124,7 +132,7 @@ def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any
 
         tangent = [by_other[i] for i in how.free]
         size = max(_largest(plain(v) / _sizes(others[i])) for i, v in zip(how.free, tangent, strict=True)) or 1.0
-        found = found + size * how.integral.of(pushed, limits, [*others, *(v / size for v in tangent)])
+        found = found + size * how.integral.part(pushed, limits, [*others, *(v / size for v in tangent)])
     return found
 
 

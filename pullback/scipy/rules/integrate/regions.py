@@ -12,6 +12,7 @@ from pullback.core.array_type import numbers_of
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.left_behind import leave
 from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.ways import genuine
 from pullback.interop.operands import array
@@ -169,8 +170,9 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
     values, results = [], []
     for i in range(int(np.prod(shape))):
         a, b, *args = (x[i] for x in elements)
-        values.append(integral.of(integrand, [a, b], [*args, *held]))
+        values.append(integral.part(integrand, [a, b], [*args, *held]))
         results.append(said[0])
         said.clear()
+    leave(call.captures)
     said_of_all = {key: np.reshape([np.ravel(r[key])[0] for r in results], shape)[()] for key in results[0]}
     return type(results[0])({**said_of_all, "integral": np.reshape(np.stack(values), shape)[()]})

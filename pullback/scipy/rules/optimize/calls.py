@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
+from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
 from pullback.interop.adopt.ways import IMPLICIT, genuine
 from pullback.interop.adoption import scipy_rule
@@ -58,7 +59,7 @@ class Call:
         if "args" in by and not isinstance(self.given["args"], tuple):
             self.given["args"] = (self.given["args"],)
         self._count = len(self.args) - len(self.captures.tensors)
-        self.captures.keep()
+        self.captures.keep([x for x in flatten(self.args)[0] if isinstance(x, Tensor)])
 
     def found(self, function: Any) -> Any:
         """(the solution, differentiable; what SciPy gave), by a function of `func` that calls those of this call."""

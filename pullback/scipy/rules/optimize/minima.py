@@ -11,6 +11,7 @@ from scipy.optimize import Bounds, OptimizeResult
 from pullback.core.errors import GradientError
 from pullback.core.tensor import ndarray
 from pullback.func.gradient import grad
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.api import custom_minimum, custom_root
 from pullback.interop.operands import frozen
 from pullback.optimize.constraints import listed
@@ -96,7 +97,7 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
     limits = bounds if name.endswith("_scalar") else limits_of(bounds)
     objective = call.function(with_derivative=call.given.get("jac") is True)
     x, found = minimum(call, objective, limits)
-    return only_differentiable(found, x=x, fun=objective(x, *call.args))
+    return only_differentiable(found, x=x, fun=adopting(objective)(x, *call.args))
 
 
 def _fmin(name: str, starts: Any, *given: Any, **named: Any) -> Any:
@@ -111,7 +112,7 @@ def _fmin(name: str, starts: Any, *given: Any, **named: Any) -> Any:
     objective = call.function(with_derivative=pair)
     x, found = minimum(call, objective, limits)
     if name.endswith("_b"):
-        return x, objective(x, *call.args), without_arrays(found[2])
+        return x, adopting(objective)(x, *call.args), without_arrays(found[2])
     return (x, *found[1:]) if compiled else x
 
 

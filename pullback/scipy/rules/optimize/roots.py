@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import ConvergenceError
+from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.api import custom_fixed_point, custom_root
 from pullback.optimize.results import only_differentiable
 from pullback.scipy.rules.optimize.calls import Call, implicit, without_arrays
@@ -28,7 +29,9 @@ def _root(name: str, starts: Any, make: Any, *given: Any, **named: Any) -> Any:
         return (x, *(_rest(y, x) for y in found[1:]))
     if not isinstance(found, dict):
         return x
-    return _rest(found, x) if "root" in found else only_differentiable(found, x=x, fun=function(x, *call.args))
+    return (
+        _rest(found, x) if "root" in found else only_differentiable(found, x=x, fun=adopting(function)(x, *call.args))
+    )
 
 
 def _solution(name: str, found: Any, full: bool) -> Any:

@@ -10,6 +10,7 @@ from scipy.optimize import Bounds, OptimizeResult
 
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten
+from pullback.func.implicit.adopting import adopting
 from pullback.func.jacobians import jacobian
 from pullback.interop.adopt.ways import genuine
 from pullback.interop.operands import array, frozen
@@ -44,7 +45,9 @@ def _least_squares(name: str, *given: Any, **named: Any) -> Any:
         return sum(np.sum(_LOSSES[loss](z)) for z in squares) * scale**2 / 2
 
     x, found = minimum(call, cost, _box(call.given["bounds"]))
-    return only_differentiable(found, x=x, cost=cost(x, *call.args), fun=function(x, *call.args, **more))
+    return only_differentiable(
+        found, x=x, cost=adopting(cost)(x, *call.args), fun=adopting(function)(x, *call.args, **more)
+    )
 
 
 def _leastsq(name: str, *given: Any, **named: Any) -> Any:
@@ -86,7 +89,7 @@ def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
     (x, y, sigma), model = call.own(call.args), call.holding(call.args)
     slopes = weighed(jacobian(lambda p: model(x, *p))(popt), sigma)
     free = np.size(y) - np.size(plain)
-    variance = 1.0 if call.given["absolute_sigma"] else 2 * cost(popt, *call.args) / free
+    variance = 1.0 if call.given["absolute_sigma"] else 2 * adopting(cost)(popt, *call.args) / free
     return popt, np.linalg.inv(slopes.T @ slopes) * variance
 
 

@@ -1,0 +1,127 @@
+"""Values that functions leave behind in variables, containers and objects for whoever called the solver.
+
+They ran on plain numbers, so that what they have put there has no derivative. Whoever goes on to compute with it would
+lose a part of the gradient. So it is replaced by arrays of the same numbers whose derivative is refused: in backward,
+where a cotangent comes that is not zero; in forward mode their tangents are nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from pullback.core import cuts
+from pullback.core.array_type import numbers_of
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor, ndarray
+from pullback.func.custom_rules import CustomFunction
+from pullback.func.rule_calls import stripped
+from pullback.graph.captured import Captured
+from pullback.graph.held_objects import attributes_of, is_watched, places_of
+
+_Place = tuple[str, Any, Callable[[Any], None]]  # a name, the value there, how to put another there
+
+
+def leave(captured: Captured) -> None:
+    """End a call, before its caller goes on: let nobody lose the derivative of what its functions have left behind."""
+    if not captured.leaves():
+        return
+    tensors = [x for x in captured.at_stake if isinstance(stripped(x), Tensor)]
+    if not tensors:
+        return
+    seen: set[int] = set()
+    places = [place for found in captured.left_behind() for place in _numbers(*found, seen)]
+    if places:
+        marked = _left_behind(_Left(captured, places), *tensors)
+        for (_, _, put), x in zip(places, marked, strict=True):
+            put(x)
+            if isinstance(x, Tensor):
+                _known[id(x)] = x
+
+
+_known: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def is_left_behind(x: Any) -> bool:
+    """True if this was put in the place of what a call has left behind."""
+    return _known.get(id(x)) is x
+
+
+def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[_Place]:
+    """The places of numbers that may have a derivative, in something that has been put somewhere."""
+    if isinstance(x, (float, complex, np.inexact)) or (issubclass(type(x), ndarray) and x.dtype.kind in "fc"):
+        yield name, x, put
+        return
+    if id(x) in seen:
+        return
+    seen.add(id(x))
+    if isinstance(x, tuple):
+        parts = list(x)
+        make = type(x)._make if hasattr(x, "_fields") else type(x)  # type: ignore[attr-defined]
+
+        def put_part(i: int, part: Any) -> None:
+            parts[i] = part
+            put(make(parts))
+
+        for i, part in enumerate(x):
+            yield from _numbers(name, part, partial(put_part, i), seen)
+    for _, part, put_item in places_of(x):
+        yield from _numbers(name, part, put_item, seen)
+    if is_watched(x):
+        for _, part, setter in list(attributes_of(x)):
+            yield from _numbers(name, part, partial(setter, x), seen)
+
+
+class _Left:
+    """What a call has left behind."""
+
+    def __init__(self, captured: Captured, places: Sequence[_Place]) -> None:
+        self.name, self.names = captured.name(), [name for name, _, _ in places]
+        self.values = [_plain(x) if captured.samples < 2 else _unknown(x) for _, x, _ in places]
+
+    def refusal(self, names: str) -> str:
+        """The error for a result that depends on it."""
+        return (
+            f"{self.name}: the function has left values behind in {names}, and the result depends on them. The "
+            "function ran on plain numbers there, so that these have no derivative. Compute them from what "
+            f"{self.name} returns."
+        )
+
+
+def _plain(x: Any) -> Any:
+    numbers = numbers_of(x) if isinstance(x, Tensor) else x
+    return _unknown(x) if numbers is None else np.array(numbers)[()]
+
+
+def _unknown(x: Any) -> Any:
+    """Stands for what nobody can say: of several samples, which each left another value."""
+    return np.full(np.shape(x), np.nan, np.result_type(x))[()]
+
+
+def _value(left: _Left, *at_stake: Any) -> list[Any]:
+    return [*left.values]
+
+
+def _vjp(cotangents: list[Any], values: list[Any], left: _Left, *at_stake: Any) -> tuple[Any, ...]:
+    for name, cotangent in zip(left.names, cotangents, strict=True):
+        numbers = numbers_of(cotangent) if isinstance(cotangent, Tensor) else cotangent
+        if numbers is None or np.any(numbers):
+            raise GradientError(left.refusal(name))
+    return (None,) * (1 + len(at_stake))
+
+
+def _jvp(tangents: Any, values: list[Any], left: _Left, *at_stake: Any) -> list[Any]:
+    for run in cuts.runs():
+        run.left_behind = left.refusal(" and ".join([*dict.fromkeys(left.names)][:_SHOWN]))
+    return [_unknown(x) for x in values]
+
+
+_SHOWN = 3  # names, for which a message has room
+
+_value.__name__ = "left_behind"  # of the node
+_left_behind = CustomFunction(_value, _vjp, _jvp)
+_left_behind.defvmap(lambda info, in_dims, left, *at_stake: (_value(left), [None] * len(left.values)))

@@ -1,0 +1,224 @@
+"""What functions leave behind for the caller of a solver is never a plain number that has lost its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pullback as pb
+import pullback.scipy
+from pullback.core.errors import GradientError
+from pullback.func import checkpointed_loop, custom_root, grad, jvp, odeint, vmap
+from pullback.func.checkpoints import loop
+from pullback.func.implicit import functions, trajectories
+from pullback.scipy import integrate, optimize
+
+KEPT = 0.0
+
+
+class Model:
+    """What a callback may belong to; it keeps what it has computed last."""
+
+    flux = None
+
+    def __init__(self, p):
+        self.p, self.calls = p, 0
+
+    def rate(self, x):
+        self.calls += 1
+        self.flux = self.p * x
+        return self.flux - 1
+
+
+class Kept:
+    pass
+
+
+def root_of(function):
+    return optimize.brentq(function, 0.0, 10.0)
+
+
+def in_a_dict(p):
+    kept = {}
+
+    def function(x):
+        kept["flux"] = p * x
+        return kept["flux"] - 1
+
+    return root_of(function) + kept["flux"]
+
+
+def in_a_list(p):
+    kept = []
+
+    def function(x):
+        kept.append(p * x)
+        return kept[-1] - 1
+
+    return root_of(function) + sum(kept)
+
+
+def in_a_variable(p):
+    kept = 0.0
+
+    def function(x):
+        nonlocal kept
+        kept = p * x
+        return kept - 1
+
+    return root_of(function) + kept
+
+
+def in_a_global(p):
+    def function(x):
+        global KEPT
+        KEPT = p * x
+        return KEPT - 1
+
+    return root_of(function) + KEPT
+
+
+def in_an_attribute(p):
+    model = Model(p)
+    found = root_of(model.rate)
+    assert model.calls > 1
+    return found + model.flux
+
+
+def in_an_attribute_of_the_function(p):
+    def function(x):
+        function.flux = p * x
+        return function.flux - 1
+
+    return root_of(function) + function.flux
+
+
+def in_an_array(p):
+    kept = np.zeros(2)
+
+    def function(x):
+        kept[1] = p * x
+        return p * x - 1
+
+    with pb.adopt():
+        return root_of(function) + kept[1]
+
+
+def deep_inside(p):
+    kept = Kept()
+
+    def function(x):
+        kept.last = Kept()
+        kept.last.found = {"flux": (1, [p * x])}
+        return p * x - 1
+
+    return root_of(function) + kept.last.found["flux"][1][0]
+
+
+def by_a_solver(p):
+    kept = {}
+
+    def solver(x0, p):
+        kept["flux"] = 1 / p
+        return 1 / p
+
+    return custom_root(solver, lambda x, p: p * x - 1)(None, p) + kept["flux"]
+
+
+def by_a_callback(p):
+    kept = []
+    found = optimize.minimize(lambda x: np.sum((x - p) ** 2), [0.0], callback=lambda x: kept.append(np.array(x)))
+    return found.x[0] + kept[-1][0]
+
+
+def by_an_integrand(p):
+    kept = {}
+
+    def function(x):
+        kept["flux"] = p * x
+        return kept["flux"]
+
+    return integrate.quad(function, 0, 1)[0] + kept["flux"]
+
+
+def by_a_slope(p):
+    kept = {}
+
+    def slope(t, y):
+        kept["flux"] = p * y[0]
+        return -p * y
+
+    return integrate.solve_ivp(slope, (0, 1), [1.0]).y[0, -1] + kept["flux"]
+
+
+def by_a_slope_of_ours(p):
+    kept = {}
+
+    def slope(y, t, p):
+        kept["flux"] = p * y
+        return -p * y
+
+    return odeint(slope, 1.0, np.array([0.0, 1.0]), p)[-1] + kept["flux"]
+
+
+def by_a_step(p):
+    kept = {}
+
+    def step(x, k, p):
+        kept["flux"] = p * x
+        return x * p
+
+    return checkpointed_loop(step, 1.0, 3, p) + kept["flux"]
+
+
+def by_an_earlier_call_with_the_same_cache(p):
+    cache = {}
+
+    def function(x):
+        if "factor" not in cache:
+            cache["factor"] = np.exp(p)
+        return cache["factor"] * x
+
+    return integrate.quad(function, 0, 1)[0] + integrate.quad(function, 0, 1)[0]
+
+
+WAYS = [x for name, x in list(globals().items()) if name.startswith(("in_a", "by_a", "deep_"))]
+
+
+@pytest.mark.parametrize("function", WAYS)
+def test_what_is_left_behind_has_its_value_and_no_derivative(function):
+    said = r"the function has left values behind in .*(kept|'last'|flux|KEPT|\[|cache).*Compute them from"
+    with pytest.raises(GradientError, match=said):
+        grad(function)(2.0)
+    values = []
+    grad(lambda p: (values.append(pb.func.stop_gradient(function(p))), p)[1])(2.0)
+    assert float(values[0]) == pytest.approx(function(2.0))
+    if function not in (in_an_array, by_an_earlier_call_with_the_same_cache):  # the latter warns before
+        with pytest.raises(GradientError, match=said):
+            jvp(function, (2.0,), (1.0,))
+
+
+def test_what_is_left_behind_for_nobody_is_in_nobodys_way():
+    def f(p):
+        kept, counted, said = {}, [0], []
+
+        def function(x):
+            counted[0] += 1
+            said.append("called")
+            kept["flux"] = p * x
+            return p * x - 1
+
+        found = root_of(function)
+        assert counted[0] == len(said) > 1
+        assert type(counted[0]) is int
+        return found + 0 * kept["flux"]
+
+    assert grad(f)(2.0) == pytest.approx(-0.25)
+    assert grad(grad(f))(2.0) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("function", [in_a_dict, by_a_slope_of_ours, by_a_step, in_an_attribute])
+def test_what_the_samples_of_a_batch_leave_behind_is_nan(function, monkeypatch):
+    for rule in (functions._implicit, trajectories._trajectory, loop._checkpointed):
+        monkeypatch.setattr(rule._rule, "has_looped", True)  # said: others wait for the warning, which comes once
+    assert np.isnan(vmap(function)(np.array([1.0, 2.0]))).all()

@@ -1,0 +1,113 @@
+"""Functions given to solvers may write into arrays, as people write equations for SciPy: no `adopt()` is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pullback as pb
+import pullback.scipy
+from pullback.func import checkpointed_loop, custom_root, grad, jvp, odeint
+from pullback.scipy import integrate, optimize
+
+OUT = np.zeros(2)
+
+
+def slope_with(out):
+    def slope(t, y, p):
+        found = out()
+        found[0] = y[1]
+        found[1] = -p * y[0]
+        return found
+
+    return slope
+
+
+def made_outside():
+    out = np.empty(2)
+    return lambda: out
+
+
+KINDS = {
+    "made outside": made_outside,
+    "made inside": lambda: lambda: np.zeros(2),
+    "a global": lambda: lambda: OUT,
+}
+
+
+def by_solve_ivp(p, kind):
+    slope, how = slope_with(KINDS[kind]()), {"t_eval": [0.0, 0.5, 1.0], "rtol": 1e-6, "atol": 1e-8}
+    first, second = (integrate.solve_ivp(lambda t, y: slope(t, y, p), (0, 1), [1.0, 0.0], **how).y for _ in range(2))
+    return first[0, -1] + second[0, 1]
+
+
+def by_odeint(p, kind):
+    return integrate.odeint(slope_with(KINDS[kind]()), [1.0, 0.0], [0.0, 1.0], (p,), tfirst=True)[-1, 0]
+
+
+def by_odeint_of_ours(p, kind):
+    slope = slope_with(KINDS[kind]())
+    return odeint(lambda y, t, p: slope(t, y, p), np.array([1.0, 0.0]), np.array([0.0, 1.0]), p)[-1, 0]
+
+
+def by_steps(p, kind):
+    slope = slope_with(KINDS[kind]())
+    return checkpointed_loop(lambda y, k, p: y + 0.1 * slope(0.0, y, p), np.array([1.0, 0.0]), 5, p)[0]
+
+
+def by_root(p, kind):
+    out = KINDS[kind]()
+
+    def function(x):
+        found = out()
+        found[0] = x[0] - p
+        found[1] = x[1] ** 2 - p * x[0]
+        return found
+
+    return optimize.root(function, [1.0, 1.0], tol=1e-12).x[1]
+
+
+def by_condition(p, kind):
+    slope = slope_with(KINDS[kind]())
+    solver = lambda x0, p: np.array([1 / p, 1.0])  # noqa: E731
+    return custom_root(solver, lambda x, p: slope(0.0, x, p) - np.array([1.0, -1.0]))(None, p)[0]
+
+
+def by_integral(p, kind):
+    out = KINDS[kind]()
+
+    def function(t):
+        found = out()
+        found[0] = p * t
+        found[1] = np.exp(found[0])
+        return found[1]
+
+    return integrate.quad(function, 0.0, 1.0)[0]
+
+
+CASES = [
+    (x, kind)
+    for name, x in list(globals().items())
+    for kind in KINDS
+    if name.startswith("by_") and (kind == "made inside" or name != "by_root")  # SciPy compares what root's gives
+]
+
+
+@pytest.mark.parametrize(("function", "kind"), CASES)
+def test_what_a_function_writes_into_an_array_is_differentiated(function, kind):
+    expected = pytest.approx((function(1.5 + 1e-5, kind) - function(1.5 - 1e-5, kind)) / 2e-5, rel=1e-4)
+    assert grad(function)(1.5, kind) == expected
+    if kind == "a global":  # it holds already what it will hold in the end
+        assert grad(function)(1.5, kind) == expected
+    if kind == "made outside":
+        with pb.adopt():
+            assert grad(function)(1.5, kind) == expected
+    assert jvp(lambda p: function(p, kind), (1.5,), (1.0,))[1] == expected
+
+
+def test_np_array_of_several_numbers_needs_no_adopt_in_a_function_given_to_a_solver():
+    def f(p):
+        return optimize.root(lambda x: np.array([x[0] - p, x[1] ** 2 - 3 * p]), [1.0, 1.0], tol=1e-12).x[1]
+
+    assert grad(f)(2.0) == pytest.approx(3 / 2 / 6**0.5)
+    assert type(np.zeros(1)) is np.ndarray
