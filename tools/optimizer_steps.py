@@ -81,6 +81,7 @@ def plateau(options, metrics):
 
 
 if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)  # of the numbers that NAdam and ASGD keep beside the arrays
     table = {
         "torch": torch.__version__,
         "optimizers": [minimised(*case) for case in cases.OPTIMIZERS],

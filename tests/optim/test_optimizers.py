@@ -10,7 +10,22 @@ import pytest
 
 import pullback as pb
 from pullback.core.errors import SavedTensorModifiedError, UnsupportedError
-from pullback.optim import LBFGS, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, lr_scheduler
+from pullback.optim import (
+    ASGD,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    NAdam,
+    Optimizer,
+    RAdam,
+    RMSprop,
+    Rprop,
+    lr_scheduler,
+)
 
 BY_RULE = [
     (SGD, {"lr": 0.1, "momentum": 0.9}),
@@ -18,6 +33,12 @@ BY_RULE = [
     (AdamW, {"lr": 0.1}),
     (RMSprop, {"lr": 0.1, "centered": True, "momentum": 0.5}),
     (Adagrad, {"lr": 0.1}),
+    (Adadelta, {"lr": 0.1, "eps": 0.1}),
+    (Adamax, {"lr": 0.1, "weight_decay": 0.1}),
+    (NAdam, {"lr": 0.1, "weight_decay": 0.1}),
+    (RAdam, {"lr": 0.1, "betas": (0.8, 0.9)}),
+    (Rprop, {"lr": 0.1}),
+    (ASGD, {"lr": 0.1, "lambd": 0.1, "t0": 2.0}),
 ]
 every = pytest.mark.parametrize(("kind", "options"), BY_RULE, ids=lambda x: getattr(x, "__name__", ""))
 
@@ -84,6 +105,25 @@ def test_a_state_goes_on_elsewhere(kind, options, through):
         descend(o, loss(p))
     assert np.array_equal(x.detach().numpy(), y.detach().numpy())
     assert other.param_groups[0]["lr"] == 0.1
+
+
+def test_numbers_kept_once_for_a_parameter_go_on():
+    """Those of NAdam and ASGD, which PyTorch writes as arrays without an axis."""
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    for kind, names in ((NAdam, {"mu_product"}), (ASGD, {"eta", "mu"})):
+        optimizer, other = kind([x]), kind([x])
+        descend(optimizer, lambda: (x * x).sum(), 2)
+        state = optimizer.state_dict()
+        arrays = {0: {key: np.array(value) for key, value in state["state"][0].items()}}
+        other.load_state_dict({**state, "state": arrays})
+        assert {key for key, value in other.state[x].items() if type(value) is float} == names
+        assert {key: other.state[x][key] for key in names} == {key: state["state"][0][key] for key in names}
+
+
+def test_a_first_length_may_be_a_function_of_the_step():
+    optimizer = Rprop.functional(lr=lambda step: 0.5 / (1 + step))
+    w, _ = optimizer.update(1.0, 3.0, optimizer.init(1.0))
+    assert w == 0.5
 
 
 def test_a_state_of_pytorch_is_understood():
@@ -351,6 +391,9 @@ WRONG = [
     (lambda: Adam.functional(rate=1), TypeError, "Adam.functional: there is no option 'rate'; there are lr, betas"),
     (lambda: Adam.functional().init({"n": 3}), TypeError, "floating-point numbers, not int"),
     (lambda: LBFGS.functional(), UnsupportedError, "LBFGS has no rule for one array at a time"),
+    (lambda: Rprop([X], etas=(1.5, 2.0)), ValueError, "Rprop: etas is two numbers, one between 0 and 1 and one above"),
+    (lambda: Rprop([X], step_sizes=(1, 0.1)), ValueError, "Rprop: step_sizes is two numbers, the least and the larg"),
+    (lambda: Adadelta([X], rho=1.5), ValueError, "Adadelta: rho is between 0 and 1, not 1.5"),
     (lambda: LBFGS([X], line_search_fn="wolfe"), ValueError, "line_search_fn is None or 'strong_wolfe', not 'wolfe'"),
     (lambda: LBFGS([X]).step(), TypeError, "LBFGS.step: give the closure"),
     (lambda: LBFGS([{"params": [X]}, {"params": [pb.zeros(1)]}]), ValueError, "LBFGS: all parameters are of one group"),
