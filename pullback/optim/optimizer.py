@@ -343,7 +343,7 @@ class Optimizer:
                 states[p] = kept
         self.state = states
         for mine, theirs in zip(self.param_groups, groups, strict=True):
-            mine.update({o: v for o, v in theirs.items() if o in mine and o != "params"})
+            mine.update({o: v for o, v in theirs.items() if (o in mine or o == "initial_lr") and o != "params"})
 
     @classmethod
     def functional(cls, **options: Any) -> FunctionalOptimizer:

@@ -85,6 +85,7 @@ COMPOUND = [
     ([("ConstantLR", {"total_iters": 3}), ("ExponentialLR", {"gamma": 0.5}), ("StepLR", {"step_size": 2})], [4, 9]),
 ]
 EPOCHS = 25
+RESUMED_AT = 4
 PLATEAU = [
     ({"factor": 0.5, "patience": 2}, [5, 4, 4, 4, 4, 3.9999, 3.99985, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]),
     (

@@ -360,6 +360,48 @@ def test_a_sequence_of_compound_schedulers(inner, first, expected):
     np.testing.assert_allclose(schedule(make), expected)
 
 
+def test_a_scheduler_may_override_get_lr_as_in_pytorch():
+    class Halved(lr_scheduler.CyclicLR):
+        def get_lr(self):
+            return [rate / 2 for rate in super().get_lr()]
+
+    cyclic = {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 2}
+    whole = schedule(lambda o: lr_scheduler.CyclicLR(o, **cyclic))
+    np.testing.assert_allclose(schedule(lambda o: Halved(o, **cyclic)), np.array(whole) / 2)
+
+
+def test_a_state_of_a_scheduler_has_the_rates_and_what_objects_hold():
+    class Slower:
+        def __init__(self):
+            self.by = 1.0
+
+        def __call__(self, epoch):
+            return 1 / (1 + self.by * epoch)
+
+    def made():
+        return lr_scheduler.LambdaLR(SGD([pb.zeros(1)], lr=1.0), [Slower()])
+
+    first, second = made(), made()
+    first.lr_lambdas[0].by = 3.0
+    first.step()
+    state = first.state_dict()
+    assert (state["_last_lr"], state["lr_lambdas"]) == ([0.25], [{"by": 3.0}])
+    second.load_state_dict(state)
+    assert second.get_last_lr() == [0.25]
+    second.step()
+    assert second.get_last_lr() == [1 / 7]
+    functions = lr_scheduler.LambdaLR(SGD([pb.zeros(1)], lr=1.0), lambda epoch: 1 / (1 + epoch))
+    assert functions.state_dict()["lr_lambdas"] == [None]
+
+
+def test_one_cycle_may_be_stepped_after_each_of_its_steps():
+    scheduler = lr_scheduler.OneCycleLR(SGD([pb.zeros(1)], momentum=0.9), 0.5, total_steps=4)
+    for _ in range(4):
+        scheduler.step()
+    with pytest.raises(ValueError, match=r"OneCycleLR.step: there are 4 steps, and this is one more"):
+        scheduler.step()
+
+
 def test_a_phase_of_one_cycle_may_have_no_length():
     rates = schedule(lambda o: lr_scheduler.OneCycleLR(o, 0.5, total_steps=10, pct_start=0.1))
     assert rates[0] == 0.5
@@ -377,6 +419,7 @@ WRONG = [
     (lambda: lr_scheduler.CosineAnnealingLR(SGD([X]), 0), ValueError, "T_max is at least 1, not 0"),
     (lambda: lr_scheduler.LinearLR(SGD([X]), total_iters=0), ValueError, "LinearLR: total_iters is at least 1"),
     (lambda: lr_scheduler.PolynomialLR(SGD([X]), 0), ValueError, "PolynomialLR: total_iters is at least 1"),
+    (lambda: lr_scheduler.OneCycleLR(SGD([X]), 0.1, total_steps=9, pct_start=1.1), ValueError, "pct_start is a part"),
     (lambda: lr_scheduler.OneCycleLR(SGD([X]), 0.1, total_steps=0), ValueError, "total_steps is at least 1"),
     (lambda: SGD(X), TypeError, "SGD: params is a list of Tensors or of dicts, not one Tensor"),
     (lambda: SGD([]), ValueError, "SGD: there is no parameter"),
@@ -436,10 +479,7 @@ class Unwritten(Optimizer):
 
 
 class OfEpochs(lr_scheduler.LRScheduler):
-    """A scheduler as PyTorch's are written."""
-
-    def get_lr(self):
-        return [1.0]
+    """A scheduler whose author has forgotten `rate`."""
 
 
 def stepped():
