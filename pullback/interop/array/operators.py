@@ -12,6 +12,7 @@ import numpy as np
 from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.overrides import takes_part
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
@@ -49,11 +50,11 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _is_arraylike(x: Any) -> bool:
-    """True if NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
+    """True if NumPy's operators would make an array of `x`, or if its class takes part in ours."""
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
     kind = type(x)
-    return hasattr(kind, "__array__") and not comes_first(kind)
+    return (hasattr(kind, "__array__") and not comes_first(kind)) or takes_part(kind)
 
 
 _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _general) for kind in (Array, Scalar)}
@@ -96,6 +97,8 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     on_tensors = OPERATORS[name][0].function
 
     def compare(self: Any, other: Any) -> Any:
+        if type(other) not in READY and takes_part(type(other)):
+            return on_tensors(self, other)
         mine = self._array if type(self._array) is ndarray else numbers_of(self)
         theirs = numbers_of(other) if isinstance(other, Tensor) else other
         if mine is None or theirs is None is not other:
