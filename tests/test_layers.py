@@ -32,6 +32,7 @@ LAYERS = (
         "masked",
         "array_api",
         "extend",
+        "overrides",
         "utils",
         "checkup",
     ),  # the public face ...

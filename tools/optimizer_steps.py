@@ -48,10 +48,10 @@ def made(name, options, optimizer):
     return getattr(torch.optim.lr_scheduler, name)(optimizer, **options)
 
 
-def rates(optimizer, scheduler, metrics=None):
+def rates(optimizer, scheduler, metrics=None, epochs=cases.EPOCHS):
     """Rates and momenta after each epoch."""
     seen = []
-    for epoch in range(cases.EPOCHS if metrics is None else len(metrics)):
+    for epoch in range(epochs if metrics is None else len(metrics)):
         seen.append([[g["lr"], g["momentum"]] for g in optimizer.param_groups])
         optimizer.step()
         scheduler.step(*(() if metrics is None else (metrics[epoch],)))
@@ -74,6 +74,18 @@ def one(name, options):
     return rates(optimizer, made(name, options, optimizer))
 
 
+def resumed(name, options):
+    """Of a scheduler that is made anew for an optimizer whose state was loaded."""
+    optimizer = sgd()
+    scheduler = made(name, options, optimizer)
+    for _ in range(cases.RESUMED_AT):
+        optimizer.step()
+        scheduler.step()
+    again = sgd()
+    again.load_state_dict(optimizer.state_dict())
+    return rates(again, made(name, {**options, "last_epoch": cases.RESUMED_AT}, again), epochs=9)
+
+
 def plateau(options, metrics):
     """Of a scheduler that is told how good the epoch was."""
     optimizer = sgd()
@@ -81,10 +93,12 @@ def plateau(options, metrics):
 
 
 if __name__ == "__main__":
+    torch.set_default_dtype(torch.float64)  # of the numbers that NAdam and ASGD keep beside the arrays
     table = {
         "torch": torch.__version__,
         "optimizers": [minimised(*case) for case in cases.OPTIMIZERS],
         "schedules": [one(*case) for case in cases.SCHEDULES],
+        "resumed": [resumed(*case) for case in cases.SCHEDULES],
         "compound": [compound(*case) for case in cases.COMPOUND],
         "plateau": [plateau(*case) for case in cases.PLATEAU],
     }

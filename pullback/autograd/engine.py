@@ -24,9 +24,10 @@ from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
-from pullback.core import slots
+from pullback.core import modes, slots
 from pullback.core.array_face import Array
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
+from pullback.core.overrides import ENTERED, put_modes_aside
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import (
@@ -86,6 +87,7 @@ def go(run: Run, ends: bool) -> None:
     What this thread knows of the backward that it is in holds from here to there, and is put back.
     """
     partial, noted = PARTIAL.get(), put_aside() if in_use else None
+    state = put_modes_aside() if ENTERED else None  # modes see a user's calls, and not those of formulas
     try:
         if run.targets is not None:
             PARTIAL.set(True)
@@ -107,6 +109,8 @@ def go(run: Run, ends: bool) -> None:
         if in_use or noted is not None:
             run.notes = None if ends else put_aside()
             take_up(noted)
+        if state is not None:
+            modes.restore(state)
     if ends and perf_counter() >= looks.due:
         looks.look(run.awaited)
 

@@ -265,8 +265,13 @@ def _matches(params: Sequence[Parameter], args: tuple[Any, ...], kwargs: Mapping
     return not given
 
 
-def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
-    """One function for several call forms: `overloads` are pairs of function and parameters, the first preferred."""
+def overloaded(
+    name: str, overloads: Sequence[Overload], otherwise: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """One function for several call forms: `overloads` are pairs of function and parameters, the first preferred.
+
+    What fits none is handed to `otherwise` (args, kwargs, error).
+    """
     primary, params = overloads[0]
     required = sum(p[3] for p in params)
     alone = not any(_may_take(other, required) for _, other in overloads[1:])
@@ -279,7 +284,10 @@ def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
             for function, params in overloads:
                 if _matches(params, args, kwargs, strict):
                     return function(*args, **kwargs)
-        raise TypeError(_no_match(name, overloads, args, kwargs))
+        error = TypeError(_no_match(name, overloads, args, kwargs))
+        if otherwise is None:
+            raise error
+        return otherwise(args, kwargs, error)
 
     choose.__name__, choose.__qualname__ = name.rpartition(".")[2], name
     docs = [function.__doc__ for function, _ in overloads if function.__doc__]

@@ -22,7 +22,7 @@ _LOOPS = "write Python's for, while and if; pullback.func.checkpointed_loop save
 _RANDOM = "draw with NumPy: rng = numpy.random.default_rng(seed), rng.normal(size=n), ..."
 _RULES = "give a function its derivative by pullback.custom_vjp or pullback.custom_jvp"
 _OPTIMIZERS = (
-    "pullback.optim has SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS; write another one as a subclass of "
+    "pullback.optim has SGD, Adam, RMSprop, LBFGS and others; write another one as a subclass of "
     "pullback.optim.Optimizer with a method rule"
 )
 _IMPORT_FROM = opmap["IMPORT_FROM"]
@@ -80,9 +80,7 @@ INSTEAD = {
     "nn.parallel": "one process computes; hand gradients between processes as arrays",
     "utils.data": _DATA,
     "utils.tensorboard": "hand t.item() to the writer of your choice",
-    **dict.fromkeys(
-        ("NAdam", "RAdam", "Adamax", "Adadelta", "Adafactor", "Rprop", "ASGD", "Muon", "SparseAdam"), _OPTIMIZERS
-    ),
+    **dict.fromkeys(("Adafactor", "Muon", "SparseAdam"), _OPTIMIZERS),
     "swa_utils": "average trees of parameters with pullback.utils.pytree.tree_map",
     "frombuffer": "write pullback.from_numpy(numpy.frombuffer(buffer, dtype))",
     "fork_rng": "keep the state with get_rng_state() and restore it with set_rng_state(state)",

@@ -20,7 +20,7 @@ def show_progress(wanted: bool | None) -> None:
     ----------
     wanted : bool or None
         None, as at the start: after two seconds, if tqdm is installed and the error stream is a terminal. True: always.
-        False: never. An argument `progress` overrules it.
+        False: never, though a call has `progress=True`. An argument `progress` overrules the other two.
 
     Returns
     -------
@@ -50,14 +50,14 @@ class Progress:
     total : int, optional
         How many steps there are, where that is known.
     wanted : bool, optional
-        As `show_progress` has it, which decides by default. True without tqdm is an error.
+        As `show_progress` has it, which decides by default and where it said False. True without tqdm is an error.
     """
 
     __slots__ = ("_bar", "_count", "_due", "_label", "_total")
 
     def __init__(self, label: str, total: int | None = None, wanted: bool | None = None) -> None:
         self._label, self._total, self._count, self._bar = label, total, 0, None
-        given, wanted = wanted, _switch[0] if wanted is None else wanted
+        given, wanted = wanted, _switch[0] if wanted is None or _switch[0] is False else wanted
         self._due: float | None = None  # when the bar appears, if it does
         if wanted:
             self._bar = self._made(required=given is True)

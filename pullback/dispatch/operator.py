@@ -77,8 +77,8 @@ class Operator:
     __slots__ = (
         "along", "arity", "array_calls", "calls", "factory", "floating", "holds", "inplace_name", "kernel",
         "kernel_on_ndarrays", "lists", "multi", "mutates", "name", "node", "optional", "quick", "record",
-        "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype", "tensors",
-        "view",
+        "returns_list", "returns_value", "row", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
+        "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +126,7 @@ class Operator:
         self.factory: Any = None
         self.kernel_on_ndarrays: Any = None
         self.rule: Any = None  # its tangent rule, made when first asked for
+        self.row: Any = None  # its overload, which knows the public function: see ops.declarations
         OPERATORS[name] = self
         BY_KERNEL.setdefault(kernel, {})[name] = self
         FOUND.clear()

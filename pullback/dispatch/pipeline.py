@@ -32,6 +32,7 @@ from pullback.core.array_type import (
     table_of,
 )
 from pullback.core.observers import Observer, run_operator
+from pullback.core.overrides import ENTERED, mode_in_force, taking_part
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
 from pullback.dispatch.call_errors import explain
@@ -112,9 +113,16 @@ def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _in_general(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
-    if state.observers:
-        return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
-    return _dispatch(op, args)
+    if ENTERED and mode_in_force():
+        return op.row.asked(args)
+    try:
+        if state.observers:
+            return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
+        return _dispatch(op, args)
+    except TypeError:
+        if not taking_part(args):
+            raise
+    return op.row.asked(args)
 
 
 def _on_nested(op: Operator, args: Sequence[Any], first: Any, state: modes.Modes) -> Any:
@@ -208,9 +216,16 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     state = modes.current()
     if op.quick and state.plain and not op.mutates and _inplace_unrecorded(op, args, state):
         return args[0]
-    if state.observers:
-        return _watched(state.observers, op.inplace_name, args, partial(_inplace, op, args))
-    return _inplace(op, args)
+    if ENTERED and mode_in_force():
+        return op.row.asked(args, in_place=True)
+    try:
+        if state.observers:
+            return _watched(state.observers, op.inplace_name, args, partial(_inplace, op, args))
+        return _inplace(op, args)
+    except TypeError:
+        if op.row is None or not taking_part(args):
+            raise
+    return op.row.asked(args, in_place=True)
 
 
 def _watched(observers: Sequence[Observer], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
@@ -318,9 +333,16 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     Nothing is recorded, so nothing there may require grad.
     """
     observers = modes.current().observers
-    if observers:
-        return _watched(observers, op.name, args, partial(_write_out, op, args, out))
-    return _write_out(op, args, out)
+    if ENTERED and mode_in_force():
+        return op.row.asked(args, {"out": out})
+    try:
+        if observers:
+            return _watched(observers, op.name, args, partial(_write_out, op, args, out))
+        return _write_out(op, args, out)
+    except TypeError:
+        if not taking_part((*args, out)):
+            raise
+    return op.row.asked(args, {"out": out})
 
 
 def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:

@@ -27,6 +27,7 @@ from pullback.core.array_type import (
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
+from pullback.core.overrides import takes_part
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.interop.adoption import RULES, to_record_writes
 
@@ -51,6 +52,8 @@ def array(x: Any) -> Any:
             f"{with_article(x)} beside a Tensor would lose its {'mask' if hasattr(x, 'mask') else 'meaning of *'}; "
             "convert it yourself: np.asarray(x), or x.filled(value)."
         )
+    if takes_part(type(x)):
+        return x  # the operator asks its class
     made = np.asarray(float(x) if issubclass(type(x), Rational) else x)
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(

@@ -6,12 +6,15 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 """
 
 import functools
+import inspect
 
 from numpy import may_share_memory, ndarray
 
+from pullback.core.arguments import UNSET
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.drawing import drawn
 from pullback.core.errors import with_article
+from pullback.core.overrides import ENTERED, KNOWN, ask, mode_in_force, taking_part
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
@@ -29,7 +32,7 @@ class Overload:
 
     __slots__ = (
         "aliases", "called", "full_name", "function", "function_form", "home", "inplace", "internal", "method_form",
-        "name", "numpy", "operator", "params", "raw", "refuses", "run", "schema", "shown",
+        "name", "numpy", "operator", "params", "public", "public_in_place", "raw", "refuses", "run", "schema", "shown",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +51,7 @@ class Overload:
             self.called = f"{home}.{self.shown}"
         self.schema = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.function = self.raw = self.inplace = self.operator = None
+        self.public = self.public_in_place = None  # what a user calls, all overloads in one
 
     def declare(self, schema):
         """Note the declaration, where errors find it."""
@@ -55,10 +59,49 @@ class Overload:
         if self.operator is not None:
             self.operator.signature = schema
 
+    def asked(self, args, named=None, *, in_place=False):
+        """The answer of modes, or of operands whose classes take part, to a call with these arguments.
+
+        `args` are all of the declaration, as the operator gets them: those left at their defaults are dropped.
+        """
+        function = self.inplace if in_place else self.function
+        given, kwargs = as_called(function, args, named or {})
+        return ask(self.public_in_place if in_place else self.public, given, kwargs)
+
     def named(self, function, suffix=""):
         """`function` with the name that a user calls it by."""
         function.__module__ = "pullback"
         return own(function, f"{self.called}{suffix}")
+
+
+_PLAIN = frozenset({str, int, float, bool, tuple})
+_OPTIONS = ("out", "device", "requires_grad")  # of every function that makes something
+
+
+def as_called(function, args, named):
+    """(args, kwargs) of a public call with all arguments of an operator: those left at their defaults are dropped."""
+    parameters = inspect.signature(function).parameters
+    of_user = (p for p in parameters.values() if p.name not in _OPTIONS)
+    # NumPy's spellings are alone in being for keywords and unset
+    mine = [p for p in of_user if not (p.kind is p.KEYWORD_ONLY and p.default is UNSET)]
+    given, kwargs = [], {}
+    for p, x in zip(mine, args, strict=False):
+        if p.kind is p.VAR_POSITIONAL:
+            given += x if isinstance(x, (list, tuple)) else [x]
+        elif p.kind is p.KEYWORD_ONLY:
+            kwargs[p.name] = x
+        else:
+            given.append(x)
+    while given and len(given) <= len(mine) and _left_out(given[-1], mine[len(given) - 1]):
+        given.pop()
+    kwargs |= named
+    kwargs = {k: x for k, x in kwargs.items() if not (_left_out(x, parameters[k]) if k in parameters else x is None)}
+    return tuple(given), kwargs
+
+
+def _left_out(x, parameter):
+    default = parameter.default
+    return x is default or (type(x) is type(default) and type(x) in _PLAIN and x == default)
 
 
 def own(function, called):
@@ -115,7 +158,7 @@ def primitive(
         returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along,
         arity=arity, optional=optional.split(),
     )  # fmt: skip
-    op.factory, op.kernel_on_ndarrays = call, kernel
+    op.factory, op.kernel_on_ndarrays, op.row = call, kernel, row
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.run = kernel, run
     row.function = row.named(run if signature is None else signature(run))
@@ -157,6 +200,14 @@ def composite(name, raw, signature, *, inplace=False, creates=False, view=False,
     return row
 
 
+def _others_among(args):
+    """True if classes take part that are no Tensors."""
+    for x in args:
+        if type(x) not in KNOWN:
+            return bool(taking_part(args))
+    return False
+
+
 def _naming(raw, kind):
     """A composite that gives its results their names."""
 
@@ -172,6 +223,11 @@ def _naming(raw, kind):
 
 def _composite(raw, row):
     def run(*args, out=None, **named):
+        for x in args:  # the methods of other classes are not computed with, unasked
+            if type(x) not in KNOWN and taking_part(args):
+                return row.asked(args, {**named, "out": out})
+        if ENTERED and mode_in_force():
+            return row.asked(args, {**named, "out": out})
         try:
             result = raw(*args, **named, ops=TENSOR)
             return result if out is None else assign_out(out, result, row.called)
@@ -183,6 +239,8 @@ def _composite(raw, row):
 
 def _creating_composite(raw, row):
     def run(*args, device, requires_grad, out=None, **named):
+        if (ENTERED and mode_in_force()) or _others_among(args):
+            return row.asked(args, {**named, "device": device, "requires_grad": requires_grad, "out": out})
         try:
             result = raw(*args, **named, ops=TENSOR)
             return created(result, device, requires_grad) if out is None else assign_out(out, result, row.called)
@@ -204,13 +262,15 @@ def in_general(op, kernel):
 
 def creating(op, kernel):
     """Makes a tensor of numbers, or of tensors that only lend shape and dtype."""
-    draws = "random" in op.tags and not op.tensors
+    draws, tensors = "random" in op.tags and not op.tensors, op.tensors
 
     def run(*args, device, requires_grad, out=None):
         if out is not None:
             return write_out(op, args, out)
+        if (ENTERED and mode_in_force()) or (tensors and _others_among(args[:1])):
+            return op.row.asked(args, {"device": device, "requires_grad": requires_grad})
         try:
-            result = dispatch(op, args) if op.tensors else drawn(op, kernel, args) if draws else kernel(*args)
+            result = dispatch(op, args) if tensors else drawn(op, kernel, args) if draws else kernel(*args)
             return created(result, device, requires_grad)
         except Exception as error:  # noqa: BLE001 - as above
             raise explain(op, args, error)  # noqa: B904

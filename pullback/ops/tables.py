@@ -3,6 +3,7 @@
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.late import LateDict
+from pullback.core.overrides import ask, taking_part
 from pullback.dispatch.pipeline import dispatch
 from pullback.ops.declarations import own
 from pullback.ops.documentation import describe
@@ -23,7 +24,8 @@ class PublicForms:
         self.method_form = any(o.method_form for o in overloads)
         self.numpy = {name for o in overloads for name in o.numpy}
         choice, called = choices.get(f"{self.home}:{self.name}"), first.called
-        self.on_tensors = _one(called, [(o.function, o.params) for o in overloads], choice)
+        pairs = [(o.function, o.params) for o in overloads]
+        self.on_tensors = _one(called, pairs, choice, lambda: first.public)
         self.on_arrays = _one(called, [(o.raw, o.params) for o in overloads])
         public, refuses = self.on_tensors, next((o.refuses for o in overloads if o.refuses), None)
         if refuses is not None:
@@ -38,7 +40,10 @@ class PublicForms:
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{called}_", in_place, choice))
+            changing = _one(f"{called}_", in_place, choice, lambda: first.public_in_place)
+            self.changing = dict.fromkeys((f"{n}_" for n in here), changing)
+        for overload in overloads:
+            overload.public, overload.public_in_place = public, next(iter(self.changing.values()), None)
 
 
 def grouped(overloads, choices):
@@ -93,14 +98,25 @@ def dispatching(op):
     return run
 
 
-def _one(called, overloads, choice=None):
+def _one(called, overloads, choice=None, public=None):
     """One function for all overloads: `choice` makes it, from them and the general choice."""
     first = overloads[0][0]
     if len(overloads) == 1:
         return first
-    in_general = made = overloaded(called, overloads)
+    in_general = made = overloaded(called, overloads, public and _asking(public))
     if choice is not None:
         made = own(choice(*(function for function, _ in overloads), in_general), called)
         made.__doc__ = in_general.__doc__
     made.__module__ = getattr(first, "__module__", made.__module__)
     return made
+
+
+def _asking(public):
+    """What becomes of a call that fits no overload: operands whose classes take part in it are asked."""
+
+    def otherwise(args, kwargs, error):
+        if taking_part((*args, *kwargs.values())):
+            return ask(public(), args, kwargs)
+        raise error
+
+    return otherwise

@@ -7,7 +7,9 @@ The files of this package:
 
     rules.py        the formula of each step, written once for both forms
     optimizer.py    what all optimizers share: parameter groups, states, steps in place
-    first_order.py  SGD, Adam, AdamW, RMSprop, Adagrad
+    by_rule.py      optimizers whose step is such a formula:
+    first_order.py  SGD, ASGD, Rprop, RMSprop, Adagrad, Adadelta
+    adam_family.py  Adam, AdamW, Adamax, NAdam, RAdam
     lbfgs.py        LBFGS
     line_search.py  the line search of LBFGS
     functional.py   the steps as functions
@@ -17,11 +19,28 @@ The files of this package:
 from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.optim import lr_scheduler
-from pullback.optim.first_order import SGD, Adagrad, Adam, AdamW, RMSprop
+from pullback.optim.adam_family import Adam, Adamax, AdamW, NAdam, RAdam
+from pullback.optim.first_order import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 from pullback.optim.functional import FunctionalOptimizer
 from pullback.optim.lbfgs import LBFGS
 from pullback.optim.optimizer import Optimizer
 
-__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "FunctionalOptimizer", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "FunctionalOptimizer",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]
 
 __getattr__ = _getter(__name__, _HOMES)

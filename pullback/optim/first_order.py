@@ -1,60 +1,16 @@
-"""SGD, Adam, AdamW, RMSprop, Adagrad: their options, and what they keep."""
+"""SGD, ASGD, Rprop, RMSprop, Adagrad, Adadelta: their options, and what they keep."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from pullback.optim import rules
-from pullback.optim.functional import FunctionalOptimizer
-from pullback.optim.optimizer import Optimizer, Params
+from pullback.optim.by_rule import ByRule, options_among
+from pullback.optim.optimizer import Params
 
 
-class _ByRule(Optimizer):
-    """An optimizer whose step is a rule for one array."""
-
-    @staticmethod
-    def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
-        raise NotImplementedError
-
-    def _kept(self, options: Mapping[str, Any]) -> Mapping[str, float]:
-        return self._kept_for(options)
-
-    @classmethod
-    def functional(cls, **options: Any) -> FunctionalOptimizer:
-        """The same optimizer for parameters in a tree of arrays.
-
-        Parameters
-        ----------
-        **options
-            Those of the class. `lr` may be a function of the number of steps made before.
-
-        Returns
-        -------
-        FunctionalOptimizer
-            With `init(params)` and `update(params, grads, state)`.
-
-        Raises
-        ------
-        TypeError
-            An option has an unknown name.
-        ValueError
-            An option is out of its range.
-
-        Examples
-        --------
-        >>> optimizer = pb.optim.SGD.functional(lr=0.5)
-        >>> params, state = optimizer.update({"w": 3.0}, {"w": 2.0}, optimizer.init({"w": 3.0}))
-        >>> params
-        {'w': 2.0}
-        """
-        signature = inspect.signature(cls.__init__).parameters.values()
-        defaults = {p.name: p.default for p in signature if p.default is not p.empty}
-        return FunctionalOptimizer(cls.__name__, cls.rule, cls._kept_for, defaults, options)
-
-
-class SGD(_ByRule):
+class SGD(ByRule):
     """Stochastic gradient descent, with momentum and Nesterov's variant; `torch.optim.SGD`.
 
     With the gradient g (plus `weight_decay` * p), b <- momentum * b + (1 - dampening) * g, b = g in the first step, and
@@ -96,29 +52,29 @@ class SGD(_ByRule):
         self, params: Params, lr: float = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
         nesterov: bool = False, *, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, _options(locals()))
+        super().__init__(params, options_among(locals()))
 
     @staticmethod
     def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
         return {"momentum_buffer": 0.0} if options["momentum"] else {}
 
 
-class Adam(_ByRule):
-    """Adam; `torch.optim.Adam`.
+class ASGD(ByRule):
+    """Averaged stochastic gradient descent; `torch.optim.ASGD`.
 
-    With the gradient g (plus `weight_decay` * p), m <- m + (1 - beta1) * (g - m), v <- beta2 * v + (1 - beta2) * g**2,
-    and p <- p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps) in step t. amsgrad: the largest v so far.
+    With the gradient g (plus `weight_decay` * p), p <- p * (1 - lambd * eta) - eta * g, where eta is `lr` in the first
+    step and lr / (1 + lambd * lr * t)**alpha after step t. The state "ax" of a parameter is the mean of p from step
+    `t0` on, and before it p.
 
     Parameters
     ----------
     params : iterable of Tensors, or of dicts with "params" and options of a group
-    lr : float, default 1e-3
-    betas : (float, float), default (0.9, 0.999)
-    eps : float, default 1e-8
+    lr : float, default 1e-2
+    lambd : float, default 1e-4
+    alpha : float, default 0.75
+    t0 : float, default 1e6
     weight_decay : float, default 0
-    amsgrad, maximize : bool, default False
-    decoupled_weight_decay : bool, default False
-        Decay the weights as `AdamW` does.
+    maximize : bool, default False
 
     Raises
     ------
@@ -130,43 +86,49 @@ class Adam(_ByRule):
     Examples
     --------
     >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = pb.optim.Adam([x], lr=0.1)
+    >>> optimizer = pb.optim.ASGD([x], lr=0.1)
     >>> for _ in range(3):
     ...     optimizer.zero_grad()
     ...     (x * x).sum().backward()
     ...     optimizer.step()
     >>> x.detach().round(decimals=4)
-    tensor([ 0.7016, -1.7006])
+    tensor([ 0.512, -1.024])
 
     References
     ----------
-    .. [1] Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015.
-    .. [2] Reddi, Kale and Kumar, On the convergence of Adam and beyond, ICLR 2018.
+    .. [1] Polyak and Juditsky, Acceleration of stochastic approximation by averaging, SIAM Journal on Control and
+       Optimization 30 (1992).
     """
 
-    rule = staticmethod(rules.adam)
+    rule = staticmethod(rules.asgd)
+    _numbers = ("eta", "mu")
 
     def __init__(
-        self, params: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False, decoupled_weight_decay: bool = False,
+        self, params: Params, lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, _options(locals()))
+        super().__init__(params, options_among(locals()))
 
     @staticmethod
     def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0, **({"max_exp_avg_sq": 0.0} if options["amsgrad"] else {})}
+        return {"eta": options["lr"], "mu": 1.0, "ax": 0.0}
 
 
-class AdamW(Adam):
-    """Adam with decoupled weight decay; `torch.optim.AdamW`.
+class Rprop(ByRule):
+    """Resilient backpropagation: of a gradient the sign counts, and each entry has a step length; `torch.optim.Rprop`.
 
-    First p <- (1 - lr * weight_decay) * p, then Adam's step with the gradient alone.
+    The length l, at first `lr`, is multiplied by etas[1] where the gradient g has the sign of the step before, and by
+    etas[0] where it has the other one, in which case g is taken for 0; it stays within `step_sizes`.
+    p <- p - sign(g) * l.
 
     Parameters
     ----------
-    params, lr, betas, eps, amsgrad, maximize
-        As in `Adam`.
-    weight_decay : float, default 0.01
+    params : iterable of Tensors, or of dicts with "params" and options of a group
+    lr : float, default 1e-2
+    etas : (float, float), default (0.5, 1.2)
+    step_sizes : (float, float), default (1e-6, 50)
+        The least and the largest step length.
+    maximize : bool, default False
 
     Raises
     ------
@@ -178,29 +140,34 @@ class AdamW(Adam):
     Examples
     --------
     >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
-    >>> optimizer = pb.optim.AdamW([x], lr=0.1, weight_decay=0.1)
+    >>> optimizer = pb.optim.Rprop([x], lr=0.1)
     >>> for _ in range(3):
     ...     optimizer.zero_grad()
     ...     (x * x).sum().backward()
     ...     optimizer.step()
     >>> x.detach().round(decimals=4)
-    tensor([ 0.6751, -1.6444])
+    tensor([ 0.636, -1.636])
 
     References
     ----------
-    .. [1] Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019.
+    .. [1] Riedmiller and Braun, A direct adaptive method for faster backpropagation learning: the RPROP algorithm,
+       ICNN 1993.
     """
 
-    rule = staticmethod(rules.adamw)
+    rule = staticmethod(rules.rprop)
 
     def __init__(
-        self, params: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+        self, params: Params, lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+        super().__init__(params, options_among(locals()))
+
+    @staticmethod
+    def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"prev": 0.0, "step_size": options["lr"]}
 
 
-class RMSprop(_ByRule):
+class RMSprop(ByRule):
     """RMSprop; `torch.optim.RMSprop`.
 
     With the gradient g (plus `weight_decay` * p), v <- alpha * v + (1 - alpha) * g**2 and
@@ -245,7 +212,7 @@ class RMSprop(_ByRule):
         self, params: Params, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
         momentum: float = 0, centered: bool = False, *, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, _options(locals()))
+        super().__init__(params, options_among(locals()))
 
     @staticmethod
     def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
@@ -253,7 +220,7 @@ class RMSprop(_ByRule):
         return {name: 0.0 for name, needed in kept.items() if needed}
 
 
-class Adagrad(_ByRule):
+class Adagrad(ByRule):
     """Adagrad; `torch.optim.Adagrad`.
 
     With the gradient g (plus `weight_decay` * p), s <- s + g**2 and
@@ -298,13 +265,59 @@ class Adagrad(_ByRule):
         self, params: Params, lr: float = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, *, maximize: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, _options(locals()))
+        super().__init__(params, options_among(locals()))
 
     @staticmethod
     def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
         return {"sum": options["initial_accumulator_value"]}
 
 
-def _options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The options among the local names of an `__init__`."""
-    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+class Adadelta(ByRule):
+    """Adadelta; `torch.optim.Adadelta`.
+
+    With the gradient g (plus `weight_decay` * p), v <- rho * v + (1 - rho) * g**2,
+    d = sqrt(u + eps) / sqrt(v + eps) * g, u <- rho * u + (1 - rho) * d**2, and p <- p - lr * d.
+
+    Parameters
+    ----------
+    params : iterable of Tensors, or of dicts with "params" and options of a group
+    lr : float, default 1
+    rho : float, default 0.9
+    eps : float, default 1e-6
+    weight_decay : float, default 0
+    maximize : bool, default False
+
+    Raises
+    ------
+    TypeError
+        What is optimised is no Tensor, there is no option of that name, or an option is of another kind.
+    ValueError
+        No parameters, one in two groups, a tensor that was computed from others, an option out of its range.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = pb.optim.Adadelta([x], lr=100.0)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.detach().round(decimals=4)
+    tensor([ 0.2415, -1.1236])
+
+    References
+    ----------
+    .. [1] Zeiler, ADADELTA: an adaptive learning rate method, arXiv:1212.5701, 2012.
+    """
+
+    rule = staticmethod(rules.adadelta)
+
+    def __init__(
+        self, params: Params, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0, *,
+        maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, options_among(locals()))
+
+    @staticmethod
+    def _kept_for(options: Mapping[str, Any]) -> Mapping[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}

@@ -61,10 +61,11 @@ class FunctionalOptimizer:
     """
 
     def __init__(
-        self, name: str, rule: Rule, kept: Callable[[Options], Mapping[str, float]], defaults: Options, given: Options
-    ) -> None:
+        self, name: str, rule: Rule, kept: Callable[[Options], Mapping[str, float]], defaults: Options, given: Options,
+        numbers: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         check_options(f"{name}.functional", given, defaults)
-        self._name, self._rule, self._kept = name, rule, kept
+        self._name, self._rule, self._kept, self._numbers = name, rule, kept, numbers
         self.options: Options = {**defaults, **given}
 
     def __repr__(self) -> str:
@@ -94,8 +95,8 @@ class FunctionalOptimizer:
         OptimizerState(step=0, kept=[{'momentum_buffer': array([0., 0.])}])
         """
         leaves = [self._leaf(x) for x in tree_flatten(params)[0]]
-        kept = self._kept(self.options)
-        return OptimizerState(0, [{key: np.full_like(x, value) for key, value in kept.items()} for x in leaves])
+        kept = self._kept(_at(0, self.options))
+        return OptimizerState(0, [begun(x, kept, self._numbers) for x in leaves])
 
     def update(self, params: Any, grads: Any, state: OptimizerState, **options: Any) -> tuple[Any, OptimizerState]:
         """One step.
@@ -136,9 +137,7 @@ class FunctionalOptimizer:
                 f"{name}.update: state is what init(params) or the update before returned, got {shown(state)}"
             )
         check_options(name, options, self.options)
-        o = {**self.options, **options}
-        if callable(o["lr"]):
-            o["lr"] = o["lr"](state.step)
+        o = _at(state.step, {**self.options, **options})
         (leaves, spec), (slopes, slopes_spec) = tree_flatten(params), tree_flatten(grads)
         if spec != slopes_spec:
             raise ValueError(f"{name}.update: grads are {slopes_spec} and params {spec}")
@@ -168,6 +167,15 @@ class FunctionalOptimizer:
         if not np.issubdtype(_dtype(x), np.inexact):
             raise TypeError(f"{self._name}.functional: a parameter holds floating-point numbers, not {type_name(x)}")
         return _parts(x)
+
+
+def begun(x: Any, kept: Mapping[str, Any], numbers: Iterable[str]) -> State:
+    """What is kept for a parameter before the first step: arrays of its shape, and numbers."""
+    return {key: value if key in numbers else np.full_like(x, value) for key, value in kept.items()}
+
+
+def _at(step: int, options: Options) -> Options:
+    return {**options, "lr": options["lr"](step)} if callable(options["lr"]) else options
 
 
 def _names(names: Iterable[str]) -> str:

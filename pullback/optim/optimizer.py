@@ -16,7 +16,7 @@ from pullback.core.modes import enable_grad
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.graph.journal import note_write
-from pullback.optim.functional import FunctionalOptimizer
+from pullback.optim.functional import FunctionalOptimizer, begun
 from pullback.optim.options import check_options, checked, shown_dict
 from pullback.optim.rules import Rule, State
 
@@ -68,6 +68,8 @@ class Optimizer:
     >>> x.detach()
     tensor([ 0.5, -1.5])
     """
+
+    _numbers: tuple[str, ...] = ()  # what a rule keeps once for a parameter, and not for each of its entries
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -341,7 +343,7 @@ class Optimizer:
                 states[p] = kept
         self.state = states
         for mine, theirs in zip(self.param_groups, groups, strict=True):
-            mine.update({o: v for o, v in theirs.items() if o in mine and o != "params"})
+            mine.update({o: v for o, v in theirs.items() if (o in mine or o == "initial_lr") and o != "params"})
 
     @classmethod
     def functional(cls, **options: Any) -> FunctionalOptimizer:
@@ -382,6 +384,8 @@ class Optimizer:
         if key == "step":
             return int(np.asarray(numbers_of(value)))
         values = np.array(numbers_of(value))
+        if key in self._numbers:
+            return float(values)
         if np.iscomplexobj(values):
             values = np.stack([values.real, values.imag])
         if values.shape[values.ndim - p.ndim :] != p.shape:
@@ -444,7 +448,7 @@ class Optimizer:
                     f"{', '.join(kept)}: it was loaded from another optimizer"
                 )
             state["step"] = 0
-        state.update({key: np.full_like(values, value) for key, value in missing.items()})
+        state.update(begun(values, missing, self._numbers))
         return state
 
     def _move(self, p: Tensor, options: Group) -> None:
@@ -528,6 +532,7 @@ def memory_of(p: Any, name: str) -> ndarray:
 def _by_blocks(rule: Rule, p: ndarray, g: ndarray, state: State, options: Group, t: int) -> None:
     """Apply a rule in place. What is large goes through the cache block by block: a rule makes some ten arrays."""
     kept = [key for key in state if type(state[key]) is ndarray]
+    numbers = {key: value for key, value in state.items() if key not in kept and key != "step"}
     arrays = [p, g, *(state[key] for key in kept)]
     if p.size < 2 * _BLOCK or not all(x.flags.c_contiguous for x in arrays):
         p[...] = rule(p, g, state, options, t)
@@ -535,7 +540,8 @@ def _by_blocks(rule: Rule, p: ndarray, g: ndarray, state: State, options: Group,
     flat = [x.reshape(-1) for x in arrays]
     for start in range(0, p.size, _BLOCK):
         q, h, *rest = (x[start : start + _BLOCK] for x in flat)
-        part = dict(zip(kept, rest, strict=True))
+        part = {**numbers, **dict(zip(kept, rest, strict=True))}
         q[...] = rule(q, h, part, options, t)
         for key, old in zip(kept, rest, strict=True):
             old[...] = part[key]
+    state.update({key: part[key] for key in numbers})

@@ -22,10 +22,23 @@ def _within(low: float, high: float = math.inf) -> Callable[[Any], bool]:
 
 _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
-        ("lr", "eps", "weight_decay", "lr_decay", "initial_accumulator_value", "momentum", "alpha"),
+        (
+            "lr",
+            "eps",
+            "weight_decay",
+            "lr_decay",
+            "initial_accumulator_value",
+            "momentum",
+            "alpha",
+            "lambd",
+            "momentum_decay",
+        ),
         ("at least 0", _within(0)),
     ),
     "betas": ("two numbers, at least 0 and below 1", lambda b: len(b) == 2 and all(0 <= x < 1 for x in b)),
+    "rho": ("between 0 and 1", lambda x: 0 <= x <= 1),
+    "etas": ("two numbers, one between 0 and 1 and one above 1", lambda e: len(e) == 2 and 0 < e[0] < 1 < e[1]),
+    "step_sizes": ("two numbers, the least and the largest", lambda s: len(s) == 2 and 0 <= s[0] <= s[1]),
     "max_iter": ("at least 1", _within(1)),
     "max_eval": ("at least 1", _within(1)),
     "history_size": ("at least 1", _within(1)),

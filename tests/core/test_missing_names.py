@@ -42,7 +42,7 @@ ATTRIBUTES = {
     "autograd.make_vjp": r"value, vjp = pullback\.func\.vjp\(f, x\)",
     "autograd.jacobian": r"it is pullback\.func\.jacobian",
     "random.PRNGKey": r"numpy\.random\.default_rng",
-    "optim.NAdam": r"subclass of pullback\.optim\.Optimizer",
+    "optim.Muon": r"subclass of pullback\.optim\.Optimizer",
     "optim.sgd": r"did you mean pullback\.optim\.SGD",
     "optim.minimize": r"it is pullback\.optimize\.minimize",
     "detach": r"it is a method, t\.detach\(\.\.\.\)$",

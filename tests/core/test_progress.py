@@ -67,8 +67,12 @@ def test_without_a_terminal_there_is_none(capsys, monkeypatch):
 def test_the_switch_and_the_argument(terminal):
     pb.show_progress(False)
     on(terminal, work)
-    assert terminal.getvalue() == ""
     on(terminal, work, wanted=True)
+    assert terminal.getvalue() == ""
+    pb.show_progress(True)
+    on(terminal, work, wanted=False)
+    assert terminal.getvalue() == ""
+    on(terminal, work)
     assert "3/3" in terminal.getvalue()
     with pytest.raises(TypeError, match="True, False or None"):
         pb.show_progress("yes")

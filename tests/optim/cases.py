@@ -22,6 +22,27 @@ OPTIMIZERS = [
     ("Adagrad", {}),
     ("Adagrad", {"lr": 0.3, "lr_decay": 0.1, "weight_decay": 0.05}),
     ("Adagrad", {"lr": 0.3, "initial_accumulator_value": 0.5, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 5.0, "rho": 0.7, "eps": 1e-4, "weight_decay": 0.1}),
+    ("Adadelta", {"maximize": True, "weight_decay": 0.2}),
+    ("Adamax", {}),
+    ("Adamax", {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adamax", {"lr": 0.01, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"lr": 0.1, "betas": (0.7, 0.9), "momentum_decay": 0.3, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.3, "decoupled_weight_decay": True, "eps": 1e-3}),
+    ("NAdam", {"lr": 0.01, "maximize": True}),
+    ("RAdam", {"lr": 0.1}),
+    ("RAdam", {"lr": 0.05, "betas": (0.8, 0.95), "weight_decay": 0.1}),
+    ("RAdam", {"lr": 0.02, "betas": (0.8, 0.5)}),  # v is never trusted
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.3, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.01, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"lr": 0.3, "etas": (0.3, 1.5), "step_sizes": (0.05, 0.4)}),
+    ("Rprop", {"lr": 0.001, "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.02, "lambd": 0.1, "alpha": 0.5, "t0": 3.0, "weight_decay": 0.05}),
+    ("ASGD", {"lr": 0.001, "maximize": True, "t0": 0.0}),
     ("LBFGS", {"max_iter": 4}),
     ("LBFGS", {"lr": 0.5, "max_iter": 3, "history_size": 2}),
     ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 5}),
@@ -64,6 +85,7 @@ COMPOUND = [
     ([("ConstantLR", {"total_iters": 3}), ("ExponentialLR", {"gamma": 0.5}), ("StepLR", {"step_size": 2})], [4, 9]),
 ]
 EPOCHS = 25
+RESUMED_AT = 4
 PLATEAU = [
     ({"factor": 0.5, "patience": 2}, [5, 4, 4, 4, 4, 3.9999, 3.99985, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]),
     (

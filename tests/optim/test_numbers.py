@@ -112,6 +112,31 @@ def test_rates_go_on_from_a_state(case, expected):
     same(rates(optimizer, scheduler, begin=7), expected[7:])
 
 
+# PyTorch forgets, where it goes on, that periods have become longer.
+RESUMED = [(c, e) for c, e in zip(cases.SCHEDULES, TABLE["resumed"], strict=True) if "T_mult" not in c[1]]
+
+
+@rows(*zip(*RESUMED, strict=True))
+def test_rates_go_on_after_a_last_epoch(case, expected):
+    name, options = case
+    optimizer, again = sgd(), sgd()
+    scheduler = made(name, options, optimizer)
+    for _ in range(cases.RESUMED_AT):
+        scheduler.step()
+    again.load_state_dict(optimizer.state_dict())
+    scheduler = made(name, {**options, "last_epoch": cases.RESUMED_AT}, again)
+    same(rates(again, scheduler, begin=cases.EPOCHS - 9), expected)
+
+
+def test_longer_periods_go_on_after_a_last_epoch():
+    optimizer = sgd()
+    scheduler = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3, 2)
+    seen = rates(optimizer, scheduler)
+    optimizer.param_groups[0]["initial_lr"] = 0.1
+    scheduler = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3, 2, last_epoch=7)
+    same(rates(optimizer, scheduler, begin=8), seen[8:])
+
+
 @rows(cases.COMPOUND, TABLE["compound"])
 def test_rates_of_schedulers_of_schedulers(case, expected):
     parts, milestones = case

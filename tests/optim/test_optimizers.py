@@ -10,7 +10,22 @@ import pytest
 
 import pullback as pb
 from pullback.core.errors import SavedTensorModifiedError, UnsupportedError
-from pullback.optim import LBFGS, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, lr_scheduler
+from pullback.optim import (
+    ASGD,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    NAdam,
+    Optimizer,
+    RAdam,
+    RMSprop,
+    Rprop,
+    lr_scheduler,
+)
 
 BY_RULE = [
     (SGD, {"lr": 0.1, "momentum": 0.9}),
@@ -18,6 +33,12 @@ BY_RULE = [
     (AdamW, {"lr": 0.1}),
     (RMSprop, {"lr": 0.1, "centered": True, "momentum": 0.5}),
     (Adagrad, {"lr": 0.1}),
+    (Adadelta, {"lr": 0.1, "eps": 0.1}),
+    (Adamax, {"lr": 0.1, "weight_decay": 0.1}),
+    (NAdam, {"lr": 0.1, "weight_decay": 0.1}),
+    (RAdam, {"lr": 0.1, "betas": (0.8, 0.9)}),
+    (Rprop, {"lr": 0.1}),
+    (ASGD, {"lr": 0.1, "lambd": 0.1, "t0": 2.0}),
 ]
 every = pytest.mark.parametrize(("kind", "options"), BY_RULE, ids=lambda x: getattr(x, "__name__", ""))
 
@@ -84,6 +105,25 @@ def test_a_state_goes_on_elsewhere(kind, options, through):
         descend(o, loss(p))
     assert np.array_equal(x.detach().numpy(), y.detach().numpy())
     assert other.param_groups[0]["lr"] == 0.1
+
+
+def test_numbers_kept_once_for_a_parameter_go_on():
+    """Those of NAdam and ASGD, which PyTorch writes as arrays without an axis."""
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    for kind, names in ((NAdam, {"mu_product"}), (ASGD, {"eta", "mu"})):
+        optimizer, other = kind([x]), kind([x])
+        descend(optimizer, lambda: (x * x).sum(), 2)
+        state = optimizer.state_dict()
+        arrays = {0: {key: np.array(value) for key, value in state["state"][0].items()}}
+        other.load_state_dict({**state, "state": arrays})
+        assert {key for key, value in other.state[x].items() if type(value) is float} == names
+        assert {key: other.state[x][key] for key in names} == {key: state["state"][0][key] for key in names}
+
+
+def test_a_first_length_may_be_a_function_of_the_step():
+    optimizer = Rprop.functional(lr=lambda step: 0.5 / (1 + step))
+    w, _ = optimizer.update(1.0, 3.0, optimizer.init(1.0))
+    assert w == 0.5
 
 
 def test_a_state_of_pytorch_is_understood():
@@ -320,6 +360,48 @@ def test_a_sequence_of_compound_schedulers(inner, first, expected):
     np.testing.assert_allclose(schedule(make), expected)
 
 
+def test_a_scheduler_may_override_get_lr_as_in_pytorch():
+    class Halved(lr_scheduler.CyclicLR):
+        def get_lr(self):
+            return [rate / 2 for rate in super().get_lr()]
+
+    cyclic = {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 2}
+    whole = schedule(lambda o: lr_scheduler.CyclicLR(o, **cyclic))
+    np.testing.assert_allclose(schedule(lambda o: Halved(o, **cyclic)), np.array(whole) / 2)
+
+
+def test_a_state_of_a_scheduler_has_the_rates_and_what_objects_hold():
+    class Slower:
+        def __init__(self):
+            self.by = 1.0
+
+        def __call__(self, epoch):
+            return 1 / (1 + self.by * epoch)
+
+    def made():
+        return lr_scheduler.LambdaLR(SGD([pb.zeros(1)], lr=1.0), [Slower()])
+
+    first, second = made(), made()
+    first.lr_lambdas[0].by = 3.0
+    first.step()
+    state = first.state_dict()
+    assert (state["_last_lr"], state["lr_lambdas"]) == ([0.25], [{"by": 3.0}])
+    second.load_state_dict(state)
+    assert second.get_last_lr() == [0.25]
+    second.step()
+    assert second.get_last_lr() == [1 / 7]
+    functions = lr_scheduler.LambdaLR(SGD([pb.zeros(1)], lr=1.0), lambda epoch: 1 / (1 + epoch))
+    assert functions.state_dict()["lr_lambdas"] == [None]
+
+
+def test_one_cycle_may_be_stepped_after_each_of_its_steps():
+    scheduler = lr_scheduler.OneCycleLR(SGD([pb.zeros(1)], momentum=0.9), 0.5, total_steps=4)
+    for _ in range(4):
+        scheduler.step()
+    with pytest.raises(ValueError, match=r"OneCycleLR.step: there are 4 steps, and this is one more"):
+        scheduler.step()
+
+
 def test_a_phase_of_one_cycle_may_have_no_length():
     rates = schedule(lambda o: lr_scheduler.OneCycleLR(o, 0.5, total_steps=10, pct_start=0.1))
     assert rates[0] == 0.5
@@ -337,6 +419,7 @@ WRONG = [
     (lambda: lr_scheduler.CosineAnnealingLR(SGD([X]), 0), ValueError, "T_max is at least 1, not 0"),
     (lambda: lr_scheduler.LinearLR(SGD([X]), total_iters=0), ValueError, "LinearLR: total_iters is at least 1"),
     (lambda: lr_scheduler.PolynomialLR(SGD([X]), 0), ValueError, "PolynomialLR: total_iters is at least 1"),
+    (lambda: lr_scheduler.OneCycleLR(SGD([X]), 0.1, total_steps=9, pct_start=1.1), ValueError, "pct_start is a part"),
     (lambda: lr_scheduler.OneCycleLR(SGD([X]), 0.1, total_steps=0), ValueError, "total_steps is at least 1"),
     (lambda: SGD(X), TypeError, "SGD: params is a list of Tensors or of dicts, not one Tensor"),
     (lambda: SGD([]), ValueError, "SGD: there is no parameter"),
@@ -351,6 +434,9 @@ WRONG = [
     (lambda: Adam.functional(rate=1), TypeError, "Adam.functional: there is no option 'rate'; there are lr, betas"),
     (lambda: Adam.functional().init({"n": 3}), TypeError, "floating-point numbers, not int"),
     (lambda: LBFGS.functional(), UnsupportedError, "LBFGS has no rule for one array at a time"),
+    (lambda: Rprop([X], etas=(1.5, 2.0)), ValueError, "Rprop: etas is two numbers, one between 0 and 1 and one above"),
+    (lambda: Rprop([X], step_sizes=(1, 0.1)), ValueError, "Rprop: step_sizes is two numbers, the least and the larg"),
+    (lambda: Adadelta([X], rho=1.5), ValueError, "Adadelta: rho is between 0 and 1, not 1.5"),
     (lambda: LBFGS([X], line_search_fn="wolfe"), ValueError, "line_search_fn is None or 'strong_wolfe', not 'wolfe'"),
     (lambda: LBFGS([X]).step(), TypeError, "LBFGS.step: give the closure"),
     (lambda: LBFGS([{"params": [X]}, {"params": [pb.zeros(1)]}]), ValueError, "LBFGS: all parameters are of one group"),
@@ -393,10 +479,7 @@ class Unwritten(Optimizer):
 
 
 class OfEpochs(lr_scheduler.LRScheduler):
-    """A scheduler as PyTorch's are written."""
-
-    def get_lr(self):
-        return [1.0]
+    """A scheduler whose author has forgotten `rate`."""
 
 
 def stepped():

@@ -12,6 +12,7 @@ import numpy as np
 from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.overrides import takes_part
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
@@ -90,11 +91,11 @@ def _has_ufuncs(x: Any) -> bool:
 
 
 def _is_arraylike(x: Any) -> bool:
-    """True if NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
+    """True if NumPy's operators would make an array of `x`, or if its class takes part in ours."""
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
     kind = type(x)
-    return hasattr(kind, "__array__") and not comes_first(kind)
+    return (hasattr(kind, "__array__") and not comes_first(kind)) or takes_part(kind)
 
 
 _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {
@@ -151,6 +152,8 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     on_tensors = OPERATORS[name][0].function
 
     def compare(self: Any, other: Any) -> Any:
+        if type(other) not in READY and takes_part(type(other)):
+            return on_tensors(self, other)
         mine, theirs = _values(self), _values(other)
         if mine is None is not self or theirs is None is not other:
             return NotImplemented if answers(other, name) else on_tensors(self, other)

@@ -17,7 +17,9 @@ class LRScheduler:
     ----------
     optimizer : Optimizer
     last_epoch : int, default -1
-        The epoch after which to go on; -1 begins, and sets the "initial_lr" of each group.
+        The epoch after which to go on; -1 begins, and sets the "initial_lr" of each group. A rate that follows from the
+        one before is at first that of the group, as in PyTorch: it is that of the next epoch if the optimizer's state
+        was kept after a step of the scheduler.
 
     Raises
     ------
@@ -38,6 +40,8 @@ class LRScheduler:
     [0.5]
     """
 
+    _is_initial = False  # True while __init__ makes its first step
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and cls.__module__.startswith("pullback.optim"):
@@ -47,6 +51,7 @@ class LRScheduler:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__}: give a pullback.optim.Optimizer, not {shown(optimizer)}")
         self.optimizer, self.last_epoch = optimizer, last_epoch
+        self._is_initial = True
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
@@ -54,6 +59,27 @@ class LRScheduler:
                 raise KeyError(f"{type(self).__name__}: last_epoch={last_epoch} needs 'initial_lr' in group {i}")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.step()
+        self._is_initial = False
+
+    def get_lr(self) -> list[float]:
+        """The rates of the epoch `last_epoch`, by group, which `step` sets. PyTorch's schedulers override it.
+
+        Returns
+        -------
+        list of float
+
+        Examples
+        --------
+        >>> class Harmonic(pb.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / (1 + self.last_epoch) for base in self.base_lrs]
+        >>> scheduler = Harmonic(pb.optim.SGD([pb.zeros(1, requires_grad=True)], lr=1.0))
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
+        groups = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
+        return [self.rate(group["lr"], base, self.last_epoch, i) for i, (group, base) in enumerate(groups)]
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
         """The rate of a group in `epoch`, from the rate `now` of the epoch before and that of the start.
@@ -76,7 +102,7 @@ class LRScheduler:
         Raises
         ------
         NotImplementedError
-            A subclass has neither this nor a `step` of its own.
+            A subclass has neither this nor a `get_lr` or a `step` of its own.
 
         Examples
         --------
@@ -89,8 +115,8 @@ class LRScheduler:
         """
         name = type(self).__name__
         raise NotImplementedError(
-            f"{name}: write rate(self, now, base, epoch, group) in it, which gives the rate of one group; a "
-            "get_lr(self) of PyTorch's, which gives those of all, is not called"
+            f"{name}: write rate(self, now, base, epoch, group) in it, which gives the rate of one group, or "
+            "PyTorch's get_lr(self), which gives those of all"
         )
 
     def step(self) -> None:
@@ -110,13 +136,10 @@ class LRScheduler:
         0.5
         """
         self.last_epoch += 1
-        self._set(
-            self.rate(group["lr"], base, self.last_epoch, i)
-            for i, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True))
-        )
+        self._set(self.get_lr())
 
     def get_last_lr(self) -> list[float]:
-        """The present rates, by group.
+        """The rates that were set last, by group; after `load_state_dict`, those of the state.
 
         Returns
         -------
@@ -129,7 +152,7 @@ class LRScheduler:
         >>> scheduler.get_last_lr()
         [1.0]
         """
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimizer; of functions that were given, nothing.
@@ -144,9 +167,10 @@ class LRScheduler:
         >>> scheduler = pb.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
         >>> scheduler.step()
         >>> scheduler.state_dict()
-        {'gamma': 0.5, 'last_epoch': 1, 'base_lrs': [1.0]}
+        {'gamma': 0.5, 'last_epoch': 1, 'base_lrs': [1.0], '_last_lr': [0.5]}
         """
-        return {k: v for k, v in vars(self).items() if k != "optimizer" and not k.startswith("_")}
+        kept = {k: v for k, v in vars(self).items() if k != "optimizer" and not k.startswith("_")}
+        return {**kept, "_last_lr": self.get_last_lr()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from where `state_dict()` was taken.
@@ -186,6 +210,10 @@ class LRScheduler:
     def _set(self, rates: Iterable[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
+        self._last_lr = self._rates()
+
+    def _rates(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
 
 
 def check_length(name: str, option: str, epochs: int) -> None:

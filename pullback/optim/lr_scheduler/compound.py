@@ -77,6 +77,7 @@ class SequentialLR(_Compound):
             group["lr"] = group["initial_lr"]
         _undo_first_step(self)
         self._schedulers[0].step()
+        self._last_lr = self._rates()
 
     def step(self) -> None:
         self.last_epoch += 1
@@ -87,6 +88,7 @@ class SequentialLR(_Compound):
                 group["lr"] = group["initial_lr"]
             scheduler.last_epoch = -1
         scheduler.step()
+        self._last_lr = self._rates()
 
 
 class ChainedScheduler(_Compound):
@@ -126,11 +128,13 @@ class ChainedScheduler(_Compound):
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         _of_one_optimizer("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers, self.last_epoch = list(schedulers), schedulers[-1].last_epoch
+        self._last_lr = self._rates()
 
     def step(self) -> None:
         for scheduler in self._schedulers:
             scheduler.step()
         self.last_epoch += 1
+        self._last_lr = self._rates()
 
 
 def _undo_first_step(scheduler: LRScheduler) -> None:

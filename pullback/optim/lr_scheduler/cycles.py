@@ -74,8 +74,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             else:
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
+        self._set(self.get_lr())
+
+    def get_lr(self) -> list[float]:
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-        self._set(self.eta_min + (base - self.eta_min) * part for base in self.base_lrs)
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
 class _WithMomentum(LRScheduler):
@@ -175,16 +178,15 @@ class CyclicLR(_WithMomentum):
                 group["initial_lr"] = rate
         super().__init__(optimizer, last_epoch)
 
-    def step(self) -> None:
-        self.last_epoch += 1
+    def get_lr(self) -> list[float]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height *= self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
-        self._set(base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True))
         if self.cycle_momentum:
             bounds = zip(self.base_momentums, self.max_momentums, strict=True)
             self._set_momentum(top - (top - base) * height for base, top in bounds)
+        return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
 class OneCycleLR(_WithMomentum):
@@ -215,8 +217,8 @@ class OneCycleLR(_WithMomentum):
     Raises
     ------
     ValueError
-        Neither `total_steps` nor both of its factors are given, the strategy is unknown, more steps are made than
-        `total_steps`, or the optimizer has no momentum to cycle.
+        Neither `total_steps` nor both of its factors are given, `pct_start` is not between 0 and 1, the strategy is
+        unknown, more steps are made than `total_steps`, or the optimizer has no momentum to cycle.
 
     Examples
     --------
@@ -226,8 +228,7 @@ class OneCycleLR(_WithMomentum):
     >>> for _ in range(6):
     ...     rates += scheduler.get_last_lr()
     ...     optimizer.step()
-    ...     if len(rates) < 6:
-    ...         scheduler.step()
+    ...     scheduler.step()
     >>> [round(rate, 4) for rate in rates]
     [0.04, 0.9944, 0.8117, 0.4626, 0.1335, 0.0]
 
@@ -248,6 +249,8 @@ class OneCycleLR(_WithMomentum):
                 raise ValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
             total_steps = epochs * steps_per_epoch
         check_length("OneCycleLR", "total_steps", total_steps)
+        if not 0 <= pct_start <= 1:
+            raise ValueError(f"OneCycleLR: pct_start is a part of the steps, between 0 and 1, not {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}")
         self.total_steps, self.anneal_strategy, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
@@ -272,9 +275,8 @@ class OneCycleLR(_WithMomentum):
                 group["initial_lr"] = rates[0]
         super().__init__(optimizer, last_epoch)
 
-    def step(self) -> None:
-        self.last_epoch += 1
-        if self.last_epoch >= self.total_steps:
+    def get_lr(self) -> list[float]:
+        if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR.step: there are {self.total_steps} steps, and this is one more")
         began = 0.0
         for ends, source, goal in self.phases:  # noqa: B007
@@ -282,10 +284,10 @@ class OneCycleLR(_WithMomentum):
                 break
             began = ends
         part = (self.last_epoch - began) / (ends - began) if ends > began else 1.0  # a phase may have no length
-        self._set(self._between(rates[source], rates[goal], part) for rates in self.rates)
         if self.cycle_momentum:
             momenta = ((top, base, top) for base, top in zip(self.base_momentums, self.max_momentums, strict=True))
             self._set_momentum(self._between(m[source], m[goal], part) for m in momenta)
+        return [self._between(rates[source], rates[goal], part) for rates in self.rates]
 
     def _between(self, start: float, end: float, part: float) -> float:
         if self.anneal_strategy == "linear":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
+from typing import Any
 
 from pullback.core.misuse import shown
 from pullback.optim.lr_scheduler.base import LRScheduler, by_group, check_length
@@ -15,12 +17,15 @@ class _ByFactor(LRScheduler):
     """A rate that is the first one times a factor, apart from a least rate."""
 
     least: float = 0.0
+    _begins_by_factor = False  # True if a scheduler that goes on changes the rate at once
 
     def _factor(self, epoch: int) -> float:
         """Return what the first rate is multiplied by."""
         raise NotImplementedError
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
+        if self._is_initial and epoch and not self._begins_by_factor:
+            return now
         before, factor = 1.0 if epoch == 0 else self._factor(epoch - 1), self._factor(epoch)
         if before == factor:
             return now
@@ -62,8 +67,8 @@ class LambdaLR(LRScheduler):
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        self._functions = by_group(lr_lambda, optimizer, "lr_lambda")
-        for function in self._functions:
+        self.lr_lambdas = by_group(lr_lambda, optimizer, "lr_lambda")
+        for function in self.lr_lambdas:
             if not callable(function):
                 raise TypeError(
                     f"{type(self).__name__}: lr_lambda is a function of the epoch, or one a group, "
@@ -72,7 +77,22 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
-        return float(base * self._functions[group](epoch))
+        return float(base * self.lr_lambdas[group](epoch))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "lr_lambdas": [_attributes(f) for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        functions = self.lr_lambdas
+        super().load_state_dict({"lr_lambdas": [None] * len(functions), **state_dict})
+        for function, kept in zip(functions, self.lr_lambdas, strict=True):
+            vars(function).update(kept or {})
+        self.lr_lambdas = functions
+
+
+def _attributes(function: Callable[[int], float]) -> dict[str, Any] | None:
+    """What an object that can be called holds; of functions, None."""
+    return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
 
 
 class MultiplicativeLR(LambdaLR):
@@ -105,7 +125,7 @@ class MultiplicativeLR(LambdaLR):
     """
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
-        return float(now * self._functions[group](epoch)) if epoch else now
+        return now if self._is_initial or epoch == 0 else float(now * self.lr_lambdas[group](epoch))
 
 
 class StepLR(_ByFactor):
@@ -139,6 +159,8 @@ class StepLR(_ByFactor):
     >>> [round(rate, 4) for rate in rates]
     [1.0, 1.0, 0.5, 0.5, 0.25]
     """
+
+    _begins_by_factor = True
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         check_length("StepLR", "step_size", step_size)
@@ -178,6 +200,8 @@ class MultiStepLR(_ByFactor):
     >>> [round(rate, 4) for rate in rates]
     [1.0, 0.5, 0.5, 0.25, 0.25]
     """
+
+    _begins_by_factor = True
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -222,6 +246,8 @@ class ConstantLR(_ByFactor):
     >>> [round(rate, 4) for rate in rates]
     [0.5, 0.5, 1.0, 1.0]
     """
+
+    _begins_by_factor = True
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         self.first_factor, self.total_iters = factor, total_iters
@@ -311,7 +337,7 @@ class ExponentialLR(_ByFactor):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
-        return now * self.gamma if epoch else now
+        return now if self._is_initial or epoch == 0 else now * self.gamma
 
 
 class PolynomialLR(_ByFactor):

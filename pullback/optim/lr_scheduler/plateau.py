@@ -65,6 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = 0
         self.optimizer, self.last_epoch = optimizer, 0
+        self._last_lr = self._rates()
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
         """Go on to the next epoch, of which `metrics` says how good it was.
@@ -92,10 +93,11 @@ class ReduceLROnPlateau(LRScheduler):
         if self.cooldown_counter > 0:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
         if self.num_bad_epochs > self.patience:
-            rates = zip(self.get_last_lr(), self.min_lrs, strict=True)
+            rates = zip(self._rates(), self.min_lrs, strict=True)
             lowered = ((now, max(now * self.factor, least)) for now, least in rates)
             self._set(new if now - new > self.eps else now for now, new in lowered)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self._rates()
 
     def _is_better(self, value: float) -> bool:
         sign = -1 if self.mode == "min" else 1
