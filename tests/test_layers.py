@@ -32,6 +32,7 @@ LAYERS = (
         "masked",
         "array_api",
         "extend",
+        "library",
         "utils",
         "checkup",
     ),  # the public face ...
