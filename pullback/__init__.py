@@ -25,6 +25,7 @@ has:
     random      the default random generator: seeding it, saving its state
     scipy       SciPy's packages with functions that take Tensors
     ops         ops.load: your own operators, declared in YAML
+    library     custom_op: your own operators, declared by a decorator
     utils       utils.checkpoint: less memory for more computation; utils.pytree: trees of arrays
     viz         pictures of the graph
     check       reports on the derivatives of a function; see also why_no_grad and watch_cuts
@@ -112,8 +113,8 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
 
 _LATER = (  # imported when first used
-    "array_api", "extend", "fft", "func", "linalg", "masked", "nn", "optim", "optimize", "overrides", "random", "scipy",
-    "signal", "special", "testing", "utils", "viz",
+    "array_api", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize", "overrides", "random",
+    "scipy", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
@@ -138,8 +139,8 @@ __all__ = [  # noqa: RUF022 - by kind
     "custom_jvp", "custom_vjp", "for_jax", "for_torch", "jax_function", "torch_function", "vmap",
     "check", "show_progress", "watch_cuts", "why_no_grad",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
-    "array_api", "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "optim", "optimize", "overrides",
-    "random", "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "autograd", "extend", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim", "optimize",
+    "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
     "preserve_format", "contiguous_format",

@@ -33,6 +33,7 @@ LAYERS = (
         "array_api",
         "extend",
         "overrides",
+        "library",
         "utils",
         "checkup",
     ),  # the public face ...

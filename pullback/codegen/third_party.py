@@ -35,23 +35,25 @@ class ThirdParty:
     registry: Registry
     namespace: str
     source: str
+    joins: bool = False  # whether operators that are in the namespace already stay there
 
 
-def read_third_party(path_or_text: str | os.PathLike[str]) -> ThirdParty:
-    """Read and check a file, or a text with line breaks.
+def read_third_party(path_or_text: str | os.PathLike[str], known: Registry | None = None) -> ThirdParty:
+    """Read and check a file, or a text with line breaks; `known` is what formulas may call, pullback's by default.
 
     Raises
     ------
     DeclarationError
     OSError
     """
-    registry = load_third_party(path_or_text, _known(), look_up)
+    known = known or _known()
+    registry = load_third_party(path_or_text, known, look_up)
     source = "<text>" if is_text(path_or_text) else Path(path_or_text).name
     stem = Path(source).stem.replace("-", "_")
     namespace = registry.namespace or (stem if is_plain_name(stem) else "custom")
     party = ThirdParty(replace(registry, namespace=namespace), namespace, source)
     for native in party.registry.natives:
-        _check(native, party)
+        _check(native, party, known)
     return party
 
 
@@ -108,10 +110,10 @@ def _known() -> Registry:
     return Registry(natives, {}, find_helpers(_OWN.parent / "formulas", areas=AREAS))
 
 
-def _check(native: NativeFunction, party: ThirdParty) -> None:
+def _check(native: NativeFunction, party: ThirdParty, known: Registry) -> None:
     """Refuse what only the package's own declarations may have, and functions that no module has."""
     registry = party.registry
-    if party.namespace in _known().operators:
+    if party.namespace in known.operators:
         raise refuse(
             native, f"the namespace {party.namespace!r} is an operator of pullback's", "Write another `namespace:`"
         )
@@ -190,6 +192,8 @@ def _entrance(party: ThirdParty, public: Mapping[str, NativeFunction]) -> str:
     keywords += ["tangents=TANGENTS", "underived=UNDERIVED"]
     if any(not native.is_composite for native in party.registry.natives):
         keywords.append("kernels=kernels")
+    if party.joins:
+        keywords.append("joins=True")
     lines = [f"PUBLIC = enter(OPERATORS, CHOICES, DOCS, {', '.join(keywords)})"]
     lines += [f"{name} = PUBLIC[{name!r}]" for name in public]
     lines.append(f"__all__ = {sorted(public)!r}")

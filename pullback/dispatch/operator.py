@@ -75,7 +75,7 @@ class Operator:
     """
 
     __slots__ = (
-        "along", "arity", "array_calls", "calls", "factory", "floating", "holds", "inplace_name", "kernel",
+        "along", "arity", "array_calls", "calls", "derived", "factory", "floating", "holds", "inplace_name", "kernel",
         "kernel_on_ndarrays", "lists", "multi", "mutates", "name", "node", "optional", "quick", "record",
         "returns_list", "returns_value", "row", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
         "tensors", "view",
@@ -119,12 +119,14 @@ class Operator:
         if node is not None:
             self.record = recorder(node, self)
         elif underived:
-            self.record = not_implemented(name)
+            self.record = not_implemented(name, self)
         self.array_calls: dict[type, Any] = {}  # by class, of Arrays: the same
         self.calls: dict[type, Any] = {}  # by type of array: how it runs in the usual case, see dispatch.pipeline
         # The factory of its calls (see ops.generated.calls) and the kernel that they run; ops.declarations sets them.
         self.factory: Any = None
         self.kernel_on_ndarrays: Any = None
+        # What records it, where a derivative is registered after the declaration: see pullback.library.
+        self.derived: Callable[..., None] | None = None
         self.rule: Any = None  # its tangent rule, made when first asked for
         self.row: Any = None  # its overload, which knows the public function: see ops.declarations
         OPERATORS[name] = self

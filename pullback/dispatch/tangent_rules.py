@@ -69,24 +69,39 @@ def _made(op: Operator, arity: int) -> Rule:
     function, node = tangents.get(op.name), op.node
     if function is None or node is None:
         return Rule(op.name, None, arity)
-    names: tuple[str, ...] = op.multi._fields if op.multi is not None else ("result",)
-    differentiable = getattr(node, "differentiable_outputs", ()) or (True,) * len(names)
+    return rule_of(
+        op, function, arity, node.inputs, getattr(node, "differentiable_outputs", ()), node.structural,
+        underived.get(op.name, ()),
+    )  # fmt: skip
+
+
+def rule_of(
+    op: Operator,
+    function: Callable[..., tuple[Any, ...]],
+    arity: int,
+    inputs: tuple[int, ...],
+    differentiable: Sequence[bool] = (),
+    structural: bool = False,
+    underived: tuple[tuple[int, str], ...] = (),
+) -> Rule:
+    """The rule of an operator with this function; `differentiable` tells which of its outputs move (default: all)."""
+    outputs = 1 if op.multi is None else len(op.multi._fields)
     return Rule(
         op.name,
         function,
         arity,
-        inputs=node.inputs,
+        inputs=inputs,
         tensors=tuple(sorted(position for position, _ in (*op.tensors, *op.lists))),
         lists=bool(op.lists),
-        outputs=len(names),
-        moving=tuple(i for i, moves in enumerate(differentiable) if moves),
+        outputs=outputs,
+        moving=tuple(i for i, moves in enumerate(differentiable or (True,) * outputs) if moves),
         returns_list=op.returns_list,
         mutates=op.mutates,
         view=op.view,
         pointwise="pointwise" in op.tags,
-        structural=node.structural,
+        structural=structural,
         masking="masking" in op.tags and "view" not in op.tags,
         copying="copying" in op.tags or op.view,
         placing="structural" in op.tags and "view" not in op.tags,
-        underived=underived.get(op.name, ()),
+        underived=underived,
     )

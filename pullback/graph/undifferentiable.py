@@ -50,10 +50,13 @@ class NotImplementedMulti(MultiNode):
         raise DerivativeNotImplementedError(self.operator)
 
 
-def not_implemented(operator: str) -> Callable[..., None]:
-    """The record function of an operator without derivative."""
+def not_implemented(operator: str, owner: Any = None) -> Callable[..., None]:
+    """The record function of an operator without derivative, or whose `owner` has been given one since (`derived`)."""
 
     def record(out: Tensor | Sequence[Tensor], *args: Any) -> None:
+        if owner is not None and owner.derived is not None:
+            owner.derived(out, *args)
+            return
         if isinstance(out, Tensor):
             if out.dtype.kind not in "fc":
                 return

@@ -33,4 +33,7 @@ def __getattr__(name):
         from pullback.ops.loading import load
 
         return load
+    loaded = _sys.modules.get(f"{__name__}.loaded.{name}")  # the operators of a namespace: pb.ops.mylib.sinc2
+    if loaded is not None:
+        return loaded
     raise _missing_name(_sys.modules[__name__], name, _HOMES)

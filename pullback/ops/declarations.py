@@ -168,7 +168,7 @@ def primitive(
 
 
 def in_own_memory(kernel):
-    """A third party's kernel that does not return its argument or a view of it.
+    """A third party's kernel that does not return its argument or a view of it, or one memory in two results.
 
     A tensor around such a result would have a version of its own: a later write into it would change the argument, and
     what nodes have saved, without a word.
@@ -177,7 +177,9 @@ def in_own_memory(kernel):
     @functools.wraps(kernel)
     def copying(*args):
         result = kernel(*args)
-        return [_apart(x, args) for x in result] if isinstance(result, (tuple, list)) else _apart(result, args)
+        if not isinstance(result, (tuple, list)):
+            return _apart(result, args)
+        return [_apart(x, (*args, *result[:nr])) for nr, x in enumerate(result)]
 
     return copying
 

@@ -22,7 +22,10 @@ class NameTakenError(Explained, ValueError):
     """A third party's operator would take a name that means something else already."""
 
 
-def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING):
+def enter(
+    overloads, choices, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING,
+    joins=False,
+):  # fmt: skip
     """Enter the operators with these overloads, and return the functions by public name.
 
     Parameters
@@ -36,6 +39,8 @@ def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, 
     kernels : module, optional
     tangents : mapping from operator to its tangent function
     underived : mapping from operator to the inputs that its tangent function ignores
+    joins : bool
+        The operators that `source` has entered in this namespace before stay, but for those of the same names.
 
     Raises
     ------
@@ -51,6 +56,8 @@ def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, 
         extension.add(forms)
     before = _entered.get(namespace)
     extension.check(before)
+    if joins and before is not None:
+        extension.join(before)
     if before is not None:
         before.withdraw()
     extension.publish()
@@ -110,6 +117,17 @@ class Extension:
 
     def _refuse(self, what, name, owner, remedy):
         raise NameTakenError(f"{self.source}: {what} {name!r} is taken by {owner}. Write {remedy} in its declarations.")
+
+    def join(self, before):
+        """Take in what this does not replace of an extension of the same namespace."""
+        for mine, other in zip(self._entries(), before._entries(), strict=True):
+            mine.update({name: entry for name, entry in other.items() if name not in mine})
+
+    def _entries(self):
+        return (
+            vars(self.on_tensors), vars(self.on_arrays), self.public, self.methods, self.numpy_rules,
+            self.array_kernels, self.tensor_kernels,
+        )  # fmt: skip
 
     def publish(self):
         """Enter all operators of the file into the public tables."""

@@ -10,9 +10,10 @@ import linecache
 import os
 import sys
 import types
+from dataclasses import replace
 
 from pullback.codegen.errors import DeclarationError, Where
-from pullback.codegen.model import NativeFunction
+from pullback.codegen.model import NativeFunction, Registry
 from pullback.codegen.third_party import ThirdParty, emit_third_party, read_third_party
 
 _PACKAGE = "pullback.ops.loaded"  # loaded modules are entered in sys.modules below this name
@@ -67,15 +68,44 @@ def load(path: str | os.PathLike[str]) -> types.ModuleType:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"ops.load(): path must be the path of a file of declarations, or their text, got {path!r}.")
     party = read_third_party(path)
+    module = types.ModuleType(f"{_PACKAGE}.{party.namespace}")
+    _run(party, module, f"<operators {party.namespace} of {party.source}>")
+    return module
+
+
+def declare(text: str, source: str) -> types.ModuleType:
+    """Load the declaration of one operator, beside those that `source` has declared in its namespace before.
+
+    Parameters
+    ----------
+    text : str
+        As `load` takes it.
+    source : str
+        Whose operators these are, for messages.
+
+    Returns
+    -------
+    module
+        Of the namespace, which all its operators share.
+    """
+    no_formulas = Registry([], {}, {})  # so that nobody waits until pullback's own declarations are read
+    party = replace(read_third_party(text, no_formulas), source=source, joins=True)
+    name = f"{_PACKAGE}.{party.namespace}"
+    module = sys.modules.get(name) or types.ModuleType(name)
+    before = getattr(module, "__all__", [])
+    (native,) = party.registry.natives
+    _run(party, module, f"<operators {party.namespace} of {native.name}>")
+    module.__dict__["__all__"] = sorted({*before, native.name})
+    return module
+
+
+def _run(party: ThirdParty, module: types.ModuleType, file: str) -> None:
     text = emit_third_party(party)
     _check_modules(party)  # the first thing that imports any of them
-    module = types.ModuleType(f"{_PACKAGE}.{party.namespace}")
-    file = f"<operators {party.namespace} of {party.source}>"
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # tracebacks show its lines
     sys.modules[module.__name__] = module  # so that what it defines can be pickled
     exec(compile(text, file, "exec"), module.__dict__)  # noqa: S102 - the generator's text, every name in it checked
-    return module
 
 
 def _check_modules(party: ThirdParty) -> None:

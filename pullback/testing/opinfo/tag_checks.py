@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import REFUSALS, flat_tensors, function_of, require, sampling, seeded, to_tensors
 from pullback.testing.opinfo.core import OpInfo
 
-__all__ = ["CHECKS", "check_node", "check_tags", "kernel_calls", "nodes_of"]
+__all__ = ["CHECKS", "check_node", "check_tags", "kernel_arguments", "kernel_calls", "nodes_of"]
 
 MANY = 24  # elements of a cotangent whose slopes are looked at one by one
 FEW_SAMPLES = 6  # of a record, whose nodes are looked at
@@ -46,19 +47,26 @@ class _Noting(Observer):
 
 def kernel_calls(infos: Iterable[OpInfo]) -> dict[str, list[list[Any]]]:
     """The raw arguments of every kernel call behind the samples of these records, by operator."""
+
+    def run_all() -> None:
+        for info in infos:
+            for dtype in info.dtypes:
+                for sample in info.samples_for(dtype):
+                    seeded(info)
+                    args, kwargs = to_tensors((sample.args, sample.kwargs))
+                    with contextlib.suppress(*REFUSALS):  # a sample that is to be refused
+                        function_of(info)(*args, **kwargs)
+
+    return kernel_arguments(run_all)
+
+
+def kernel_arguments(program: Callable[[], Any]) -> dict[str, list[list[Any]]]:
+    """The raw arguments of every kernel call of a program, by operator."""
     noting = _Noting()
     before = modes.set_modes(modes.current().with_observer(noting))
     try:
         with np.errstate(all="ignore"):
-            for info in infos:
-                for dtype in info.dtypes:
-                    for sample in info.samples_for(dtype):
-                        seeded(info)
-                        args, kwargs = to_tensors((sample.args, sample.kwargs))
-                        try:
-                            function_of(info)(*args, **kwargs)
-                        except REFUSALS:  # a sample that is to be refused
-                            continue
+            program()
     finally:
         modes.restore(before)
     return noting.calls
