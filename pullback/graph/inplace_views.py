@@ -51,6 +51,8 @@ def _check_nothing_leads_here(target: Tensor, name: str) -> None:
     """Refuse a change of shape that a gradient on its way to `target` would not know of."""
     extra = target._extra
     if target.grad_fn is not None:
+        if extra is not None and extra.base is not None:
+            return  # a view: the next look at its grad_fn makes one of what it then shows
         raise InplaceError(
             f"{name}_: this tensor was computed by {target.grad_fn.name()}, which would not see the new shape, "
             "because grad mode is off. Use the out-of-place form, or work on t.detach()."
