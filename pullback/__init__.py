@@ -113,8 +113,8 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
 
 _LATER = (  # imported when first used
-    "array_api", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize", "overrides", "random",
-    "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize", "overrides",
+    "random", "scipy", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions

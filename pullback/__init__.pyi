@@ -90,12 +90,14 @@ from pullback import autograd as autograd
 from pullback import extend as extend
 from pullback import fft as fft
 from pullback import func as func
+from pullback import library as library
 from pullback import linalg as linalg
 from pullback import masked as masked
 from pullback import nn as nn
 from pullback import ops as ops
 from pullback import optim as optim
 from pullback import optimize as optimize
+from pullback import overrides as overrides
 from pullback import random as random
 from pullback import scipy as scipy
 from pullback import signal as signal

@@ -69,10 +69,10 @@ def _refuse_copy(operator: str, name: str) -> NoReturn:
 
 def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     extra: Any = target._extra
-    if extra.made_by is not None and extra.made_by.kind == "function":
-        raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
+    if extra.made_by is not None:
+        raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES[extra.made_by.kind]}")
     leaf = base._requires_grad and edge_to(base) is not None and base.grad_fn is None
-    if leaf and extra.made_by is None:
+    if leaf:
         raise _leaf(target, name, "a view of a leaf Variable")
     if target._requires_grad and target._fn is not None and base.grad_fn is None:
         raise InplaceError(
@@ -80,8 +80,6 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
             "was recorded before detach_() or requires_grad_(False) took its base out of the graph. Write under "
             "pullback.no_grad(), or into a clone()."
         )
-    if extra.made_by is not None:
-        raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES[extra.made_by.kind]}")
     if extra.steps is None and memory_of(target._array) is None:
         raise InplaceError(
             f"{name}: this view of a tensor around {with_article(innermost(target._array))} cannot be written into "

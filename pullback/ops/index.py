@@ -18,8 +18,30 @@ def plain_index(index):
     if type(index) in _READY:
         return index
     if isinstance(index, tuple):
-        return tuple(i if type(i) in _READY else _plain(i) for i in index)
+        return _each_plain(index)
+    if type(index) is list:
+        return _of_list(index)
     return _plain(index)
+
+
+def _each_plain(index):
+    return tuple(i if type(i) in _READY else _plain(i) for i in index)
+
+
+def _of_list(index):
+    """What a list makes an array of is one index; any other list has an index for each dimension, as in PyTorch.
+
+    A list of lists of one length is an array, as in NumPy.
+    """
+    if any(isinstance(i, Tensor) and i.ndim for i in index):
+        return _each_plain(index)
+    try:
+        found = _plain(index)
+    except ValueError:  # lists of unequal lengths, or lists and slices
+        if not any(isinstance(i, (list, slice)) for i in index):
+            raise
+        return _each_plain(index)
+    return _each_plain(index) if found.dtype == object else found
 
 
 def _plain(i):

@@ -102,6 +102,50 @@ def test_one_of_the_modes_must_be_checked():
         gradcheck(pb.sin, inputs((3,)), check_backward_ad=False)
     with pytest.raises(ValueError, match="nothing is left to check; set check_rev_over_rev"):
         gradgradcheck(pb.sin, inputs((3,)), check_rev_over_rev=False)
+    with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or check_backward_ad"):
+        gradcheck(pb.sin, inputs((3,)), check_backward_ad=False)
+
+
+def test_of_two_rules_that_raise_the_backward_is_told_of():
+    class Broken(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise RuntimeError("in backward")
+
+        @staticmethod
+        def jvp(ctx, t):
+            raise RuntimeError("in jvp")
+
+    with pytest.raises(RuntimeError, match="in backward"):
+        gradcheck(Broken.apply, inputs((3,)), check_forward_ad=True)
+
+
+def test_inputs_that_stand_still_have_tangents_of_zeros():
+    def f(x, y):
+        if y.dtype == float and pb.autograd.forward_ad.unpack_dual(x).tangent is not None:
+            value, tangent = pb.autograd.forward_ad.unpack_dual(y)
+            y = pb.autograd.forward_ad.make_dual(value, tangent * 1.1)
+        return x + y
+
+    with pytest.raises(GradcheckError, match="forward mode mismatch for output 0 with respect to input 1"):
+        gradcheck(f, inputs((3,), (3,)), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("part", ["real", "imaginary"])
+def test_the_part_of_a_complex_output_that_disagrees_is_named(part):
+    def f(x):
+        wrong = x * 1.0
+        wrong.register_hook(lambda grad: grad * 1.1)
+        return pb.complex(wrong, x) if part == "real" else pb.complex(x, wrong)
+
+    with pytest.raises(
+        GradcheckError, match=f"While considering the {part} part of complex outputs only, Jacobian mis"
+    ):
+        gradcheck(f, inputs((3,)))
 
 
 @pytest.mark.parametrize("fast", [False, True])

@@ -384,3 +384,29 @@ def test_hooks_stay_with_a_tensor_that_becomes_a_leaf():
     y.grad = None
     y.sum().backward()
     assert y.grad.tolist() == [100, 100]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda v: v.t_(), lambda v: v.unsqueeze_(0), lambda v: v.as_strided_((2, 1), (1, 1), 1)]
+)
+def test_a_view_that_changed_its_shape_under_no_grad_has_the_gradient_of_what_it_shows(change):
+    x = pb.arange(6.0).reshape(2, 3).requires_grad_()
+    base = x * 1
+    view = base.view_as(base)
+    with pb.no_grad():
+        change(view)
+    weights = pb.arange(float(view.numel())).reshape(view.shape)
+    expected = pb.zeros(2, 3)
+    change(expected[:]).add_(weights)
+    assert (pb.autograd.grad((view * weights).sum(), x, retain_graph=True)[0] == expected).all()
+    view.mul_(2)
+    (base.sum()).backward()
+    touched = pb.ones(2, 3)
+    change(touched[:]).mul_(2)
+    assert (x.grad == touched).all()
+
+
+def test_a_view_of_several_is_refused_as_one_before_its_base_is_looked_at():
+    x = pb.ones(2, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="output of a function that returns multiple views"):
+        x.unbind(0)[0].add_(1)

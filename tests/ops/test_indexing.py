@@ -88,3 +88,29 @@ def test_a_tensor_of_one_element_is_an_index_array_and_no_number():
     one = pb.tensor([1])
     assert x[one].shape == (1, 4, 2)
     assert pb.index_put(x, (one,), pb.zeros(1, 4, 2)).sum().item() == X.sum() - X[1].sum()
+
+
+@pytest.mark.parametrize(
+    ("index", "meant"),
+    [
+        ([slice(None), [2, 3]], np.s_[:, [2, 3]]),
+        ([[2, 3], slice(None)], np.s_[[2, 3], :]),
+        ([[1, 1, 3], [0]], np.s_[[1, 1, 3], [0]]),
+        ([None, 1], np.s_[None, 1]),
+        ([..., slice(2)], np.s_[..., :2]),
+        ([pb.tensor([0, 2]), ...], np.s_[[0, 2], ...]),
+        ([[1, 2], [0, 1]], np.s_[np.array([[1, 2], [0, 1]])]),  # of one length: NumPy's array
+    ],
+)
+def test_a_list_that_makes_no_array_has_an_index_for_each_dimension(index, meant):
+    x = pb.arange(16.0).reshape(4, 4).requires_grad_()
+    expected = x.detach().numpy()[meant]
+    found = x[index]
+    assert (found.detach().numpy() == expected).all()
+    found.sum().backward()
+    counted = np.zeros((4, 4))
+    np.add.at(counted, meant, 1)
+    assert (x.grad.numpy() == counted).all()
+    y = x * 1
+    y[index] = 7
+    assert (y.detach().numpy()[meant] == 7).all()

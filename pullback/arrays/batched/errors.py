@@ -64,6 +64,11 @@ def not_batched_target(name: str) -> InplaceError:
 
 def no_randomness(batch: Batch) -> GradientError:
     """The error for random numbers where nobody has said whether they differ."""
+    if batch.called != "vmap":  # what runs on a batch by itself has no such argument
+        return GradientError(
+            f"vmap: We do not yet support calling random operations inside of vmap: {batch.called} computes several "
+            "samples at once, and nobody has said whether each draws numbers of its own. Draw them outside."
+        )
     return GradientError(
         f"{batch.called}: called random operation while in randomness error mode. Say whether each sample draws "
         'numbers of its own or all have the same: vmap(f, randomness="different") or "same".'

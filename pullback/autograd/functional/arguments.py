@@ -11,7 +11,7 @@ from pullback.autograd.api import gradients_of, gradients_of_rows
 from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.array_type import TENSOR
-from pullback.core.errors import DtypeError, GradientError
+from pullback.core.errors import DtypeError, GradientError, GradientTypeError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
@@ -157,8 +157,10 @@ class Point:
         given = _tensors(v, "v", self.name)
         if len(given.tensors) != len(like.tensors):
             wanted = f"a tuple of {len(like.tensors)}" if like.is_tuple else "a single Tensor"
-            raise GradientError(
-                f"The given v should contain {wanted}: the v given to {self.name}() must be {wanted}, as the {what} "
+            number = isinstance(v, tuple) and any(isinstance(entry, (int, float, complex)) for entry in v)
+            raise (GradientTypeError if number else GradientError)(
+                (f"The v given to {self.name} must be either a Tensor or a tuple of Tensors. " if number else "")
+                + f"The given v should contain {wanted}: the v given to {self.name}() must be {wanted}, as the {what} "
                 "of the function is, but it has "
                 f"{len(given.tensors)} entries."
             )

@@ -110,8 +110,9 @@ def gradcheck(
     )
     _check_sizes("gradcheck", eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol)
     if not check_backward_ad and not check_forward_ad:
-        raise ValueError(
-            "gradcheck: check_backward_ad=False and check_forward_ad=False leave nothing to check; set one of them."
+        raise _NothingToCheckError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True: gradcheck: "
+            "check_backward_ad=False and check_forward_ad=False leave nothing to check; set one of them."
         )
     for name, wanted, needed, asked in (
         ("check_batched_grad", check_batched_grad, "check_backward_ad", check_backward_ad),
@@ -212,6 +213,10 @@ def gradgradcheck(
     strided, forward = gen_non_contig_grad_outputs, check_rev_over_fwd
     again = _checks().check_again
     return again(func, inputs, grad_outputs, strided, steps, (*checks, *batched), forward, raise_exception)  # type: ignore[no-any-return]
+
+
+class _NothingToCheckError(ValueError, AssertionError):
+    """A ValueError, and what PyTorch raises."""
 
 
 def _checks() -> Any:

@@ -114,9 +114,7 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
                 "integers and bools have no derivative."
             )
         if checks.forward:
-            _forward().check_forward(problem, outputs, checks.fast, checks.back)
-            if checks.batched_forward:
-                _batched().check_batched_tangents(problem, outputs)
+            _check_forward(problem, outputs, checks)
         if not checks.back:
             return True
         if not checks.fast or not projections_agree(problem, outputs):
@@ -136,6 +134,20 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
             raise
         return False
     return True
+
+
+def _check_forward(problem: Problem, outputs: list[Tensor], checks: Checks) -> None:
+    """Check forward mode; where both rules raise, let the backward's error out, as PyTorch does."""
+    try:
+        _forward().check_forward(problem, outputs, checks.fast, checks.back)
+    except GradcheckError:
+        raise  # it has looked at the backward
+    except Exception:
+        if checks.back and problem.chosen:
+            backward_of(problem, outputs)(1.0)
+        raise
+    if checks.batched_forward:
+        _batched().check_batched_tangents(problem, outputs)
 
 
 def _check_jacobians(problem: Problem, outputs: list[Tensor], checks: Checks) -> None:

@@ -43,8 +43,12 @@ def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_
 
 
 def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: list[Tensor]) -> list[np.ndarray]:
-    """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions."""
-    found = pushed(problem, {i: from_numpy(direction) for i, direction in directions.items()}, outputs)
+    """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions.
+
+    The other inputs have tangents of zeros, as in PyTorch: a function that unpacks them finds some.
+    """
+    still = {number: np.zeros_like(array) for number, array in zip(problem.wrt, problem.arrays, strict=True)}
+    found = pushed(problem, {i: from_numpy(direction) for i, direction in (still | directions).items()}, outputs)
     pairs = zip(found, outputs, strict=True)
     return [real_coordinates(np.zeros_like(values_of(y)) if t is None else values_of(t).copy()) for t, y in pairs]
 

@@ -25,7 +25,7 @@ def mismatch_message(
     others = "" if len(bad) == 1 else f" (and {len(bad) - 1} other pair{'s' if len(bad) > 2 else ''})"
     tolerance = f"atol={problem.atol:g} + rtol={problem.rtol:g} * |numerical|"
     lines = [
-        f"{what} for {output} with respect to {input_}{others}.",
+        f"{_part(problem, first)}{what} for {output} with respect to {input_}{others}.",
         f"{entries} of {total} entries differ by more than {tolerance}. The worst:",
         _table(problem, bad),
     ]
@@ -34,6 +34,14 @@ def mismatch_message(
     if not findings:
         lines.append("None of the usual mistakes fits these numbers: compare the formula with the rows above.")
     return "\n".join(lines)
+
+
+def _part(problem: Problem, block: Block) -> str:
+    """PyTorch's words for the part of a complex output that disagrees; of two, the one that it looks at first."""
+    if block.out_dtype.kind != "c":
+        return ""
+    imaginary = close(problem, block.analytical, block.numerical)[:, block.out_size :]
+    return f"While considering the {'real' if imaginary.all() else 'imaginary'} part of complex outputs only, "
 
 
 def backward_varies(problem: Problem, output: int, i: int, distance: float) -> GradcheckError:

@@ -1,5 +1,6 @@
 """Two rules that every backward obeys: zero in gives zero out, and an undefined gradient counts as zero."""
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from pullback.autograd.basic_nodes import UndefinedGrad
 from pullback.autograd.gradcheck.analytical import pull_back
 from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
 from pullback.autograd.gradcheck.problem import Problem, values_of
+from pullback.core.cuts import frames_to_user
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
@@ -66,6 +68,12 @@ def _grads(problem: Problem, outputs: list[Tensor], undefined: Sequence[int], ze
     try:
         grads = grad(heads, problem.checked, cotangents, retain_graph=True, allow_unused=True)
     except Exception as error:
+        warnings.warn(
+            "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it "
+            "may break existing callers of this function. If this is true for you, you can call this function with "
+            '"check_undefined_grad=False" to disable the feature',
+            stacklevel=frames_to_user(),
+        )
         which = ", ".join(problem.name_output(problem.chosen[k]) for k in undefined)
         diagnosis = _undefined_diagnosis(f"the backward raises {type(error).__name__}: {error}")
         raise GradcheckError(
