@@ -153,12 +153,19 @@ def test_a_leaf_cannot_be_written_into(write):
 
 
 @pytest.mark.parametrize(
-    "view", [lambda t: t[0:2], lambda t: t.reshape(3, 1), lambda t: t[0:2][0:1], lambda t: pb.unbind(t)[0]]
+    ("view", "reason"),
+    [
+        *(
+            (view, "view of a leaf Variable")
+            for view in (lambda t: t[0:2], lambda t: t.reshape(3, 1), lambda t: t[0:2][0:1])
+        ),
+        (lambda t: pb.unbind(t)[0], "function that returns multiple views"),
+    ],
 )
-def test_a_view_of_a_leaf_cannot_be_written_into(view):
+def test_a_view_of_a_leaf_cannot_be_written_into(view, reason):
     x = leaf()
     v = view(x)
-    with pytest.raises(RuntimeError, match=r"view of a leaf Variable.*no_grad\(\)"):
+    with pytest.raises(RuntimeError, match=reason):
         v.mul_(2)
     assert x.tolist() == [1, 2, 3]
     assert v._version == 0
