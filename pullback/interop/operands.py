@@ -7,7 +7,7 @@ an operator would make a Tensor of a constant, at a level of its own, and drag i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Rational
+from numbers import Integral, Rational
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,13 @@ def operand(x: Any) -> Any:
     return x if type(x) in READY and type(x) is not ndarray else array(x)
 
 
+def number(x: Any) -> Any:
+    """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
+    if issubclass(type(x), (Rational, float)) and not issubclass(type(x), Integral):
+        return float(x)
+    return x
+
+
 def array(x: Any) -> Any:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
     if isinstance(x, Tensor) or type(x) in REGISTERED or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
@@ -54,7 +61,7 @@ def array(x: Any) -> Any:
         )
     if takes_part(type(x)):
         return x  # the operator asks its class
-    made = np.asarray(float(x) if issubclass(type(x), Rational) else x)
+    made = np.asarray(number(x))
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(
             f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type_name(x)} of dtype "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.dispatch.right_operand import answers, comes_first
 from pullback.interop.numpy_errors import raise_as_numpy
-from pullback.interop.operands import READY, operand
+from pullback.interop.operands import READY, number, operand
 from pullback.ops.array_calls import factories, made_by
 from pullback.ops.tables import OPERATORS
 
@@ -66,7 +65,7 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     if not all(type(x) in READY for x in args):
         if any(_has_ufuncs(x) for x in args):
             return _UFUNCS[op.name](*args)
-        args = [_number(x) for x in args]
+        args = [x if type(x) in READY else number(x) for x in args]
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
@@ -76,11 +75,6 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     ):
         return NotImplemented  # times a number, a list means its repetition
     return dispatch_arrays(op, [operand(x) for x in args])
-
-
-def _number(x: Any) -> Any:
-    """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
-    return float(x) if type(x) not in READY and issubclass(type(x), (Rational, float)) else x
 
 
 def _has_ufuncs(x: Any) -> bool:
@@ -124,7 +118,7 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
         if type(other) not in READY:
             if _has_ufuncs(other):
                 return _UFUNCS[name](self, other, out=(self,))
-            other = _number(other) if issubclass(type(other), float) else other
+            other = number(other) if issubclass(type(other), float) else other
             if type(other) not in READY and not _is_arraylike(other):
                 return NotImplemented
         try:
@@ -144,7 +138,7 @@ def _values(x: Any) -> Any:
     """What NumPy compares: the numbers of a tensor, of a list of them too, or `x` itself."""
     if type(x) is list or type(x) is tuple:
         x = operand(x)
-    return numbers_of(x) if isinstance(x, Tensor) else _number(x)
+    return numbers_of(x) if isinstance(x, Tensor) else number(x)
 
 
 def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -167,7 +161,7 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _divmod(self: Any, other: Any) -> Any:
     if _has_ufuncs(other):
         return np.divmod(self, other)
-    other = _number(other)
+    other = number(other)
     if type(other) not in READY and not _is_arraylike(other):
         return NotImplemented
     return self // other, self % other
@@ -176,7 +170,7 @@ def _divmod(self: Any, other: Any) -> Any:
 def _rdivmod(self: Any, other: Any) -> Any:
     if _has_ufuncs(other):
         return np.divmod(other, self)
-    other = _number(other)
+    other = number(other)
     if type(other) not in READY and not _is_arraylike(other):
         return NotImplemented
     return other // self, other % self
