@@ -5,9 +5,11 @@ Until then something else stands in its place, which is replaced: later calls fi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, MutableMapping
 from functools import partial
 from importlib import import_module
+from types import FrameType
 from typing import Any, TypeVar
 
 V = TypeVar("V")
@@ -70,6 +72,14 @@ def calling(module: str, name: str) -> Callable[..., Any]:
         return from_module(module, name)(*args)
 
     return call
+
+
+def caller() -> FrameType:
+    """The frame that called the method which asks; the stand-in of a `late_method` at its first call does not count."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def late_method(owner: type, name: str, make: Callable[..., Any], *args: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -17,6 +16,7 @@ from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.factory import from_numpy
+from pullback.core.late import caller
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.graph.lent import lend
@@ -37,12 +37,12 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     the back of its version. `numpy()` gives an array that can be written into.
     """
     if needs_grad(self):
-        refuse_if_awaited(frame := sys._getframe(1))
+        refuse_if_awaited(frame := caller())
         if _is_store(frame):
             raise would_store(self)
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=CANT_CALL_NUMPY)
     if is_hidden(self):
-        stored = _is_store(sys._getframe(1))
+        stored = _is_store(caller())
         array_type(inside := innermost(self)).read(inside, _STORED if stored else "np.asarray() or the like")
     data = self.numpy()
     if not issubclass(type(data), ndarray):
@@ -63,10 +63,10 @@ def _number(kind: Any) -> Callable[..., Any]:
         if self._array.size != 1:
             raise _not_one(self, kind)
         if is_hidden(self):
-            stored = _is_store(sys._getframe(1))
+            stored = _is_store(caller())
             array_type(inside := innermost(self)).read(inside, _STORED if stored else f"{kind.__name__}()")
         if needs_grad(self):
-            if _is_text(frame := sys._getframe(1)):
+            if _is_text(frame := caller()):
                 return kind(only_number(self, "format()"))
             refuse_if_awaited(frame)
             _say_that_gradient_is_lost(self, kind.__name__, frame)

@@ -2,6 +2,8 @@
 
 import operator
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -178,3 +180,18 @@ def test_with_adopt_an_array_from_elsewhere_is_to_be_copied():
             pb.func.grad(f)(np.ones(2))
         assert "adopt()" not in str(raised.value)
         assert pb.func.grad(copying)(np.ones(2)).tolist() == [1.0, 0.0]
+
+
+def test_the_first_conversion_of_a_process_sees_the_line_that_asks_for_it():
+    program = (
+        "import numpy as np, pullback as pb\n"
+        "def f(x):\n"
+        "    y = np.empty((2, 2))\n"
+        "    y[0] = np.log(x[:2])\n"
+        "    return y.sum()\n"
+        "try:\n"
+        "    pb.func.grad(f)(np.ones(4))\n"
+        "except pb.DetachingError as error:\n"
+        "    assert 'would write a Tensor' in str(error), error\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

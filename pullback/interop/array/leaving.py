@@ -7,7 +7,6 @@ cannot is refused while a gradient would be lost, and is NumPy's own otherwise. 
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Callable
 from types import GenericAlias
 from typing import Any
@@ -19,6 +18,7 @@ from pullback.core.array_type import TENSOR, numbers_of, read
 from pullback.core.call_site import called_in
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import UnsupportedError
+from pullback.core.late import caller
 from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
@@ -187,7 +187,7 @@ def length(self: Any) -> int:
     if ndim != 1:
         if not ndim:
             raise TypeError("len() of unsized object")
-        if called_in(sys._getframe(1)) == "shuffle":  # it asks for the length first, of what is no ndarray
+        if called_in(caller()) == "shuffle":  # it asks for the length first, of what is no ndarray
             raise UnsupportedError(
                 "shuffle() swaps the rows of an Array by way of views, which loses some of them. Write "
                 "x = x[rng.permutation(len(x))], or x[:] = x[rng.permutation(len(x))] for the same memory."
