@@ -146,6 +146,8 @@ def curve_fit(
         free = found.size - parameters.size
         variance = found @ found / free if free > 0 else np.inf
         pcov = estimates.of_jacobian(_NAME, slopes, at, 1.0 if absolute_sigma else variance)
+        if variance > 0:
+            pcov = estimates.at_minimum(_NAME, pcov, slopes.T @ found / (1.0 if absolute_sigma else variance), popt)
     result = parameters.of_full(popt)
     if not full_output:
         return result, pcov

@@ -66,6 +66,25 @@ def of_jacobian(name: str, jacobian: ndarray, held: ndarray, variance: float) ->
     return np.full(covariance.shape, np.inf)
 
 
+def at_minimum(name: str, covariance: ndarray, gradient: ndarray, x: ndarray) -> ndarray:
+    """`covariance`, but nan where the minimum is away from x: where no solver has been, or one has stopped too early.
+
+    Newton's step to it is small beside the standard errors, or beside x, of which a perfect fit knows all digits.
+    """
+    free = np.isfinite(np.diag(covariance))
+    step = np.abs(covariance[np.ix_(free, free)] @ gradient[free])
+    near = (step <= 0.1 * errors(covariance)[free]) | (step <= 1e-6 * np.abs(x[free]))
+    if near.all():
+        return covariance
+    warnings.warn(
+        f"{name}: this is no minimum, so covariance and standard errors are nan: Newton's step from here is longer "
+        "than a tenth of a standard error. Let the solver run on, or start it elsewhere.",
+        OptimizeWarning,
+        stacklevel=3,
+    )
+    return np.full(covariance.shape, np.nan)
+
+
 def errors(covariance: ndarray) -> ndarray:
     """The roots of the diagonal."""
     return np.asarray(np.sqrt(np.diag(covariance)))

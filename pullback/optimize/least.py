@@ -254,6 +254,9 @@ class _Problem:
             free = jacobian.shape[0] - parameters.size
             variance = 2 * result.cost / free if free > 0 else np.inf
             covariance = estimates.of_jacobian(_NAME, jacobian, held(parameters, self.bounds, z), variance)
+            if variance > 0:
+                slopes = jacobian.T @ result.fun / variance
+                covariance = estimates.at_minimum(_NAME, covariance, slopes, z)
             result.covariance, result.stderr = covariance, parameters.of_full(estimates.errors(covariance))
         return result
 

@@ -282,6 +282,8 @@ class _Problem:
         if self._stderr:
             hessian = self._hessian_at(z)
             covariance = estimates.of_hessian(_NAME, hessian, held(parameters, self.bounds, z))
+            slopes = self.objective.gradient(z) / (1 if parameters.scale is None else parameters.scale)
+            covariance = estimates.at_minimum(_NAME, covariance, slopes, parameters.full(z))
             result.covariance, result.stderr = covariance, parameters.of_full(estimates.errors(covariance))
         scale = parameters.scale
         if "grad" in result:  # of trust-constr, whose jac are those of the constraints

@@ -430,6 +430,34 @@ def test_what_has_no_standard_error_has_nan_and_a_warning():
         minimize(rosenbrock, START, constraints=AS_DICTS[1], stderr=True)
 
 
+def test_a_run_that_stops_early_or_never_moves_has_no_standard_errors():
+    t = np.linspace(0, 1, 20)
+    y = np.exp(-t)
+
+    def residuals(p):
+        return p[0] * np.exp(-p[1] * t) - y
+
+    with pytest.warns(OptimizeWarning, match="this is no minimum"):
+        found = minimize(lambda p: np.sum(residuals(p) ** 2), [1.0, 0.5], stderr=True, options={"maxiter": 1})
+    assert np.isnan(found.stderr).all()
+    with pytest.warns(OptimizeWarning, match="this is no minimum"):
+        found = pb.optimize.least_squares(residuals, [2.0, 0.5], stderr=True, max_nfev=2, polish=False)
+    assert np.isnan(found.stderr).all()
+
+    def osborne(x, a, b, c, d, e):
+        return a + b * np.exp(-x * d) + c * np.exp(-x * e)
+
+    x, truth = np.arange(0.0, 330, 10), np.array([0.375, 1.9, -1.46, 0.0129, 0.0221])
+    start = [50.0, 150.0, -100.0, 1.0, 2.0]  # from which MINPACK does not move, and says that it has converged
+    with np.errstate(all="ignore"), pytest.warns(OptimizeWarning, match="this is no minimum"):
+        found, covariance = pb.optimize.curve_fit(osborne, x, osborne(x, *truth), p0=start)
+    assert (found == start).all()
+    assert np.isnan(covariance).all()
+    found, covariance = pb.optimize.curve_fit(osborne, x, osborne(x, *truth), p0=[0.5, 1.5, -1.0, 0.01, 0.02])
+    np.testing.assert_allclose(found, truth, rtol=1e-6)  # a perfect fit
+    assert np.isfinite(covariance).all()
+
+
 # -- inside of transforms ----------------------------------------------------------------------------------------------
 def pulled(x, theta, weight):
     return np.sum((x - theta) ** 2) + weight * np.sum(x**4)

@@ -341,16 +341,17 @@ def test_entropies_of_tensors_without_adopt(name):
     pb.adopt()
 
 
-@pytest.mark.parametrize("kappa", [0.01, 2.0, 49.0, 1e3])
-@pytest.mark.parametrize("x", [-1.0, -0.02, 0.01, 2.0, 5.0])
+@pytest.mark.parametrize("kappa", [0.01, 49.0, 60.0])
+@pytest.mark.parametrize("x", [-1.0, 0.01, 5.0])
 def test_the_circular_normal_distribution_moves_with_its_concentration(kappa, x):
     def reference(k):
         end = mp.mpf(x) - 2 * mp.pi * round(x / (2 * np.pi))
-        inside = (mp.quad(lambda t: mp.exp(k * (mp.cos(t) - 1)), [-mp.pi, end]) if end < 0 else
-                  -mp.quad(lambda t: mp.exp(k * (mp.cos(t) - 1)), [end, end + (mp.pi - end) / 20, mp.pi]))  # fmt: skip
-        return inside / mp.exp(-k) / (2 * mp.pi * mp.besseli(0, k))
+        points = [abs(end), *(abs(end) + mp.mpf(10) ** -m for m in (3, 2, 1)), mp.pi]
+        tail = mp.quad(lambda t: mp.exp(k * (mp.cos(t) - 1)), points) / (2 * mp.pi * mp.exp(-k) * mp.besseli(0, k))
+        return tail if end < 0 else -tail
 
     found = pb.func.grad(lambda k: pb.scipy.stats.vonmises.cdf(x, k))(kappa)
-    np.testing.assert_allclose(float(found), float(mp.diff(reference, kappa)), rtol=1e-7, atol=1e-300)
+    with mp.workdps(30):
+        np.testing.assert_allclose(float(found), float(mp.diff(reference, kappa)), rtol=1e-10, atol=1e-300)
     slope = pb.func.grad(lambda x: pb.scipy.stats.vonmises.cdf(x, kappa))(x)
     np.testing.assert_allclose(float(slope), stats.vonmises.pdf(x, kappa), rtol=1e-9)

@@ -229,24 +229,16 @@ def _separated(chosen: Chosen, coloring: Coloring, matrix: Any) -> None:
     lost = np.isnan(matrix.data) & ~np.isnan(value[matrix.tocoo().row])
     by_columns, by_rows = coloring.places()
     if coloring.forward:
-        _searched(matrix.data, lost, *by_columns, partial(_each_pushed, chosen), chosen.size)
+        _searched(matrix.data, lost, by_columns, partial(_each_pushed, chosen), chosen.size)
     if coloring.reverse:
         result, pull, *_ = vjp(chosen.result_of_leaves, *chosen.leaves)
         product = partial(products, chosen.transform, pull, like=result)
-        _searched(matrix.data, lost, *by_rows, product, value.size)
+        _searched(matrix.data, lost, by_rows, product, value.size)
 
 
-def _searched(
-    data: ndarray,
-    lost: ndarray,
-    own: ndarray,
-    colors: ndarray,
-    lines: ndarray,
-    across: ndarray,
-    product: Callable[[ndarray], ndarray],
-    size: int,
-) -> None:
-    """Write into `data` those of the entries `own` that are `lost`: each stands in the product with its line."""
+def _searched(data: ndarray, lost: ndarray, where: Any, product: Callable[[ndarray], ndarray], size: int) -> None:
+    """Write into `data` those entries that are `lost`, from products with their lines; `where`: `Coloring.places`."""
+    own, colors, lines, across = where
     entries = np.flatnonzero(lost[own])
     places, lines, across = np.flatnonzero(own)[entries], lines[entries], across[entries]
     left = np.unique(lines)

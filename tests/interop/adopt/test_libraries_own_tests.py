@@ -62,9 +62,17 @@ def run(module, tmp_path, *options):
     }
 
 
+def differing(module, tmp_path):
+    """How tests end within `adopt()`, and without, where that is not the same."""
+    without, within = run(module, tmp_path), run(module, tmp_path, "-p", "adopting")
+    ends = {name: (within.get(name), without.get(name)) for name in {**within, **without}}
+    return {name: end for name, end in ends.items() if end[0] != end[1]}
+
+
 @pytest.mark.skipif(not LONG, reason="takes hours: PULLBACK_LONG=1")
 @pytest.mark.parametrize("module", list(modules()) if LONG else ["of NumPy or SciPy"])
 def test_they_end_as_without_adopt(module, tmp_path):
-    without, within = run(module, tmp_path), run(module, tmp_path, "-p", "adopting")
-    assert {name: end for name, end in within.items() if without.get(name) != end} == {}
-    assert within.keys() == without.keys()
+    if found := differing(module, tmp_path):  # some draw random numbers without a seed, and fail now and then
+        again = differing(module, tmp_path)
+        found = {name: end for name, end in found.items() if name in again}
+    assert found == {}

@@ -44,7 +44,7 @@ def notes_of_backward() -> list[tuple[Any, str, Any]]:
 
 
 def touched_of_output(nr: int) -> Any:
-    """What the loss has touched of an output of the node that runs, as truth values; None for all of it."""
+    """The elements that the loss has touched of an output of the node that runs, as truth values; None: all."""
     masks = masks_of_outputs.get(get_ident())
     return None if masks is None or masks[nr] is None else masks[nr].touched()
 
