@@ -18,7 +18,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.func.left_behind import is_left_behind
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
-from pullback.graph.held_objects import LEAVES, parts_of
+from pullback.graph.held_objects import LEAVES, is_users_class, parts_of
 
 
 class Captures(Captured):
@@ -65,8 +65,13 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
         if issubclass(type(x), Tensor):
             if isinstance(stripped(x), Tensor):
                 return True
+        elif isinstance(x, type):
+            if is_users_class(x) and id(x) not in seen:
+                seen[id(x)] = x
+                todo += [part for base in x.__mro__ for part in vars(base).values() if type(part) not in CONSTANTS]
         elif not issubclass(type(x), LEAVES) and id(x) not in seen:
             seen[id(x)] = x
+            todo.append(type(x))
             todo += [part for part in parts_of(x) if type(part) not in CONSTANTS]  # of long lists
     return False
 

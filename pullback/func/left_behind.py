@@ -77,7 +77,7 @@ def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> I
 
 
 class _Left:
-    """What a call has left behind."""
+    """The values that a call has left behind, and where."""
 
     def __init__(self, captured: Captured, places: Sequence[_Place]) -> None:
         self.name, self.names = captured.name(), [name for name, _, _ in places]
