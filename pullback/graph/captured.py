@@ -77,7 +77,7 @@ class Captured:
         self._copies: dict[int, Held] = {}  # what functions run on before they have settled, as it was made
         self.at_stake: Sequence[Tensor] = ()
         self.samples = 0  # of a batch, on which the functions have run one after the other
-        self._kept = self._settled = self._left = self._derived = False
+        self._kept = self._settled = self._left = self.derived = False
         self._walk(functions)
 
     def name(self) -> str:
@@ -276,7 +276,7 @@ class Captured:
 
     def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
         """The functions, which read from now on what they read at the call; `for_sample`: the call still goes on."""
-        self._derived = self._derived or not for_sample
+        self.derived = self.derived or not for_sample
         if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
         self.settle()
@@ -298,7 +298,7 @@ class Captured:
         """The functions run, once more for the next of several samples: each begins as the call did."""
         if self.samples:
             self.renew(for_sample=True)
-        self.samples += not self._derived
+        self.samples += not self.derived
 
     def leaves(self) -> bool:
         """True if the call is over with this, so that its caller sees what functions have left behind."""
