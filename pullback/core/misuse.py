@@ -325,12 +325,21 @@ def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[st
         return not any((type(x), x) in keys for _, value in given for x in _items(value) if isinstance(x, _KEYS))
     if isinstance(error, TypeError):
         called = _CALLED_WRONGLY.match(str(error))
-        return called is not None and called[1] != name.rpartition(".")[2].strip("_")
+        known = {name.rpartition(".")[2].strip("_"), *(x for _, value in given for x in _names_of_functions(value))}
+        return called is not None and called[1] not in known
     return isinstance(error, (NameError, AssertionError))
 
 
 _KEYS = (str, bytes, int, float, complex, type(None))  # what a table may be asked for
 _CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes |got an unexpected|got multiple)")
+
+
+def _names_of_functions(value: Any) -> Iterator[str]:
+    """The names under which Python speaks of functions that were given, which may take other arguments."""
+    for x in _items(value):
+        function = getattr(x, "func", x)  # of a partial
+        if callable(function):
+            yield getattr(function, "__name__", "__call__")
 
 
 def _asked_in_vain(argument: Declared, value: Any, error: AttributeError) -> bool:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, as_tensor
+from pullback.core.array_face import ARRAYS, as_tensor, plain_until, wrap_array
 from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.left_behind import is_left_behind
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
-from pullback.graph.held_objects import LEAVES, parts_of
+from pullback.graph.held_objects import LEAVES, is_users_class, parts_of
 
 
 class Captures(Captured):
@@ -49,10 +49,14 @@ class Captures(Captured):
         """The functions, holding these leaves in the places of the tensors."""
         if not self.tensors:
             return super().given()
-        if self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
+        buffers = self.recording()
+        if buffers or self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
             triples = zip(leaves, self.tensors, self._faces, strict=True)
             faced = {id(tensor): _faced(x, face, is_left_behind(tensor)) for x, tensor, face in triples}
-            self._last = [*leaves], self._copied(faced | self.recording())
+            made = self._copied(faced | buffers)
+            if buffers or any(map(is_left_behind, self.tensors)):  # arrays that record are new ones each time
+                return made
+            self._last = [*leaves], made
         return self._last[1]
 
 
@@ -65,8 +69,13 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
         if issubclass(type(x), Tensor):
             if isinstance(stripped(x), Tensor):
                 return True
+        elif isinstance(x, type):
+            if is_users_class(x) and id(x) not in seen:
+                seen[id(x)] = x
+                todo += [part for base in x.__mro__ for part in vars(base).values() if type(part) not in CONSTANTS]
         elif not issubclass(type(x), LEAVES) and id(x) not in seen:
             seen[id(x)] = x
+            todo.append(type(x))
             todo += [part for part in parts_of(x) if type(part) not in CONSTANTS]  # of long lists
     return False
 
@@ -77,7 +86,8 @@ def _faced(x: Any, face: type, is_written: bool) -> Any:
     If it `is_written`, by an earlier call, functions write into it again.
     """
     if is_written:
-        return x.copy()
+        level = modes.current().level
+        return x.copy() if isinstance(x, Tensor) or level <= plain_until.get() else wrap_array(np.array(x), level)
     if face in ARRAYS:
         return x
     if isinstance(x, Tensor):

@@ -53,7 +53,9 @@ def is_left_behind(x: Any) -> bool:
 
 def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[_Place]:
     """The places of numbers that may have a derivative, in something that has been put somewhere."""
-    if isinstance(x, (float, complex, np.inexact)) or (issubclass(type(x), ndarray) and x.dtype.kind in "fc"):
+    kind = type(x)
+    of_numpy = issubclass(kind, (ndarray, np.generic, Tensor)) and x.dtype.kind in "fc"
+    if of_numpy or issubclass(kind, (float, complex)):
         yield name, x, put
         return
     if id(x) in seen:
@@ -77,7 +79,7 @@ def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> I
 
 
 class _Left:
-    """What a call has left behind."""
+    """The values that a call has left behind, and where."""
 
     def __init__(self, captured: Captured, places: Sequence[_Place]) -> None:
         self.name, self.names = captured.name(), [name for name, _, _ in places]

@@ -23,7 +23,7 @@ from pullback.core.array_type import CONSTANTS
 from pullback.core.call_site import is_users_file
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor, ndarray
-from pullback.graph.held_copies import Copies, refusal
+from pullback.graph.held_copies import Copies
 from pullback.graph.held_objects import (
     LEAVES,
     attributes_of,
@@ -77,7 +77,7 @@ class Captured:
         self._copies: dict[int, Held] = {}  # what functions run on before they have settled, as it was made
         self.at_stake: Sequence[Tensor] = ()
         self.samples = 0  # of a batch, on which the functions have run one after the other
-        self._kept = self._settled = self._left = self._derived = False
+        self._kept = self._settled = self._left = self.derived = False
         self._walk(functions)
 
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Captured:
         if issubclass(kind, LEAVES) and not issubclass(kind, (ndarray, Tensor)) and here not in self._records:
             if not (issubclass(kind, type) and is_users_class(part)):
                 return
-            self._records[here] = Held(vars(part), {}, {}, True)
+            self._records[here] = Held(part, {}, {}, True)
             self._classes.append(part)
             for base in part.__mro__[1:]:
                 self._note(base, here)
@@ -148,11 +148,13 @@ class Captured:
         """Record what functions may read of the users' classes, by name; True if there is something new."""
         for cls in self._classes:
             held = self._records[id(cls)]
-            for name, part in list(held.holder.items()):
+            scope = held.scope
+            for name, part in [*scope.items(), *((name, NOTHING) for name in self._names if name not in scope)]:
                 implicit = name.startswith("__") and isinstance(part, FunctionType)  # as by an operator
                 if (implicit or name in self._names) and name not in held.items:
                     held.items[name] = part
-                    self._note(part, id(cls))
+                    if part is not NOTHING:
+                        self._note(part, id(cls))
         return bool(self._todo)
 
     def keep(self, spared: Sequence[Tensor] = ()) -> None:
@@ -220,7 +222,7 @@ class Captured:
         for here, made in self._copies.items():
             for name in made.changes():
                 if made.of_module:
-                    now: Any = original(made.holder.get(name, NOTHING))
+                    now: Any = original(made.scope.get(name, NOTHING))
                 elif name is None:
                     now = items_of(made.holder)
                     as_dict = isinstance(now, dict)
@@ -274,7 +276,7 @@ class Captured:
 
     def renew(self, for_sample: bool = False) -> tuple[Any, ...]:
         """The functions, which read from now on what they read at the call; `for_sample`: the call still goes on."""
-        self._derived = self._derived or not for_sample
+        self.derived = self.derived or not for_sample
         if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
         self.settle()
@@ -296,7 +298,7 @@ class Captured:
         """The functions run, once more for the next of several samples: each begins as the call did."""
         if self.samples:
             self.renew(for_sample=True)
-        self.samples += not self._derived
+        self.samples += not self.derived
 
     def leaves(self) -> bool:
         """True if the call is over with this, so that its caller sees what functions have left behind."""
@@ -317,12 +319,6 @@ class Captured:
                 if here not in leads and (through or held is None or None not in held.own):
                     leads.add(here)
                     ids += self._parents.get(here, ())
-            if not through and (cls := next((c for c in self._classes if id(c) in leads), None)):
-                raise refusal(
-                    self._name,
-                    f"what the class {cls.__qualname__} has for all of its objects, or a global "
-                    "that a method of it reads,",
-                )
         copies = Copies(self._name, self._records, leads, {**self._restored, **replaced})
         made = copies.of(self._given)
         if not self._settled:

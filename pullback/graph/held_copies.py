@@ -35,7 +35,8 @@ class Copies:
         """The copy, or `x` itself where it does not lead to a change."""
         made = self._copied(x)
         while self.todo:
-            self._fill(*self.todo.pop())
+            held, copied = self.todo.pop()
+            (self._fill_scope if held.of_module else self._fill)(held, copied)
         return made
 
     def _copied(self, x: Any) -> Any:
@@ -55,6 +56,8 @@ class Copies:
     def _shell(self, held: Held) -> Any:
         """A copy that is yet to hold copies."""
         x = held.holder
+        if isinstance(x, type):
+            return self._subclass(x)
         if isinstance(x, ModuleType):
             self._copied(vars(x))
             return self.modules[id(vars(x))]
@@ -71,27 +74,56 @@ class Copies:
             return made
         return self._copy(x)
 
+    def _subclass(self, cls: type) -> Any:
+        """A class in the place of another, for copies of its objects: what has changed is put there."""
+        try:
+            return type(cls)(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__})
+        except Exception as error:  # whatever a class makes of a subclass
+            raise refusal(self.name, f"the class {cls.__qualname__}, or what it holds,") from error
+
     def _copy(self, x: Any) -> Any:
         try:
             made, why = copy(x), None
+            if (kind := self._copied(type(x))) is not type(x):
+                object.__setattr__(made, "__class__", kind)
         except Exception as error:  # noqa: BLE001 - whatever a class makes of being copied
             made, why = x, error
         if made is not x:
             return made
         raise refusal(self.name, f"an object of type {type_name(x)}, or what it holds,") from why
 
-    def _fill_scope(self, held: Held, made: dict[str, Any]) -> None:
-        for name, part in held.items_then().items():
+    def _fill_class(self, made: type) -> None:
+        cls: type = made.__mro__[1]
+        done: set[str] = set()
+        for base in cls.__mro__:
+            held = self.records.get(id(base))
+            for name, part in held.items_then().items() if held else ():
+                now = vars(base).get(name, NOTHING)
+                then = part if part is NOTHING else self._copied(part)
+                if then is now:
+                    continue
+                if name in done and not self._may_use_super():
+                    continue
+                if name in done or then is NOTHING:  # which super() reaches; or is to be there no longer
+                    raise refusal(self.name, f"{name!r} of the class {base.__qualname__}")
+                setattr(made, name, then)
+            done |= vars(base).keys()
+
+    def _may_use_super(self) -> bool:
+        functions = (x.holder for x in self.records.values() if isinstance(x.holder, FunctionType))
+        return any("super" in function.__code__.co_names for function in functions)
+
+    def _fill_scope(self, held: Held, made: Any) -> None:
+        if isinstance(made, type):
+            self._fill_class(made)
+            return
+        for name, part in held.items_then().items():  # none for a module, whose names have a record of their own
             copied = part if part is NOTHING else self._copied(part)
             if copied is not part or (part is not NOTHING and not held.is_still(name, part)):
                 made[name] = copied
 
     def _fill(self, held: Held, made: Any) -> None:
         x, items = held.holder, held.items_then()
-        if held.of_module:
-            if isinstance(made, dict):
-                self._fill_scope(held, made)
-            return
         if isinstance(x, dict):
             dict.clear(made)
             dict.update(made, {key: self._copied(part) for key, part in items.items()})

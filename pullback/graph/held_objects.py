@@ -31,7 +31,11 @@ LEAVES = (
     range, slice,
 )  # fmt: skip
 _BUILTIN = (BuiltinFunctionType, MethodWrapperType)  # array.dot among them, a method of what it holds
-IMMUTABLE = (tuple, frozenset, MethodType, *_BUILTIN, functools.partial, weakref.ref)
+_CACHED = type(functools.lru_cache(len))
+_OF_CLASSES = (staticmethod, classmethod, property)
+IMMUTABLE = (
+    tuple, frozenset, MethodType, *_BUILTIN, functools.partial, weakref.ref, _CACHED, *_OF_CLASSES,
+)  # fmt: skip
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, SimpleNamespace, FunctionType, CellType, MethodType)
 
 
@@ -51,6 +55,8 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
         return x.func, x.args, x.keywords
     if isinstance(x, weakref.ref):
         return (x(),)
+    if isinstance(x, _CACHED):
+        return (x.__wrapped__,)
     if isinstance(x, (staticmethod, classmethod)):
         return (x.__func__,)
     if isinstance(x, property):
@@ -120,9 +126,12 @@ def rebuilt(x: Any, copied: Callable[[Any], Any]) -> Any:
         return type(x)(copied(x.func), *map(copied, x.args), **keywords)
     parts = [copied(part) for part in items_of(x)]
     if isinstance(x, (tuple, frozenset)):
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if isinstance(x, MethodType):
-        return MethodType(*parts)
+        kind = copied(type(x))
+        return kind(*parts) if hasattr(x, "_fields") else kind(parts)
+    if isinstance(x, (MethodType, *_OF_CLASSES)):
+        return type(x)(*parts)
+    if isinstance(x, _CACHED):
+        return functools.lru_cache(**x.cache_parameters())(parts[0])
     return weakref.ref(parts[0]) if isinstance(x, weakref.ref) else getattr(parts[0], x.__name__)
 
 

@@ -37,7 +37,8 @@ class Held:
     def again(self, holder: Any) -> Held:
         """A record of a copy as it is now."""
         if self.of_module:
-            return Held(holder, {name: holder.get(name, NOTHING) for name in self.items}, {}, True)
+            scope = holder if isinstance(holder, dict) else vars(holder)
+            return Held(holder, {name: scope.get(name, NOTHING) for name in self.items}, {}, True)
         return Held(holder, items_of(holder), {name: (x, put) for name, x, put in attributes_of(holder)}, False)
 
     def changes(self) -> set[str | None]:
@@ -55,24 +56,29 @@ class Held:
 
     def is_still(self, name: str, x: Any) -> bool:
         """True if a global is what it was; `adopt()`, since then, does not count."""
-        now = self.holder.get(name, NOTHING)
+        now = self.scope.get(name, NOTHING)
         return _alike(now, x) or slots.genuine(now) is slots.genuine(x)
 
     def has_numbers(self, name: str | None) -> bool:
         """True if there is a number with a derivative, or what may hold one, where something has changed."""
         if name is not None:
-            scope = self.holder if self.of_module else {key: x for key, x, _ in attributes_of(self.holder)}
+            scope = self.scope if self.of_module else {key: x for key, x, _ in attributes_of(self.holder)}
             return _may_be_numbers(scope.get(name))
         now = items_of(self.holder)
         before = set(map(id, self.parts()))
         return any(_may_be_numbers(x) for x in (now.values() if isinstance(now, dict) else now) if id(x) not in before)
 
+    @property
+    def scope(self) -> Any:
+        """The names of a module or a class."""
+        return self.holder if isinstance(self.holder, dict) else vars(self.holder)
+
     def put(self, name: str | None, x: Any) -> None:
         """Put something under a name that has changed; None stands for all items."""
         holder = self.holder
         if self.of_module:
-            if isinstance(holder, dict) and x is not NOTHING:
-                holder[name] = x
+            if x is not NOTHING:
+                (dict.__setitem__ if isinstance(holder, dict) else setattr)(holder, str(name), x)
         elif name is not None:
             self.attributes[name][1](holder, x) if name in self.attributes else object.__setattr__(holder, name, x)
         elif isinstance(holder, dict):
@@ -88,10 +94,8 @@ class Held:
         """(key or name, value, how to replace it) of what has come since the call."""
         holder, changed = self.holder, self.changes()
         if self.of_module:
-            if isinstance(holder, dict):
-                for name in changed:
-                    if name in holder:
-                        yield name, holder[name], partial(holder.__setitem__, name)
+            for name in changed & self.scope.keys():
+                yield name, self.scope[name], partial(self.put, name)
             return
         for name, x, setter in list(attributes_of(holder)):
             if name in changed:

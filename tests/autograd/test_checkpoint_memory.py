@@ -2,6 +2,7 @@
 
 import gc
 import math
+import sys
 import weakref
 
 import numpy as np
@@ -119,8 +120,6 @@ def test_arrays_made_inside_are_not_kept_either():
 
 @pytest.mark.parametrize("step", [in_sqrt_segments, halving])
 def test_many_steps_leave_nothing_behind(step):
-    import tracemalloc
-
     x = pb.ones(4, requires_grad=True)
 
     def train(times):
@@ -128,11 +127,10 @@ def test_many_steps_leave_nothing_behind(step):
             step([pb.sin] * 9, x).sum().backward()
             x.grad = None
 
-    tracemalloc.start()
-    try:
-        train(1200)  # Python keeps some freed objects for later: that many and no more
-        before = tracemalloc.get_traced_memory()[0]
-        train(300)
-        assert tracemalloc.get_traced_memory()[0] - before < 20_000
-    finally:
-        tracemalloc.stop()
+    def grows():
+        before = sys.getallocatedblocks()
+        train(60)
+        return sys.getallocatedblocks() - before
+
+    # Less than one object a step, once Python has kept as many freed ones for later as it does.
+    assert any(grows() < 60 for _ in range(25))

@@ -1,9 +1,12 @@
 """Mistakes of pullback's own, planted in a kernel and an adapter, are not shown as mistakes of who calls."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import pullback as pb
+import pullback.scipy
 from pullback.arrays.numpy.reductions import accumulations
 from pullback.core.errors import InternalError, OperatorError
 from pullback.interop.adapters import shape
@@ -49,6 +52,23 @@ def test_a_mistake_in_an_adapter_is_said_to_be_ours(monkeypatch):
     monkeypatch.setattr(shape.ravel, "__code__", adapter.__code__)
     with pytest.raises(InternalError, match=r"np\.ravel\(.*a mistake in pullback"):
         np.ravel(X)
+
+
+class Step:
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("function", [lambda x: x, Step(), functools.partial(lambda x: x), Step().__call__])
+def test_a_callback_that_takes_other_arguments_is_the_callers_mistake(function):
+    for call in (
+        lambda p: pb.func.checkpointed_loop(function, p, 3),
+        lambda p: pb.func.odeint(function, p, np.array([0.0, 1.0]))[-1],
+        lambda p: pb.scipy.integrate.solve_ivp(function, (0, 1), [p]).y[0, -1],
+    ):
+        for run in (call, pb.func.grad(call)):
+            with pytest.raises(TypeError, match=r"takes \d positional argument.* given"):
+                run(1.0)
 
 
 @pytest.mark.parametrize(

@@ -111,3 +111,20 @@ def test_np_array_of_several_numbers_needs_no_adopt_in_a_function_given_to_a_sol
 
     assert grad(f)(2.0) == pytest.approx(3 / 2 / 6**0.5)
     assert type(np.zeros(1)) is np.ndarray
+
+
+def test_a_model_may_return_a_list():
+    x, y = np.arange(4.0), np.array([1.0, 2.0, 3.0, 5.0])
+
+    def f(s):
+        return optimize.curve_fit(lambda x, a, b: [a * v + b for v in x], x, s * y, [1.0, 1.0])[0][0]
+
+    assert grad(f)(1.0) == pytest.approx(1.3)
+
+
+def test_tanhsinh_takes_a_parameter_on_which_nothing_depends():
+    def f(p):
+        return integrate.tanhsinh(lambda x: x**2 + 0.0 * p, 0.0, 1.0).integral * p
+
+    assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(1 / 3)
+    assert grad(f)(2.0) == pytest.approx(1 / 3)

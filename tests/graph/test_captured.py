@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import gc
 import itertools
 import types
 import warnings
 import weakref
+from collections import deque
 
 import numpy as np
 import pytest
@@ -295,34 +297,121 @@ def test_an_object_that_cannot_be_copied_and_has_changed_is_refused():
         grad(f)(2.0, 1.0)
 
 
-def test_a_class_that_has_changed_is_refused():
-    class Settings:
-        factor, calls, other = 1.0, 0, 0
+class Settings:
+    factor, calls, other, of_class = 1.0, 0, 0, 1.0
 
-        @property
-        def slope(self):
-            return self.factor * by_factor(1.0)
+    @property
+    def slope(self):
+        return self.factor * by_factor(1.0)
 
-    def f(k, name):
+    @classmethod
+    def by_class(cls):
+        return cls.of_class
+
+    @staticmethod
+    def by_global():
+        return FACTOR
+
+
+class Derived(Settings):
+    def __init__(self, k):
+        self.k = k
+
+    def __mul__(self, t):
+        Settings.calls += 1
+        assert isinstance(self, Derived)
+        return self.k * self.slope * self.by_class() * self.by_global() * t
+
+
+@pytest.mark.parametrize("name", ["FACTOR", "factor", "of_class", "other"])
+def test_a_class_is_what_it_was_at_the_call(name):
+    def f(k):
         global FACTOR
-        FACTOR = Settings.factor = 1.0
-        settings = Settings()
-
-        def function(t):
-            Settings.calls += 1
-            return k * settings.slope * t
-
-        y = integral(function)
+        FACTOR = Settings.factor = Settings.of_class = 1.0
+        settings = Derived(k)
+        y = integral(lambda t: settings * t)
+        calls = Settings.calls
         if name == "FACTOR":
             FACTOR = 7.0
         else:
             setattr(Settings, name, 7.0)
+        assert Settings.calls == calls > 1
         return y
 
-    assert grad(f)(2.0, "other") == pytest.approx(0.5)
-    for name in ("factor", "FACTOR"):
-        with pytest.raises(GradientError, match=r"the class .*Settings has for all of its objects.* has changed"):
-            grad(f)(2.0, name)
+    assert grad(f)(2.0) == pytest.approx(0.5)
+    assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(0.5)
+    assert grad(grad(lambda k: f(k) ** 2))(2.0) == pytest.approx(0.5)
+
+
+def test_a_class_whose_changed_method_super_reaches_is_refused():
+    class Base:
+        def rate(self, t):
+            return FACTOR * t
+
+    class Own(Base):
+        def rate(self, t):
+            return super().rate(t)
+
+    def f(k, factor):
+        global FACTOR
+        FACTOR, own = 1.0, Own()
+        y = integral(lambda t: k * own.rate(t))
+        FACTOR = factor
+        return y
+
+    assert grad(f)(2.0, 1.0) == pytest.approx(0.5)
+    with pytest.raises(GradientError, match=r"'rate' of the class .*Base has changed since the call"):
+        grad(f)(2.0, 7.0)
+
+
+def in_a_class(k):
+    class Held:
+        factor = k
+
+    return integral(lambda t: Held.factor * t)
+
+
+def in_the_class_of_an_object(k):
+    class Held:
+        factor = k
+
+        def rate(self, t):
+            return self.factor * t
+
+    return integral(Held().rate)
+
+
+def in_a_cached_function(k):
+    @functools.lru_cache(maxsize=8)
+    def factor(i):
+        return k * i
+
+    return integral(lambda t: factor(1) * t)
+
+
+def in_a_static_method(k):
+    class Held:
+        @staticmethod
+        def rate(t):
+            return k * t
+
+    return integral(Held.rate)
+
+
+def beside_other_things(k):
+    held = [k, range(3), deque([1.0]), memoryview(b"abc"), array.array("d", [1.0]), iter([1]), np.random.default_rng(0)]
+    held.append(held)
+    return integral(lambda t: held[-1][0] * t)
+
+
+HELD = [in_a_class, in_the_class_of_an_object, in_a_cached_function, in_a_static_method, beside_other_things]
+
+
+@pytest.mark.parametrize("function", HELD)
+def test_what_is_differentiated_is_found_where_functions_hold_it(function):
+    assert function(2.0) == pytest.approx(1.0)
+    assert grad(function)(2.0) == pytest.approx(0.5)
+    assert jvp(function, (2.0,), (1.0,))[1] == pytest.approx(0.5)
 
 
 def test_a_tensor_that_is_differentiated_and_has_changed_is_refused_by_a_checkpoint():

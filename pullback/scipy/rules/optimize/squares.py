@@ -81,13 +81,13 @@ def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
 
     def cost(p: Any, *args: Any) -> Any:
         x, y, sigma = call.own(args)
-        return np.sum(weighed(call.holding(args)(x, *p) - y, sigma) ** 2) / 2
+        return np.sum(weighed(array(call.holding(args)(x, *p)) - y, sigma) ** 2) / 2
 
     popt, (plain, _) = minimum(call, cost, limits)
     if limits is not None and np.any(held(plain, limits)):
         raise GradientError(f"{name}: a parameter is at a bound, where pcov has no derivative; take least_squares.")
     (x, y, sigma), model = call.own(call.args), call.holding(call.args)
-    slopes = weighed(jacobian(lambda p: model(x, *p))(popt), sigma)
+    slopes = weighed(jacobian(lambda p: array(model(x, *p)))(popt), sigma)
     free = np.size(y) - np.size(plain)
     variance = 1.0 if call.given["absolute_sigma"] else 2 * adopting(cost)(popt, *call.args) / free
     return popt, np.linalg.inv(slopes.T @ slopes) * variance
