@@ -10,8 +10,10 @@ import functools
 from numpy import may_share_memory, ndarray
 
 from pullback.core.array_type import NUMPY, TENSOR
+from pullback.core.cuts import WATCHED
 from pullback.core.drawing import drawn
 from pullback.core.errors import with_article
+from pullback.core.tensor import Tensor, note_copied
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
@@ -116,12 +118,23 @@ def primitive(
         arity=arity, optional=optional.split(),
     )  # fmt: skip
     op.factory, op.kernel_on_ndarrays = call, kernel
-    run = runner((call or in_general)(op, kernel), row.called)
+    run = (call or in_general)(op, kernel)
+    run = runner(_noted(run) if "buffer" in op.tags else run, row.called)
     row.raw, row.run = kernel, run
     row.function = row.named(run if signature is None else signature(run))
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
     return row
+
+
+def _noted(run):
+    """`run` of what makes copies to write into: noted is inside which transforms it did."""
+
+    def noted(*args):
+        out = run(*args)
+        return note_copied(out) if WATCHED and isinstance(out, Tensor) else out
+
+    return noted
 
 
 def in_own_memory(kernel):
