@@ -374,7 +374,7 @@ def _finished(
     """One gradient as a Tensor that shares memory with nobody."""
     if box[0] is None:
         if materialize:
-            return set_requires_grad(TENSOR.zeros_like(tensor), create_graph)  # type: ignore[no-any-return]
+            return set_requires_grad(TENSOR.zeros_like(tensor), create_graph)
         if not allow_unused:
             raise GradientError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "

@@ -67,7 +67,7 @@ def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:
 def zeros(rows: int, tensor: Tensor, create_graph: bool) -> Tensor:
     """Return what stands for the gradients of an input on which the outputs do not depend."""
     zero = TENSOR.zeros_like(tensor)
-    return set_requires_grad(TENSOR.stack([zero] * rows).detach(), create_graph)  # type: ignore[no-any-return]
+    return set_requires_grad(TENSOR.stack([zero] * rows).detach(), create_graph)
 
 
 def checked(outputs: Sequence[Any], grad_outputs: Any) -> list[Tensor]:

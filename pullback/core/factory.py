@@ -155,7 +155,7 @@ def asarray(
             data = data.clone()
         if dtype is not None and (dtype := number_type("asarray", dtype)) != data.dtype:
             data = data.to(dtype)
-        return set_requires_grad(data.detach()) if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
+        return set_requires_grad(data.detach()) if requires_grad and not data.requires_grad else data
     if isinstance(data, (list, tuple)):
         data = _plain("asarray", data)
     made = _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)

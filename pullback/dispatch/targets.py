@@ -67,8 +67,8 @@ def _rise(target: Tensor, level: int, tensors: Sequence[Tensor]) -> bool:
     before = _within(owner, level)
     extra_of(before).made_in = inside
     for view in views:
-        make_view(inside := _within(view, level), before)
-        inside._extra.steps = view._extra.steps  # type: ignore[union-attr]
+        make_view(lower := _within(view, level), before)
+        lower._extra.steps = view._extra.steps  # type: ignore[union-attr]  # views have one
     return True
 
 

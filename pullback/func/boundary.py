@@ -206,7 +206,9 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
-        raise GradientTypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
+        raise GradientTypeError(
+            f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}."
+        )
     if is_array(x) or issubclass(type(x), ndarray):
         return x
     if issubclass(type(x), (float, complex, np.generic)):

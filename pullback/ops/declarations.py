@@ -11,7 +11,7 @@ from numpy import may_share_memory, ndarray
 
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.cuts import WATCHED
-from pullback.core.drawing import drawn
+from pullback.core.drawing import drawing, drawn
 from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor, note_copied
 from pullback.dispatch.call_errors import explain, explained, results_class
@@ -119,7 +119,11 @@ def primitive(
     )  # fmt: skip
     op.factory, op.kernel_on_ndarrays = call, kernel
     run = (call or in_general)(op, kernel)
-    run = runner(_noted(run) if "buffer" in op.tags else run, row.called)
+    if "buffer" in op.tags:
+        run = _noted(run)
+    if "random" in op.tags and tensors and call is not writing:
+        run = _for_each(op, run)
+    run = runner(run, row.called)
     row.raw, row.run = kernel, run
     row.function = row.named(run if signature is None else signature(run))
     if inplace:
@@ -135,6 +139,16 @@ def _noted(run):
         return note_copied(out) if WATCHED and isinstance(out, Tensor) else out
 
     return noted
+
+
+def _for_each(op, run):
+    """`run` of what draws for arrays; for those that all samples of a vmap share it may have to draw for each."""
+
+    def for_each(*args, **options):
+        state = drawing.get()
+        return run(*(args if state is None else state.each(op, args)), **options)
+
+    return for_each
 
 
 def in_own_memory(kernel):

@@ -96,7 +96,11 @@ TAKING = {
 @pytest.mark.parametrize("transform", TAKING)
 def test_requires_grad__is_refused_inside_transforms(transform):
     captured = pb.ones(3)
-    for wanted in (lambda x: x.requires_grad_(), lambda x: x.requires_grad_(False), lambda x: captured.requires_grad_()):
+    for wanted in (
+        lambda x: x.requires_grad_(),
+        lambda x: x.requires_grad_(False),
+        lambda x: captured.requires_grad_(),
+    ):
         with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\) inside.*argnums"):
             TAKING[transform](lambda x, wanted=wanted: (wanted(x), x.sin().sum())[1], pb.rand(3))
     assert not captured.requires_grad

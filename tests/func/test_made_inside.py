@@ -185,7 +185,10 @@ def test_a_copy_made_inside_may_be_written_into_with_its_views(view, writes):
 
     y, xs = pb.tensor(0.7), pb.rand(5, 3, 4)
     expected = pb.tensor([float(f(x, y + 1e-5) - f(x, y - 1e-5)) / 2e-5 for x in xs])
-    for derivative in (pb.func.grad(f, argnums=1), lambda x, y: pb.func.jvp(lambda y: f(x, y), (y,), (pb.ones(()),))[1]):
+    for derivative in (
+        pb.func.grad(f, argnums=1),
+        lambda x, y: pb.func.jvp(lambda y: f(x, y), (y,), (pb.ones(()),))[1],
+    ):
         assert pb.allclose(derivative(xs[0], y), expected[0], rtol=1e-6)
         assert pb.allclose(pb.vmap(derivative, in_dims=(0, None))(xs, y), expected, rtol=1e-6)
         assert pb.allclose(pb.vmap(derivative, in_dims=(2, None))(pb.movedim(xs, 0, 2), y), expected, rtol=1e-6)

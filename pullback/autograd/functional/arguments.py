@@ -219,7 +219,8 @@ class Point:
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""
         return tuple(
-            None if x.dtype.kind not in "fc" else set_requires_grad(self.at_level(TENSOR.zeros_like(x))) for x in tensors
+            None if x.dtype.kind not in "fc" else set_requires_grad(self.at_level(TENSOR.zeros_like(x)))
+            for x in tensors
         )
 
     def finished(self, results: Sequence[Tensor]) -> list[Tensor]:
