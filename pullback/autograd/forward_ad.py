@@ -200,7 +200,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tensor : Tensor
         The primal, floating or complex. The result shares its memory.
     tangent : Tensor
-        Of its shape and dtype. The result shares its memory too, unless its elements lie in another order.
+        Of its shape and dtype. The result shares its memory too, unless its elements lie in another order, or one of
+        both alone is a part of a larger memory.
     level : int, optional
         The number of a level that was entered; default: the innermost.
 

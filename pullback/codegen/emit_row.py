@@ -180,7 +180,7 @@ class RowEmitter:
 
 # Those that are asked for at run time.
 _KEPT_TAGS = frozenset(
-    {*ARRAY_TAGS, "copying", "floating", "masking", "pointwise", "random", "reduction", "structural", "view"}
+    {*ARRAY_TAGS, "buffer", "copying", "floating", "masking", "pointwise", "random", "reduction", "structural", "view"}
 )
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),

@@ -30,6 +30,7 @@ TAGS: Final = (
     "masking",
     "structural",
     "copying",
+    "buffer",
     "floating",
     "variadic",
     "internal",

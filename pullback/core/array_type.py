@@ -240,7 +240,7 @@ class ArrayType:
         return InplaceError(
             f"{name} would mutate a captured Tensor: it would write a value that is being differentiated (level "
             f"{level}) into a tensor of level {target._level}, which cannot hold its derivative. Make the tensor in "
-            "the function, by pullback.zeros(shape) or, of another tensor w, by pullback.tensor(w), or of a "
+            "the function, by pullback.zeros(shape) or, of another tensor w, by w.clone(), or of a "
             "differentiated x by zeros_like(x) or x.new_zeros(shape); or use the out-of-place form."
         )
 

@@ -17,6 +17,9 @@ class Drawing(Protocol):
     def create(self, op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Return what an operator that makes an array of random numbers gives."""
 
+    def each(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
+        """Return the arguments of an operator that draws for arrays; where samples differ, one has a copy for each."""
+
     def again(self) -> AbstractContextManager[None]:
         """Run a part of that function a second time, though the transform may have ended."""
 

@@ -11,6 +11,13 @@ from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, strided
 
 
+def owner_of(array: ndarray) -> ndarray:
+    """The ndarray that owns the memory of another."""
+    while type(array.base) is ndarray:
+        array = array.base
+    return array
+
+
 def element_size(self: Tensor) -> int:
     """Bytes of one element.
 
@@ -43,10 +50,93 @@ def storage_offset(self: Tensor) -> int:
     array = strided(self, "storage_offset")
     if array is not memory_of(self):  # several share that, each of which has a place in memory of its own
         return kernel_for((self._array,), "storage_geometry")(self._array)[2]  # type: ignore[no-any-return]
-    owner: Any = array
-    while type(owner.base) is ndarray:
-        owner = owner.base
-    return int(array.ctypes.data - owner.ctypes.data) // self.itemsize
+    return int(array.ctypes.data - owner_of(array).ctypes.data) // self.itemsize
+
+
+class Storage:
+    """The memory in which a tensor, and every view of the same base, lies; for PyTorch's sake.
+
+    Parameters
+    ----------
+    array : ndarray
+        That owns the memory.
+
+    Examples
+    --------
+    >>> x = pb.ones(5)
+    >>> len(x[:2].storage()), x[1:].storage().data_ptr() == x.data_ptr()
+    (5, True)
+    """
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: ndarray) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return int(self._array.size)
+
+    def __repr__(self) -> str:
+        return f"Storage(address={self.data_ptr():#x}, size={len(self)}, dtype={self._array.dtype})"
+
+    def size(self) -> int:
+        """The number of elements.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> pb.ones(5)[:2].storage().size()
+        5
+        """
+        return len(self)
+
+    def nbytes(self) -> int:
+        """The number of bytes.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> pb.ones(5)[:2].storage().nbytes()
+        40
+        """
+        return int(self._array.nbytes)
+
+    def data_ptr(self) -> int:
+        """The address of the first byte.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> x = pb.ones(5)
+        >>> x[2:].data_ptr() - x[2:].storage().data_ptr()
+        16
+        """
+        return int(self._array.ctypes.data)
+
+
+def storage(self: Tensor) -> Storage:
+    """The memory in which the tensor lies, with what else lies in it.
+
+    Returns
+    -------
+    Storage
+
+    Examples
+    --------
+    >>> x = pb.ones(2, 3)
+    >>> x.storage().data_ptr() == x.T.storage().data_ptr(), len(x[0].storage())
+    (True, 6)
+    """
+    return Storage(owner_of(strided(self, "storage")))
 
 
 def data_ptr(self: Tensor) -> int:
@@ -200,5 +290,6 @@ METHODS = {
     "ndimension": Tensor.dim,
     "nelement": Tensor.numel,
     "new_tensor": new_tensor,
+    "storage": storage,
     "storage_offset": storage_offset,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,9 +53,12 @@ def _rise(target: Tensor, level: int, tensors: Sequence[Tensor]) -> bool:
     inside = () if owner._extra is None else owner._extra.made_in
     if not any(run.level == level for run in cuts.runs() if run in inside):
         return False
+    # A base that requires grad does not know its views, which have its counter: it and the call here hold that twice.
+    if owner._requires_grad and owner._counter is not None and sys.getrefcount(owner._counter) > 2:
+        return False
     views = live_views(owner)
     plain = all(memory_of(x._array) is x._array and not x._requires_grad for x in (owner, *views))
-    if views and not plain:
+    if any(x._requires_grad or (memory_of(x._array) is None and x._extra.steps is None) for x in views):  # type: ignore[union-attr]  # views have one
         return False  # what they share would be apart
     if plain and not any(_has_tensor_face(x) for x in tensors if x._level == level):
         for x in (owner, *views):
@@ -63,7 +67,8 @@ def _rise(target: Tensor, level: int, tensors: Sequence[Tensor]) -> bool:
     before = _within(owner, level)
     extra_of(before).made_in = inside
     for view in views:
-        make_view(_within(view, level), before)
+        make_view(lower := _within(view, level), before)
+        lower._extra.steps = view._extra.steps  # type: ignore[union-attr]  # views have one
     return True
 
 

@@ -15,6 +15,7 @@ from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
+from pullback.dispatch.steps import lift
 from pullback.graph.node import edge_to
 
 # The structure of a tree and the number of its arrays; None stands for a single array.
@@ -150,7 +151,17 @@ def enter_chosen(
         holder[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
         leaves += own
         structures.append((structure, len(own)))
+    lift_others(args, kwargs, level)
     return leaves, structures
+
+
+def lift_others(args: list[Any], kwargs: dict[str, Any], level: int) -> None:
+    """Let Tensors that are arguments, and not differentiated, be constants of `level`: they may be written into."""
+    for holder, places in ((args, range(len(args))), (kwargs, kwargs)):
+        for n in places:
+            x = holder[n]  # type: ignore[index]
+            if type(x) in TENSOR_FACES and x._level < level and x._array.dtype.kind in "fc":
+                holder[n] = lift(x, level)  # type: ignore[index]
 
 
 def enter(given: Any, array: Any, level: int) -> Any:

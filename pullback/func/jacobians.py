@@ -26,6 +26,7 @@ from pullback.func.boundary import (
     Structure,
     face_of,
     gradient_outward,
+    lift_others,
     name_of,
     rebuild,
     zeros_of,
@@ -360,6 +361,7 @@ def _columns(
         for n, x in zip(places, chosen, strict=True):
             holder: Any = named_ones if isinstance(n, str) else given
             holder[n] = x
+        lift_others(given, named_ones, modes.current().level)
         return choice.function(*given, **named_ones)
 
     if not basis:

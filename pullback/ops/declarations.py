@@ -12,9 +12,11 @@ from numpy import may_share_memory, ndarray
 
 from pullback.core.arguments import UNSET
 from pullback.core.array_type import NUMPY, TENSOR
-from pullback.core.drawing import drawn
+from pullback.core.cuts import WATCHED
+from pullback.core.drawing import drawing, drawn
 from pullback.core.errors import with_article
 from pullback.core.overrides import ENTERED, KNOWN, ask, mode_in_force, taking_part
+from pullback.core.tensor import Tensor, note_copied
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
@@ -159,12 +161,37 @@ def primitive(
         arity=arity, optional=optional.split(),
     )  # fmt: skip
     op.factory, op.kernel_on_ndarrays, op.row = call, kernel, row
-    run = runner((call or in_general)(op, kernel), row.called)
+    run = (call or in_general)(op, kernel)
+    if "buffer" in op.tags:
+        run = _noted(run)
+    if "random" in op.tags and tensors and call is not writing:
+        run = _for_each(op, run)
+    run = runner(run, row.called)
     row.raw, row.run = kernel, run
     row.function = row.named(run if signature is None else signature(run))
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
     return row
+
+
+def _noted(run):
+    """`run` of what makes copies to write into: noted is inside which transforms it did."""
+
+    def noted(*args):
+        out = run(*args)
+        return note_copied(out) if WATCHED and isinstance(out, Tensor) else out
+
+    return noted
+
+
+def _for_each(op, run):
+    """`run` of what draws for arrays; for those that all samples of a vmap share it may have to draw for each."""
+
+    def for_each(*args, **options):
+        state = drawing.get()
+        return run(*(args if state is None else state.each(op, args)), **options)
+
+    return for_each
 
 
 def in_own_memory(kernel):

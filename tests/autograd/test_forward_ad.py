@@ -581,3 +581,19 @@ def test_forward_mode_can_be_switched_off_for_a_block():
             with pytest.raises(RuntimeError, match="forward mode is off"):
                 dual.mul_(2)
             assert forward_ad.unpack_dual(pb.ones(()).mul_(dual)).tangent is None
+
+
+def test_the_tangent_of_a_part_of_a_larger_memory_lies_in_one_of_that_size():
+    primal, tangent = pb.arange(6.0)[1:5].detach(), pb.ones(4)
+    with dual_level():
+        dual = make_dual(primal, tangent)
+        found = unpack_dual(dual).tangent
+        found.mul_(2)
+        assert tangent.tolist() == [1, 1, 1, 1]
+        assert unpack_dual(dual.as_strided((6,), (1,), 0)).tangent.tolist() == [0, 2, 2, 2, 2, 0]
+        whole = make_dual(pb.ones(4), tangent)
+        assert unpack_dual(whole).tangent is tangent
+    w = pb.ones(4, requires_grad=True)
+    with dual_level():
+        unpack_dual(make_dual(primal, w) * 3).tangent.sum().backward()
+    assert w.grad.tolist() == [3, 3, 3, 3]

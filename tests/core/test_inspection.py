@@ -101,3 +101,13 @@ def test_the_default_dtype_is_float64_and_stays_it():
 
 def test_short_names_of_dtypes():
     assert (pb.float, pb.double, pb.int, pb.long, pb.short) == ("f4", "f8", "i4", "i8", "i2")
+
+
+def test_the_storage_is_what_all_views_share():
+    x = pb.arange(6.0)
+    part = x[2:].reshape(2, 2)
+    assert len(part.storage()) == part.storage().size() == 6
+    assert part.storage().data_ptr() == x.data_ptr() == x.detach().storage().data_ptr()
+    assert part.clone().storage().data_ptr() != x.data_ptr()
+    assert part.storage().nbytes() == 48
+    assert "size=6" in repr(part.storage())

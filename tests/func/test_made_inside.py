@@ -156,3 +156,85 @@ def test_what_is_batched_still_needs_a_batched_target():
 
     with pytest.raises(RuntimeError, match="batched"):
         vmap(f)(np.ones(3))
+
+
+# -- copies, and arguments that are not differentiated -----------------------------------------------------------------
+VIEWS = {
+    "row": lambda x: x[0],
+    "transposed": lambda x: x.T[1:].T,
+    "steps": lambda x: x[:, ::2],
+    "diagonal": lambda x: x.diagonal(),
+    "view of view": lambda x: x[1:].reshape(-1)[2:],
+    "itself": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("writes", ["into the view", "into the base"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_copy_made_inside_may_be_written_into_with_its_views(view, writes):
+    weights = pb.arange(1.0, 13.0).reshape(3, 4)
+
+    def f(x, y):
+        x = x.clone()
+        seen = VIEWS[view](x)
+        target, value = (seen, y * VIEWS[view](pb.ones(3, 4))) if writes == "into the view" else (x, y * weights)
+        target.mul_(2).add_(1)
+        target.copy_(value.sin())
+        seen.mul_(3)
+        return (x * weights * x).sum() + (seen**3).sum()
+
+    y, xs = pb.tensor(0.7), pb.rand(5, 3, 4)
+    expected = pb.tensor([float(f(x, y + 1e-5) - f(x, y - 1e-5)) / 2e-5 for x in xs])
+    for derivative in (
+        pb.func.grad(f, argnums=1),
+        lambda x, y: pb.func.jvp(lambda y: f(x, y), (y,), (pb.ones(()),))[1],
+    ):
+        assert pb.allclose(derivative(xs[0], y), expected[0], rtol=1e-6)
+        assert pb.allclose(pb.vmap(derivative, in_dims=(0, None))(xs, y), expected, rtol=1e-6)
+        assert pb.allclose(pb.vmap(derivative, in_dims=(2, None))(pb.movedim(xs, 0, 2), y), expected, rtol=1e-6)
+
+
+def test_a_computed_copy_is_refused_where_its_views_are_unknown():
+    x = pb.rand(2, 3, requires_grad=True)
+
+    def f(y):
+        z = x.clone()
+        row = z[0]
+        z.copy_(y)
+        return row.sum()
+
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        pb.func.grad(f)(pb.ones(2, 3))
+
+
+@pytest.mark.parametrize("jacobian", [pb.func.jacrev, pb.func.jacfwd, pb.func.jacobian])
+def test_an_argument_that_is_not_differentiated_may_be_written_into(jacobian):
+    def f(x, y, *, z=None):
+        y[1:].copy_(x[:2] ** 2)
+        z.mul_(x)
+        return y + z
+
+    x, y, z = pb.tensor([1.0, 2.0, 3.0]), pb.zeros(3), pb.ones(3)
+    found = jacobian(f)(x, y, z=z)
+    assert found.tolist() == [[1, 0, 0], [2, 1, 0], [0, 4, 1]]
+    assert y.tolist() == [0, 1, 4]  # the caller sees the numbers, as without the transform
+    assert not y.requires_grad
+    assert y._version
+    w = pb.ones(3, requires_grad=True)
+    gradient = pb.func.grad(lambda x, w: (x * w * w).sum())(x, w)
+    assert pb.autograd.grad(gradient.sum(), w)[0].tolist() == [2, 2, 2]
+
+
+def test_views_of_what_two_transforms_fill_are_not_forgotten():
+    def inner(x, y):
+        z = pb.zeros(2)
+        z[0] = x  # from here on z requires grad, one level out, and does not know the views of it that are made
+        row = z[:1]
+        z.copy_(y * pb.ones(2))
+        return row.sum()
+
+    def f(x):
+        return pb.func.grad(lambda y: inner(x, y))(x)
+
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        pb.func.grad(f)(pb.tensor(2.0))

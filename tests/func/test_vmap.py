@@ -331,9 +331,12 @@ def test_randomness(draw):
         vmap(draw)(t)
 
 
-@pytest.mark.parametrize("draw", [lambda: pb.bernoulli(pb.ones(4) / 2), lambda: pb.zeros(4).normal_()])
-def test_what_would_be_the_same_for_all_is_not_drawn(draw):
-    for how in ("error", "different"):
+@pytest.mark.parametrize(
+    ("draw", "refused"),
+    [(lambda: pb.bernoulli(pb.ones(4) / 2), ("error",)), (lambda: pb.zeros(4).normal_(), ("error", "different"))],
+)
+def test_what_would_be_the_same_for_all_is_not_drawn(draw, refused):
+    for how in refused:
         with pytest.raises(RuntimeError, match="randomness"):
             vmap(lambda x: x + draw(), randomness=how)(pb.ones(3, 4))
     found = vmap(lambda x: x + draw(), randomness="same")(pb.ones(3, 4)).numpy()
@@ -548,3 +551,48 @@ def test_products_of_columns_and_rows(dtype):
     agrees(lambda x, y: x[:, None] @ y[None], columns, rows[0], in_dims=(0, None))
     found = vmap(lambda x, y: x[:, None] @ y[None])(columns, rows.real.astype(np.float32))
     assert found.dtype == np.result_type(dtype, np.float32)
+
+
+SHARED = {
+    "bernoulli": pb.bernoulli,
+    "bernoulli with p": lambda x: x.bernoulli(0.5),
+    "rand_like": pb.rand_like,
+    "randn_like": pb.randn_like,
+    "randint_like": lambda x: pb.randint_like(x, 0, 100),
+    "normal": lambda x: pb.normal(x, x),
+    "normal of means": lambda x: pb.normal(x, 1.0),
+    "poisson": lambda x: pb.poisson(x * 20),
+    "multinomial": lambda x: pb.multinomial(x, 15),
+    "dropout": pb.nn.functional.dropout,
+}
+
+
+@pytest.mark.parametrize("draw", SHARED.values(), ids=SHARED)
+def test_what_is_drawn_for_an_argument_that_all_samples_share_differs(draw):
+    shared = pb.full((20,), 0.5)
+
+    def distinct(found):
+        return len({tuple(row) for row in found.reshape(-1, found.shape[-1]).tolist()})
+
+    def drawn(inner, outer):
+        once = pb.vmap(lambda b: draw(shared), randomness=inner)
+        return pb.vmap(lambda a: once(pb.arange(3.0)), randomness=outer)(pb.arange(4.0))
+
+    pb.manual_seed(3)
+    assert distinct(pb.vmap(lambda a: draw(shared), randomness="different")(pb.arange(8.0))) == 8
+    assert distinct(drawn("different", "different")) == 12
+    assert distinct(drawn("different", "same")) == 3
+    assert distinct(drawn("same", "different")) == 4
+    assert draw(shared).shape == drawn("same", "same").shape[2:]
+
+
+def test_a_shared_argument_of_dropout_has_its_gradient():
+    w = pb.ones(20, requires_grad=True)
+    found = pb.vmap(lambda a: a * pb.nn.functional.dropout(w), randomness="different")(pb.tensor([1.0, 2.0]))
+    found.sum().backward()
+    assert pb.equal(w.grad, found.detach().sum(0))
+
+
+def test_random_numbers_are_not_written_into_what_all_samples_share():
+    with pytest.raises(RuntimeError, match='randomness="different"'):
+        pb.vmap(lambda a: pb.ones(3).normal_() + a, randomness="different")(pb.arange(2.0))

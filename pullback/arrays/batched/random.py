@@ -16,8 +16,8 @@ from pullback.arrays.batched.values import everywhere, is_batched, rank_of, run
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.core.array_type import is_array
 from pullback.core.drawing import Drawing, drawing, drawn
-from pullback.core.tensor import ndarray, wrap
-from pullback.dispatch.operator import parameters_of
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.dispatch.operator import Operator, parameters_of
 
 
 def note_state(drew_from: dict[int, Any], generator: np.random.Generator) -> None:
@@ -63,6 +63,18 @@ class Draws:
                 found = run("stack", [drawn(op, kernel, args) for _ in range(batch.size)], 0)
         return wrap(BatchedArray(found, batch), self.level)
 
+    def each(self, op: Operator, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments, one of them as often as there are elements if no element has its own and numbers differ."""
+        if self.outer is not None:
+            args = self.outer.each(op, args)
+        places = [n for n, _ in op.tensors if is_array(args[n]) or type(args[n]) is ndarray]
+        if self.batch.randomness != "different" or not places or any(_level(args[n]) >= self.level for n in places):
+            return args
+        n = places[0]
+        x = args[n] if isinstance(args[n], Tensor) else wrap(args[n])
+        expanded = run("expand", x, (self.batch.size, *x.shape), False)
+        return [*args[:n], wrap(BatchedArray(expanded, self.batch), self.level), *args[n + 1 :]]
+
     @contextmanager
     def again(self) -> Iterator[None]:
         """Within the batch, and those around it, as if they had not ended: what is recomputed is not returned."""
@@ -73,6 +85,10 @@ class Draws:
                 yield
             finally:
                 self.batch.open = was_open
+
+
+def _level(x: Any) -> int:
+    return x._level if isinstance(x, Tensor) else -1
 
 
 @contextmanager

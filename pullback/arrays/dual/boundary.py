@@ -26,12 +26,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, table_of
+from pullback.core.inspection import owner_of
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.dispatch.operator import Operator
@@ -55,6 +58,21 @@ def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
     elif type(primal) is ndarray and type(tangent) is ndarray and tangent.strides != primal.strides:
         tangent = like(tangent, primal)
     return DualArray(primal, tangent, level, co)
+
+
+def _pack_in_memory(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
+    """The same of what a user gives: beside a part of a larger memory the tangent lies in one of that size too.
+
+    So `as_strided`, which may reach out of the part, has tangents, of zeros, there as well.
+    """
+    if type(primal) is ndarray and type(tangent) is ndarray and primal.base is not None and primal.size:
+        owner = owner_of(primal)
+        if owner.flags.forc and owner.dtype == primal.dtype and owner.size != owner_of(tangent).size:
+            begin = primal.ctypes.data - owner.ctypes.data
+            held = ndarray(primal.shape, primal.dtype, np.zeros(owner.size, owner.dtype), begin, primal.strides)
+            held[...] = tangent
+            tangent = held
+    return pack(primal, tangent, level, co)
 
 
 def primal_part(dual: Any, level: ForwardLevel) -> Any:
@@ -199,7 +217,7 @@ def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
 
 
 def _register() -> None:
-    kernels: dict[str, Any] = {"_make_dual": pack, "_fw_primal": primal_part, "_fw_tangent": tangent_part}
+    kernels: dict[str, Any] = {"_make_dual": _pack_in_memory, "_fw_primal": primal_part, "_fw_tangent": tangent_part}
     for name, op in (("_make_dual", _PACK), ("_fw_primal", _PRIMAL), ("_fw_tangent", _TANGENT)):
         NUMPY.kernels[name] = kernels[name]
         TENSOR.kernels[name] = _dispatching(op)
