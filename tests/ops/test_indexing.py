@@ -88,3 +88,10 @@ def test_a_tensor_of_one_element_is_an_index_array_and_no_number():
     one = pb.tensor([1])
     assert x[one].shape == (1, 4, 2)
     assert pb.index_put(x, (one,), pb.zeros(1, 4, 2)).sum().item() == X.sum() - X[1].sum()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_means_of_whole_numbers_are_scattered(dtype):
+    x, places = pb.tensor([1, 2, 4], dtype=dtype), pb.tensor([0, 0, 1])
+    assert x.clone().scatter_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]
+    assert x.clone().index_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]
