@@ -67,7 +67,7 @@ def refused_as_numpy(method: Callable[..., Any], call: Callable[..., Any] | None
 
 def write_as_far_as_numpy(self: Any, index: Any, value: Any) -> None:
     """Write what NumPy has written before it finds an element that is no number: `x[:3] = [1.0, None, "x"]`."""
-    numbers = None if numbers_of(self) is None else np.array(numbers_of(self))
+    numbers: Any = None if numbers_of(self) is None else np.array(numbers_of(self))
     if numbers is None or not self.size:
         return
     before = numbers.copy()
