@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _KINDS = "biufc"
 
 
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False, **misspelt: Any
+    data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False, **misspelt: Never
 ) -> Tensor:
     """A tensor with a copy of `data`.
 
@@ -112,7 +112,7 @@ def asarray(
     device: Any = "cpu",
     requires_grad: bool = False,
     copy: bool | None = None,
-    **misspelt: Any,
+    **misspelt: Never,
 ) -> Tensor:
     """A tensor of `data`, sharing memory with an ndarray or Tensor of the wanted dtype unless `copy` is True.
 

@@ -256,6 +256,9 @@ def test_a_mean_in_integers_is_refused_on_every_way(name, axis):
         lambda x: np.emath.sqrt(x * x).sum(),
         lambda x: np.emath.log(x).real.sum() + np.emath.log10(x).real.sum() + np.emath.log2(x).real.sum(),
         lambda x: np.emath.logn(2.0, x).real.sum(),
+        lambda x: np.emath.arcsin(x * 0.7).imag.sum() + np.emath.arcsin(x / 100).sum(),
+        lambda x: np.emath.arccos(x * 0.7).imag.sum() + np.emath.arccos(x / 100).sum(),
+        lambda x: np.emath.arctanh(x * 0.7).real.sum() + np.emath.arctanh(x / 100).sum(),
         lambda x: np.emath.power(x, -2).real.sum(),
     ],
 )

@@ -149,3 +149,14 @@ def test_forward_over_reverse_with_an_output_that_nobody_uses():
         found = forward_ad.unpack_dual(g).tangent.numpy()
     steps = [slope(pb.tensor(a + h * t, requires_grad=True)).detach().numpy() for h in (1e-6, -1e-6)]
     assert_close(found, (steps[0] - steps[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+def test_gels_refuses_matrices_of_less_than_full_rank():
+    with pytest.raises(pb.linalg.LinAlgError, match="driver='gelsd'"):
+        pb.linalg.lstsq(pb.ones(3, 2), pb.ones(3, 1), driver="gels")
+
+
+def test_solve_names_no_shape_that_nobody_wrote():
+    with pytest.raises(RuntimeError, match=r"needs a B of 2 rows, got 3") as caught:
+        pb.linalg.solve(pb.eye(2), pb.ones(3))
+    assert "(3, 1)" not in str(caught.value)

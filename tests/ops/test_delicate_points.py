@@ -175,3 +175,9 @@ def test_limits_that_are_equal_leave_a_constant():
     p = pb.full((3,), 2.0).requires_grad_()
     pb.clamp(pb.tensor([1.0, 2.0, 3.0]), p, p).sum().backward()
     assert p.grad.tolist() == [1, 1, 1]
+
+
+def test_whole_numbers_beyond_64_bits_are_numbers_in_formulas():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    (pb.xlogy(x, 10**20) + pb.special.xlog1py(x, 10**20)).sum().backward()
+    assert np.allclose(x.grad.numpy(), 2 * np.log(1e20))

@@ -107,3 +107,10 @@ def test_none_and_texts_equal_no_tensor():
         x.eq(None)
     with pytest.raises(TypeError):
         None in x
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, -1, -2])
+def test_powers_of_halves_are_rounded_once(n):
+    x = np.linspace(-5, 5, 300).astype(np.float16)
+    x = x[x != 0]
+    assert np.array_equal(pb.pow(pb.tensor(x), n).numpy(), np.power(x, n))

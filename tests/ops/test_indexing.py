@@ -114,3 +114,10 @@ def test_a_list_that_makes_no_array_has_an_index_for_each_dimension(index, meant
     y = x * 1
     y[index] = 7
     assert (y.detach().numpy()[meant] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_means_of_whole_numbers_are_scattered(dtype):
+    x, places = pb.tensor([1, 2, 4], dtype=dtype), pb.tensor([0, 0, 1])
+    assert x.clone().scatter_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]
+    assert x.clone().index_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]

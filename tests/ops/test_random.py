@@ -103,3 +103,25 @@ def test_a_random_fill_cuts_the_gradient():
     y.uniform_()
     y.sum().backward()
     assert (x.grad.numpy() == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"), [("int8", 0, 1000), ("uint8", -5, 10), ("float16", 0, 10**6), ("int64", 0, 2**64)]
+)
+def test_random_fills_refuse_bounds_that_the_dtype_does_not_hold(dtype, low, high):
+    with pytest.raises(ValueError, match=f"out of bounds for {dtype}"):
+        pb.zeros(3, dtype=dtype).random_(low, high)
+    if dtype != "int64":
+        with pytest.raises(ValueError, match=f"out of bounds for {dtype}"):
+            pb.randint(low, high, (3,), dtype=dtype)
+
+
+def test_uniform_fills_refuse_a_range_wider_than_the_dtype():
+    with pytest.raises(ValueError, match="out of bounds for float32"):
+        pb.zeros(3, dtype="float32").uniform_(-3e38, 3e38)
+
+
+def test_random_from_a_number_without_an_end_begins_there():
+    assert pb.zeros(100, dtype="int8").random_(120, None).min() >= 120
+    assert pb.zeros(100, dtype="int8").random_(5).max() < 5
+    assert pb.zeros(100, dtype="float16").random_(2040, None).min() >= 2040

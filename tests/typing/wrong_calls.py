@@ -74,6 +74,8 @@ pb.autograd.functional.hessiann(x)  # error: attr-defined
 pb.autograd.grad(x, x).shape  # error: attr-defined
 gradcheck(pb.sin)  # error: call-arg
 pb.func.grad(3)  # error: arg-type
+pb.tensor([1.0], require_grad=True)  # error: arg-type
+pb.asarray([1.0], requires_gradd=True)  # error: arg-type
 pb.func.jvp(np.sin, (1.0,))  # error: call-arg
 pb.testing.assert_close(x)  # error: call-arg
 pb.testing.OpInfo("sin", np.sin)  # error: call-arg

@@ -177,5 +177,6 @@ RULES.update({
     for name in (
         "uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_", "bernoulli_", "random_",
         "random_to",
+        "random_from",
     )
 })  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -237,21 +238,31 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 # -- np.emath: complex where the real function ends --------------------------------------------------------------------
 
 
-def _with_roots(x: Any) -> Any:
-    """`x`, complex if one of its numbers is negative."""
+def _is_negative(x: Any) -> Any:
+    return x < 0
+
+
+def _is_beyond_one(x: Any) -> Any:
+    return abs(x) > 1
+
+
+def _with_roots(x: Any, leaves: Callable[[Any], Any] = _is_negative) -> Any:
+    """`x`, complex if one of its numbers leaves the domain of the real function."""
     x = array(x)
-    if x.dtype.kind == "c" or not np.any(values(x.detach(), "emath") < 0 if isinstance(x, Tensor) else x < 0):
+    if x.dtype.kind == "c" or not np.any(leaves(values(x.detach(), "emath") if isinstance(x, Tensor) else x)):
         return x
     return x.astype(np.complex64 if x.dtype.char in "ef" else np.complex128)
 
 
-def _emath(name: str) -> None:
+def _emath(name: str, leaves: Callable[[Any], Any]) -> None:
     function = getattr(np, name)
-    rule(f"emath.{name}")(lambda x: function(_with_roots(x)))
+    rule(f"emath.{name}")(lambda x: function(_with_roots(x, leaves)))
 
 
 for _name in ("sqrt", "log", "log2", "log10"):
-    _emath(_name)
+    _emath(_name, _is_negative)
+for _name in ("arcsin", "arccos", "arctanh"):
+    _emath(_name, _is_beyond_one)
 
 
 @rule("emath.power")

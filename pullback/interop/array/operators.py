@@ -135,7 +135,7 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
 
 
 def _values(x: Any) -> Any:
-    """What NumPy compares: the numbers of a tensor, of a list of them too, or `x` itself."""
+    """The numbers that NumPy compares: those of a tensor, of a list of tensors too, or `x` itself."""
     if type(x) is list or type(x) is tuple:
         x = operand(x)
     return numbers_of(x) if isinstance(x, Tensor) else number(x)

@@ -143,7 +143,7 @@ linear_cross_entropy ctc_loss relu sigmoid tanh softmax log_softmax""",
     "random": {
         "primitives": """rand rand_like randn randn_like randint randint_like randperm normal bernoulli poisson
 multinomial uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_""",
-        "kernels": "randint_low randint_like_low normal_size bernoulli_p random_to",
+        "kernels": "randint_low randint_like_low normal_size bernoulli_p random_to random_from",
         "functions": "rand rand_like randn randn_like randint randint_like randperm normal poisson",
         "both": "bernoulli multinomial",
         "methods": "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",

@@ -169,7 +169,17 @@ class RandomBackward0(Node):
         return (ops.zeros_like(grad),)
 
 class RandomBackward1(Node):
-    """random_.to(Tensor(a!) self, int low, int? high=None, *, Generator? generator=None) -> Tensor(a!)"""
+    """random_.to(Tensor(a!) self, int high, *, Generator? generator=None) -> Tensor(a!)"""
+
+    __slots__ = ()
+    inputs = (0,)
+    masking = True
+
+    def apply(self, ops, grad, unpack):
+        return (ops.zeros_like(grad),)
+
+class RandomBackward2(Node):
+    """random_.from(Tensor(a!) self, int low, int? high, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
@@ -220,7 +230,9 @@ like_bernoulli_ = lambda run: lambda input, p, *, generator=None: run(input, p, 
 like_bernoulli__float = lambda run: lambda input, p=0.5, *, generator=None: run(
     input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), generator)
 like_random_ = lambda run: lambda input, *, generator=None: run(input, generator)
-like_random__to = lambda run: lambda input, low, high=None, *, generator=None: run(
+like_random__to = lambda run: lambda input, high, *, generator=None: run(
+    input, high if type(high) in AN_INT else an_int(run.__name__, "high", high), generator)
+like_random__from = lambda run: lambda input, low, high, *, generator=None: run(
     input, low if type(low) in AN_INT else an_int(run.__name__, "low", low), high if high is None or type(high) in AN_INT else an_int(run.__name__, "high", high), generator)
 
 OPERATORS = [
@@ -282,7 +294,10 @@ OPERATORS = [
         params=(("input", "Tensor", False, True, False), ("generator", "Generator", True, False, True))),
     primitive("random_.to", kernels.random_to, RandomBackward1, writing, like_random__to, kernel_name="random_to",
         tags="masking random", forms="method",
-        params=(("input", "Tensor", False, True, False), ("low", "int", False, True, False), ("high", "int", True, False, False), ("generator", "Generator", True, False, True))),
+        params=(("input", "Tensor", False, True, False), ("high", "int", False, True, False), ("generator", "Generator", True, False, True))),
+    primitive("random_.from", kernels.random_from, RandomBackward2, writing, like_random__from,
+        kernel_name="random_from", tags="masking random", forms="method",
+        params=(("input", "Tensor", False, True, False), ("low", "int", False, True, False), ("high", "int", True, True, False), ("generator", "Generator", True, False, True))),
 ]
 CHOICES = {}
 # fmt: on

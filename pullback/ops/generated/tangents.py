@@ -1257,7 +1257,10 @@ def bernoulli__float_tangent(self_p, self_t, p_p, generator_p, result, *, ops):
 def random__tangent(self_p, self_t, generator_p, result, *, ops):
     return (ops.zeros_like(result),)
 
-def random__to_tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
+def random__to_tangent(self_p, self_t, high_p, generator_p, result, *, ops):
+    return (ops.zeros_like(result),)
+
+def random__from_tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
     return (ops.zeros_like(result),)
 
 def fft_c2c_tangent(self_p, self_t, dim_p, scale_p, forward_p, result, *, ops):
@@ -2013,6 +2016,7 @@ TANGENTS = {
     "bernoulli_.float": bernoulli__float_tangent,
     "random_": random__tangent,
     "random_.to": random__to_tangent,
+    "random_.from": random__from_tangent,
     "fft_c2c": fft_c2c_tangent,
     "fft_r2c": fft_r2c_tangent,
     "times_inner_points": times_inner_points_tangent,

@@ -12,7 +12,7 @@ from pullback.arrays.numpy.decompositions.matrices import (
     svd,
 )
 from pullback.arrays.numpy.decompositions.small import are_small, substitute
-from pullback.core.errors import OperatorError
+from pullback.core.errors import LinAlgError, OperatorError
 
 _SINGULAR = "the matrix is singular: pivot {info} of its LU factorisation is zero"
 
@@ -42,7 +42,7 @@ def linalg_solve_matrices(A, B, check_errors=False):
     require_matrices("linalg.solve", square=True, A=A)
     require_matrices("linalg.solve", B=B)
     if A.shape[-1] != B.shape[-2]:
-        raise OperatorError(f"linalg.solve: A of shape {A.shape} and B of shape {B.shape} do not fit together")
+        raise OperatorError(f"linalg.solve: A of shape {A.shape} needs a B of {A.shape[-1]} rows, got {B.shape[-2]}.")
     try:
         return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
@@ -130,6 +130,11 @@ def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
     rcond = max(m, n) * np.finfo(self.dtype).eps if rcond is None else rcond
     U, S, Vh = svd(self, full_matrices=False)
     largest = S.max(-1, initial=0)
+    if driver == "gels" and not np.all(max(m, n) * np.finfo(S.dtype).eps * largest[..., None] < S):
+        raise LinAlgError(
+            "linalg.lstsq: driver='gels' is for matrices of full rank, and this one has a smaller rank. "
+            "Give driver='gelsd', which finds the solution of least norm."
+        )
     kept = (0 if driver == "gels" else rcond) * largest[..., None] < S
     inverse = np.divide(1, S, out=np.zeros_like(S), where=kept)
     X = Vh.conj().swapaxes(-1, -2) @ (inverse[..., None] * (U.conj().swapaxes(-1, -2) @ b))

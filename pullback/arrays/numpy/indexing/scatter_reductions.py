@@ -39,7 +39,7 @@ def scatter_reduce_(self, dim, index, src, reduce, include_self=True):
         counts = np.maximum(counts, 1)
         if self.dtype.char in "fd":  # in float16 they might overflow; other types divide in a wider one
             counts = counts.astype(self.dtype)
-        divide(out, counts, out=out, casting="same_kind")
+        divide(out, counts, out=out, casting="unsafe")  # a mean lies within the dtype
     return self
 
 

@@ -216,6 +216,7 @@ def randint_like_low(self, low, high, dtype=None, generator=None):
 def integers(low, high, size, dtype, generator):
     """Integers in [low, high), in any dtype."""
     require(low < high, f"low must be less than high, but they are {low} and {high}.")
+    require_held(low, high - 1, np.dtype(dtype))
     return np.asarray(source(generator).integers(low, high, size)).astype(dtype, copy=False)
 
 
@@ -292,6 +293,8 @@ def check_multinomial(weights, num_samples, replacement):
 def uniform_(self, low=0.0, high=1.0, generator=None):
     """Fill with uniform numbers in [low, high)."""
     require(low <= high, f"low must not exceed high, but they are {low} and {high}.")
+    require_held(low, high, floating(self))
+    require_held(0, high - low, self.dtype)
     self[...] = uniform(self.shape, floating(self), generator) * (high - low) + low
     return self
 
@@ -341,15 +344,26 @@ def bernoulli_(self, p=0.5, generator=None):
 
 def random_(self, generator=None):
     """Fill with whole numbers that the dtype holds exactly: from 0 to its largest, or to 2**mantissa."""
-    if self.dtype.kind == "f":
-        return random_to(self, 0, 2 ** (np.finfo(self.dtype).nmant + 1) + 1, generator)
-    return random_to(self, 0, 2 if self.dtype.kind == "b" else int(np.iinfo(self.dtype).max) + 1, generator)
+    return random_from(self, 0, None, generator)
 
 
-def random_to(self, low, high=None, generator=None):
-    """Fill with whole numbers in [low, high); [0, low) if high is None."""
-    low, high = (0, low) if high is None else (low, high)
+def _end(dtype):
+    """The first whole number that random_ does not give: beyond the largest, or beyond 2**mantissa."""
+    if dtype.kind == "f":
+        return 2 ** (np.finfo(dtype).nmant + 1) + 1
+    return 2 if dtype.kind == "b" else int(np.iinfo(dtype).max) + 1
+
+
+def random_to(self, high, generator=None):
+    """Fill with whole numbers in [0, high)."""
+    return random_from(self, 0, high, generator)
+
+
+def random_from(self, low, high, generator=None):
+    """Fill with whole numbers in [low, high); up to the largest of random_ if high is None."""
+    high = _end(self.dtype) if high is None else high
     require(low < high, f"low must be less than high, but they are {low} and {high}.")
+    require_held(low, high - 1, self.dtype)
     wide = np.uint64 if high > 2**63 else np.int64
     self[...] = source(generator).integers(low, high, self.shape, dtype=wide)
     return self
@@ -365,6 +379,20 @@ def real_floating(x):
     """The dtype of x, floating."""
     require(x.dtype.kind == "f", f"the tensor must be floating, but its dtype is {x.dtype}.")
     return x.dtype
+
+
+def require_held(low, high, dtype):
+    """ValueError unless numbers of this dtype reach from low to high."""
+    if dtype.kind == "b":
+        least, largest = 0, 1
+    else:
+        limits = np.finfo(dtype) if dtype.kind in "fc" else np.iinfo(dtype)
+        number = float if dtype.kind in "fc" else int
+        least, largest = number(limits.min), number(limits.max)
+    require(
+        least <= low and high <= largest,
+        f"numbers from {low} to {high} are out of bounds for {dtype}, whose numbers reach from {least} to {largest}.",
+    )
 
 
 def require(condition, message):

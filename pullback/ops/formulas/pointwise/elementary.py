@@ -90,12 +90,12 @@ def log_ratio(self, other, *, ops):
 
 def log_argument(self, other, *, ops):
     """`other` as the argument of log in d xlogy / d self: 1, whose log is 0, where self is 0 and log has no value."""
-    return ops.where(ops.logical_and(ops.eq(self, 0), ops.le(other, 0)), 1, other)
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.le(other, 0)), 1.0, other)
 
 
 def xlogy_divisor(self, other, *, ops):
     """`other` as the divisor in d xlogy / d other = self / other: 1 where both are 0."""
-    return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, 0)), 1, other)
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, 0)), 1.0, other)
 
 
 def zero_at_infinity(x, *, ops):

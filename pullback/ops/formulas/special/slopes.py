@@ -9,12 +9,12 @@ __all__ = ["beta_density_slope", "degree", "log1p_argument", "log1p_divisor", "m
 
 def log1p_argument(self, other, *, ops):
     """`other` as the argument of log1p in d xlog1py / d self: 0 where self is 0 and log1p has no value."""
-    return ops.where(ops.logical_and(ops.eq(self, 0), ops.le(other, -1)), 0, other)
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.le(other, -1)), 0.0, other)
 
 
 def log1p_divisor(self, other, *, ops):
     """1 + other as the divisor in d xlog1py / d other: 1 where self and it are 0."""
-    return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, -1)), 1, other + 1)
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, -1)), 1.0, other + 1)
 
 
 def mills_decay(x, mills, *, ops):
