@@ -583,7 +583,7 @@ class Tensor(_Methods):
         if self._fn is None:
             return None if self._extra is None else self._extra.hooks
         known = self._fn.node()._extra
-        return known and known.tensor_hooks.get(self._fn.output_nr)
+        return known and known.tensor_hooks.get(self._fn.output_nr)  # type: ignore[no-any-return]
 
     @_backward_hooks.setter
     def _backward_hooks(self, hooks: dict[Any, Callable[..., Any]] | None) -> None:
