@@ -140,9 +140,9 @@ _REMEDIES = {
 def _refused_memory(self: Tensor, name: str) -> InplaceError:
     resized = "cannot resize variables that require grad: " if self._requires_grad else ""
     return InplaceError(
-        f"{name}: {resized}this tensor (shape {self.shape}) cannot take other memory in place: its views, "
-        "detached aliases and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape to "
-        ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
+        f"{name}: {resized}this tensor (shape {self.shape}) cannot take other memory in place: its views, detached "
+        "aliases and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape "
+        "to .data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
     )
 
 
