@@ -139,7 +139,7 @@ def test_named_files_and_targets_exist(document):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for path in re.findall(r"`((?:pullback|tests|examples|benchmarks|\.ci)/[\w./]+)`", text):
         assert (ROOT / path).exists(), f"{document} names {path}"
-    for target in re.findall(r"\bmake (\w+)\b", "\n".join(re.findall(r"`[^`]+`|^make .*$", text, re.MULTILINE))):
+    for target in re.findall(r"\bmake ([\w-]+)", "\n".join(re.findall(r"`[^`]+`|^make .*$", text, re.MULTILINE))):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{document} names make {target}"
 
 

@@ -573,6 +573,29 @@ class Tensor(_Methods):
         return version_of(self)
 
     @property
+    def _backward_hooks(self) -> HookDict | None:
+        """The hooks of its gradient by handle id; a dict may be assigned to a leaf."""
+        if self._fn is None:
+            return None if self._extra is None else self._extra.hooks
+        known = self._fn.node()._extra
+        return known and known.tensor_hooks.get(self._fn.output_nr)  # type: ignore[no-any-return]
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: dict[Any, Callable[..., Any]] | None) -> None:
+        if self._fn is not None:
+            raise GradientError(f"_backward_hooks: {self.grad_fn.name()} holds the hooks; call register_hook.")
+        extra_of(self).hooks = None if hooks is None else HookDict(hooks)
+
+    @property
+    def volatile(self) -> bool:
+        """False, with a warning: it stood for what `no_grad()` is for."""
+        warnings.warn(
+            "volatile was removed (Variable.volatile is always False); compute inside `with pullback.no_grad():`.",
+            stacklevel=2,
+        )
+        return False
+
+    @property
     def _base(self) -> Tensor | None:
         extra = self._extra
         return None if extra is None else extra.base

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any, NoReturn
 
 from pullback.core import modes
 from pullback.core.array_type import innermost, memory_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import Tensor
+from pullback.core.types import Shape
 from pullback.graph.node import edge_to
 from pullback.graph.strides import overlaps_itself
 from pullback.graph.view import Origin, base_of
@@ -140,28 +141,97 @@ _REMEDIES = {
 }
 
 
-_RESIZED = "cannot resize variables that require grad: "
+# -- other memory ------------------------------------------------------------------------------------------------------
+def _refused_memory(self: Tensor, name: str) -> InplaceError:
+    resized = "cannot resize variables that require grad: " if self._requires_grad else ""
+    return InplaceError(
+        f"{name}: {resized}this tensor (shape {self.shape}) cannot take other memory in place: its views, detached "
+        "aliases and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape "
+        "to .data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
+    )
 
 
-def _refused_memory(name: str) -> Callable[..., NoReturn]:
-    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise InplaceError(
-            f"{name}: {_RESIZED if self._requires_grad else ''}this tensor (shape {self.shape}) cannot take other "
-            "memory in place: its views, detached aliases "
-            "and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape to "
-            ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
-        )
+def resize_(self: Tensor, *size: Any) -> Tensor:
+    """Show the first elements of the memory in another shape; more memory than there is, it cannot take.
 
-    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
-    refuse.__doc__ = """Refused, and says why: what shares the memory would be left behind.
+    Parameters
+    ----------
+    *size : int
+        The shape, or one tuple; of no more elements than there are.
 
-Raises
-------
-RuntimeError
-    Always.
-"""
-    return refuse
+    Returns
+    -------
+    Tensor
+        `self`.
+
+    Raises
+    ------
+    RuntimeError
+        There are not so many elements, or the tensor requires grad.
+
+    Examples
+    --------
+    >>> pb.ones(2, 3).resize_(2, 2)
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
+    return _resized(self, "resize_", tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
 
 
-for _name in ("resize_", "resize_as_", "set_"):
-    setattr(Tensor, _name, _refused_memory(_name))
+def _resized(self: Tensor, name: str, shape: Shape) -> Tensor:
+    if self._requires_grad or math.prod(shape) > self._array.size:
+        raise _refused_memory(self, name)
+    return self.as_strided_(shape, [math.prod(shape[i + 1 :]) for i in range(len(shape))])
+
+
+def resize_as_(self: Tensor, the_template: Tensor) -> Tensor:
+    """`resize_`, to the shape of another tensor.
+
+    Parameters
+    ----------
+    the_template : Tensor
+
+    Returns
+    -------
+    Tensor
+        `self`.
+
+    Examples
+    --------
+    >>> pb.ones(2, 3).resize_as_(pb.zeros(2)).shape
+    (2,)
+    """
+    return _resized(self, "resize_as_", the_template.shape)
+
+
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Take the memory of another tensor, as `self.data = source` does. Views keep the old memory.
+
+    Parameters
+    ----------
+    source : Tensor
+
+    Returns
+    -------
+    Tensor
+        `self`.
+
+    Raises
+    ------
+    RuntimeError
+        The tensor requires grad, and recording is on.
+
+    Examples
+    --------
+    >>> x = pb.ones(3)
+    >>> x.set_(x[1:]).shape
+    (2,)
+    """
+    if self._requires_grad and modes.current().records(self._level):
+        raise _refused_memory(self, "set_")
+    self.data = source
+    return self
+
+
+for _method in (resize_, resize_as_, set_):
+    setattr(Tensor, _method.__name__, _method)

@@ -183,3 +183,10 @@ def test_the_function_runs_once_for_all_rows():
     jacobian(lambda x: calls.append(1) or x**2, X)
     hessian(lambda x: calls.append(1) or (x**2).sum(), X)
     assert len(calls) == 2
+
+
+def test_the_standard_basis_has_the_columns_of_each_tensor():
+    tensors = (pb.ones(2), pb.tensor(1.0), pb.ones(3, dtype=pb.float32))
+    parts = pb.autograd.functional._construct_standard_basis_for(tensors, (2, 1, 3))
+    assert [part.dtype for part in parts] == [x.dtype for x in tensors]
+    assert np.array_equal(np.concatenate([part.numpy() for part in parts], axis=1), np.eye(6))

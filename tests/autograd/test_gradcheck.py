@@ -334,3 +334,8 @@ def test_what_cannot_be_checked_is_said():
 def test_an_option_of_a_wrong_value_is_named(check, name, value, error):
     with pytest.raises(error, match=rf"{check.__name__}: {name} must be .*got {re.escape(repr(value))}"):
         check(lambda x: x * x, inputs((2,)), **{name: value})
+
+
+def test_an_output_that_depends_on_the_input_and_requires_no_grad_is_found():
+    with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
+        pb.autograd.gradcheck(lambda x: x.detach() * 2, inputs((3,)))

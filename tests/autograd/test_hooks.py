@@ -506,3 +506,24 @@ def test_a_post_accumulate_hook_must_return_none(result):
         RuntimeError, match=r"post-accumulate hook 'hook' returned (an int|a Tensor); it must return None"
     ):
         (x * 2).sum().backward()
+
+
+def test_backward_hooks_are_a_dict_that_a_leaf_takes():
+    x, y = pb.ones(2, requires_grad=True), pb.ones(2)
+    x._backward_hooks = {"twice": lambda grad: grad * 2}
+    y._backward_hooks = {}
+    y._backward_hooks["never"] = None
+    z = x + y
+    assert z._backward_hooks is None
+    handle = z.register_hook(lambda grad: grad * 3)
+    assert list(z._backward_hooks) == [handle.id]
+    z.sum().backward()
+    assert x.grad.tolist() == [6, 6]
+    x._backward_hooks = None
+    with pytest.raises(RuntimeError, match="call register_hook"):
+        z._backward_hooks = {}
+
+
+def test_volatile_says_what_to_write():
+    with pytest.warns(UserWarning, match=r"Variable.volatile is always False\); compute inside `with pullback.no_grad"):
+        assert not pb.ones(2).volatile

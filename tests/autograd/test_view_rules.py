@@ -269,10 +269,34 @@ def test_assigning_data_leaves_the_old_views_behind():
     refused((v * 2).sum().backward, "gradient of shape (3,)", "another shape", "assigning to .data")
 
 
-@pytest.mark.parametrize("call", [lambda t: t.resize_(2), lambda t: t.resize_((2, 2)), lambda t: t.set_(pb.ones(2))])
+@pytest.mark.parametrize("call", [lambda t: t.resize_(7), lambda t: t.resize_((2, 4)), lambda t: t.set_(pb.ones(2))])
 def test_other_memory_cannot_be_taken_in_place(call):
-    for t in (leaf(), leaf() * 1, pb.ones(2, 3)):
+    for t in (leaf(), leaf() * 1):
         refused(lambda t=t: call(t), "_: ", "shape (2, 3)", "views", ".data =", "new tensor")
+    refused(lambda: pb.ones(2, 3).resize_(7), "resize_: ", "shape (2, 3)", "views", ".data =", "new tensor")
+    refused(lambda: leaf().resize_(2), "cannot resize variables that require grad")
+
+
+def test_fewer_elements_of_the_same_memory_are_shown_in_place():
+    t = pb.arange(6.0).reshape(2, 3)
+    row = t[0]
+    assert t.resize_(2, 2) is t
+    assert t.tolist() == [[0, 1], [2, 3]]
+    row.add_(10)
+    assert t.tolist() == [[10, 11], [12, 3]]
+    assert t._version == row._version
+    assert t.resize_as_(pb.ones(3)).tolist() == [10, 11, 12]
+
+
+def test_a_parameter_can_be_set_to_a_part_of_itself():
+    p = pb.arange(4.0).requires_grad_()
+    for left in (3, 2):
+        p.grad = None
+        with pb.no_grad():
+            p.set_(p[1:])
+        pb.cat((p, p)).sum().backward()
+        assert p.grad.tolist() == [2.0] * left
+    assert p.tolist() == [2, 3]
 
 
 def test_operands_that_share_memory_with_what_is_written_keep_their_old_values():

@@ -9,6 +9,7 @@ The function gets new Tensors that share memory with the inputs. Any other Tenso
 is changed.
 """
 
+from pullback.autograd.functional.matrices import _construct_standard_basis_for as _construct_standard_basis_for
 from pullback.autograd.functional.matrices import hessian, jacobian
 from pullback.autograd.functional.products import hvp, jvp, vhp, vjp
 

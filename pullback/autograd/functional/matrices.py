@@ -220,7 +220,15 @@ def _block_row(point: Point, output: Tensor, name: str, *, at_once: bool) -> lis
 def _rows_at_once(point: Point, output: Tensor) -> Sequence[Tensor | None]:
     """The gradients of all elements of an output, stacked; None for an input to which none leads."""
     count = output.numel()
-    return point.gradients_of_rows(output, from_numpy(np.eye(count, dtype=output.dtype).reshape(count, *output.shape)))
+    (basis,) = _construct_standard_basis_for((output,), (count,))
+    return point.gradients_of_rows(output, basis.reshape(count, *output.shape))
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """For each tensor its columns of the identity matrix over the elements of all, as in PyTorch."""
+    size, starts = sum(numels), np.cumsum([0, *numels])
+    pairs = zip(tensors, numels, starts, strict=False)
+    return tuple(from_numpy(np.eye(size, n, -int(start), dtype=x.dtype)) for x, n, start in pairs)
 
 
 def _row_by_row(point: Point, output: Tensor, name: str) -> Sequence[Tensor | None]:

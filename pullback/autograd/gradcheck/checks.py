@@ -172,7 +172,9 @@ def _check_jacobians(problem: Problem, outputs: list[Tensor], checks: Checks) ->
     findings = diagnose(problem, blocks, bad, backward_of(problem, outputs) if problem.chosen else None)
     of_rule = not findings or findings[0][0].kind not in OF_THE_FUNCTION
     raise GradcheckError(
-        mismatch_message(problem, bad, findings) + (f"\n{BACKWARD_ALONE}" if checks.forward and of_rule else ""),
+        ("" if problem.chosen else "Numerical gradient for function expected to be zero, as no output requires grad. ")
+        + mismatch_message(problem, bad, findings)
+        + (f"\n{BACKWARD_ALONE}" if checks.forward and of_rule else ""),
         input_index=bad[0].input_number,
         output_index=bad[0].output_number,
         numerical=bad[0].numerical,
