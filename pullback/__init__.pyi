@@ -96,6 +96,7 @@ from pullback import nn as nn
 from pullback import ops as ops
 from pullback import optim as optim
 from pullback import optimize as optimize
+from pullback import overrides as overrides
 from pullback import random as random
 from pullback import scipy as scipy
 from pullback import signal as signal
