@@ -36,7 +36,7 @@ def test_the_way_through(lab):
         status, text = lab("check", str(exercise.number))
         assert (status, "is solved" in text) == (0, True), text
     assert "All 16 exercises are solved" in text
-    assert lab("--list")[1].count("[x]") == 12
+    assert lab("--list")[1].count("[x]") == 16
 
 
 def test_a_wrong_answer_says_what_and_where_to_get_help(lab):
