@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     )
     explain.set_defaults(run=run_explain)
 
-    lab = commands.add_parser("lab", help="a course of twelve exercises: write formulas and rules, have them checked")
+    lab = commands.add_parser("lab", help="a course of sixteen exercises: write formulas and rules, have them checked")
     lab.add_argument(
         "words", nargs="*", metavar="[check] [N]", help="show exercise N or check it (default: the next one)"
     )

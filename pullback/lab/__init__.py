@@ -1,4 +1,4 @@
-"""The lab: a course of twelve exercises, `python -m pullback lab`. Loaded when it is asked for.
+"""The lab: a course of sixteen exercises, `python -m pullback lab`. Loaded when it is asked for.
 
     course      the exercises, in their order; what an exercise is
     exercises/  one file each: text, template, hints, solution, check

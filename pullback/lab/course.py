@@ -90,6 +90,10 @@ COURSE = tuple(
             "views_and_writes",
             "forward_mode",
             "batching",
+            "attn_composite",
+            "attn_function",
+            "attn_declared",
+            "attn_forward",
         ),
         start=1,
     )

@@ -7,10 +7,12 @@ import dis
 import os
 import re
 import sys
+import tempfile
 import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +68,14 @@ class Answer:
             refuse(name, "missing_name", f"your answer has no {name}.", "Keep the names of the template.")
         return self.names[name]
 
-    def run(self, name: str, *args: Any) -> Any:
+    def run(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Return what a function of the answer gives; what it raises is a Mistake."""
-        return self.call(name, self[name], *args)
+        return self.call(name, self[name], *args, **kwargs)
 
-    def call(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
+    def call(self, part: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what a function gives that runs the learner's code."""
         with running(part):
-            return function(*args)
+            return function(*args, **kwargs)
 
     def function(self, name: str) -> type[pb.autograd.Function]:
         """A custom Function of the answer."""
@@ -90,7 +92,7 @@ class Answer:
             for name, function in ((owner, found), *((f"{owner}.{name}", inner) for name, inner in of_class)):
                 function = getattr(function, "__func__", function)  # of a static method
                 given = isinstance(function, types.FunctionType) and f"def {function.__name__}(" in template
-                if given and _gives_nothing(function):
+                if given and not name.startswith("test_") and _gives_nothing(function):
                     return name
         return None
 
@@ -105,7 +107,13 @@ class Answer:
         before = sys.modules.get("answer")
         sys.modules["answer"] = module
         try:
-            return self.call(name, pb.ops.load, self[name])  # type: ignore[no-any-return]
+            with tempfile.TemporaryDirectory() as folder:  # where the names of helpers are read
+                source = Path(folder) / "answer.py"
+                functions = ((n, f) for n, f in self.names.items() if isinstance(f, types.FunctionType))
+                helpers = [n for n, f in functions if "ops" in f.__code__.co_varnames[f.__code__.co_argcount :]]
+                source.write_text("".join(f"def {n}(*args, ops): ...\n" for n in helpers), encoding="utf-8")
+                module.__spec__ = ModuleSpec("answer", None, origin=str(source))
+                return self.call(name, pb.ops.load, self[name])  # type: ignore[no-any-return]
         finally:
             del sys.modules["answer"]
             if before is not None:

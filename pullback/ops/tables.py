@@ -112,7 +112,7 @@ def _one(called, overloads, choice=None, public=None):
 
 
 def _asking(public):
-    """What becomes of a call that fits no overload: operands whose classes take part in it are asked."""
+    """The answer to a call that fits no overload: operands whose classes take part in it are asked."""
 
     def otherwise(args, kwargs, error):
         if taking_part((*args, *kwargs.values())):

@@ -170,7 +170,7 @@ class FunctionalOptimizer:
 
 
 def begun(x: Any, kept: Mapping[str, Any], numbers: Iterable[str]) -> State:
-    """What is kept for a parameter before the first step: arrays of its shape, and numbers."""
+    """The state of a parameter before the first step: arrays of its shape, and numbers."""
     return {key: value if key in numbers else np.full_like(x, value) for key, value in kept.items()}
 
 

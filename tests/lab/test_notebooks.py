@@ -52,5 +52,5 @@ def test_hints_and_wrong_numbers(capsys):
     for _ in range(len(COURSE[1].hints)):
         hint(2)
     assert capsys.readouterr().out.endswith(COURSE[1].solution + "\n")
-    with pytest.raises(ValueError, match="1 to 12"):
-        check(13, {})
+    with pytest.raises(ValueError, match="1 to 16"):
+        check(17, {})

@@ -24,7 +24,7 @@ def test_the_way_through(lab):
     """Each step follows from what was printed; solved exercises make way for the next."""
     status, text = lab()
     assert status == 0
-    assert "1 of 12. The derivative of sin" in text
+    assert "1 of 16. The derivative of sin" in text
     assert "check 1" in text
     assert "\033" not in text
     for exercise in COURSE:
@@ -35,8 +35,8 @@ def test_the_way_through(lab):
         path.write_text(exercise.solution)
         status, text = lab("check", str(exercise.number))
         assert (status, "is solved" in text) == (0, True), text
-    assert "All 12 exercises are solved" in text
-    assert lab("--list")[1].count("[x]") == 12
+    assert "All 16 exercises are solved" in text
+    assert lab("--list")[1].count("[x]") == 16
 
 
 def test_a_wrong_answer_says_what_and_where_to_get_help(lab):
@@ -114,10 +114,10 @@ def test_reset_keeps_what_was_written(lab):
 
 
 def test_wrong_commands_are_told_what_to_write(lab):
-    for words in (("13",), ("0",), ("check", "one"), ("chek",), ("1", "2")):
+    for words in (("17",), ("0",), ("check", "one"), ("chek",), ("1", "2")):
         status, text = lab(*words)
         assert status == 2
-        assert "from 1 to 12" in text
+        assert "from 1 to 16" in text
     lab.folder.mkdir(exist_ok=True)
     (lab.folder / "progress.json").write_text("{")
     status, text = lab()

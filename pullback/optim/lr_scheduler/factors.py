@@ -91,7 +91,7 @@ class LambdaLR(LRScheduler):
 
 
 def _attributes(function: Callable[[int], float]) -> dict[str, Any] | None:
-    """What an object that can be called holds; of functions, None."""
+    """The attributes of an object that can be called; of functions, None."""
     return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
 
 
