@@ -90,6 +90,7 @@ from pullback import autograd as autograd
 from pullback import extend as extend
 from pullback import fft as fft
 from pullback import func as func
+from pullback import library as library
 from pullback import linalg as linalg
 from pullback import masked as masked
 from pullback import nn as nn
