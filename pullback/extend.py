@@ -65,7 +65,18 @@ from pullback.interop.adoption import scipy_rule
 from pullback.interop.registry import rule as numpy_rule
 from pullback.ops.extension import NameTakenError
 from pullback.ops.loading import DeclarationError, load
-from pullback.testing import Limit, OpInfo, Plain, Raises, Sample, Skip, assert_close, check_operator, make_tensor
+from pullback.testing import (
+    DecorateInfo,
+    Limit,
+    OpInfo,
+    Plain,
+    Raises,
+    Sample,
+    Skip,
+    assert_close,
+    check_operator,
+    make_tensor,
+)
 
 __all__ = [
     "NUMPY",
@@ -74,6 +85,7 @@ __all__ = [
     "BackwardTwiceError",
     "ConvergenceError",
     "DeclarationError",
+    "DecorateInfo",
     "DerivativeNotImplementedError",
     "DetachingError",
     "DtypeError",

@@ -61,7 +61,7 @@ def infer_schema(
 
 
 class Signature:
-    """What the annotations of a function say."""
+    """The schema of a function, read off its annotations."""
 
     def __init__(self, function: Callable[..., Any], mutates_args: str | Iterable[str]) -> None:
         self.name = getattr(function, "__name__", repr(function))

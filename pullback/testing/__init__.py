@@ -7,6 +7,17 @@ and `check_operator` runs every check on it.
 from pullback.testing.close import assert_close
 from pullback.testing.make import make_tensor
 from pullback.testing.opinfo.checks import check_operator
-from pullback.testing.opinfo.core import Limit, OpInfo, Plain, Raises, Sample, Skip
+from pullback.testing.opinfo.core import DecorateInfo, Limit, OpInfo, Plain, Raises, Sample, Skip
 
-__all__ = ["Limit", "OpInfo", "Plain", "Raises", "Sample", "Skip", "assert_close", "check_operator", "make_tensor"]
+__all__ = [
+    "DecorateInfo",
+    "Limit",
+    "OpInfo",
+    "Plain",
+    "Raises",
+    "Sample",
+    "Skip",
+    "assert_close",
+    "check_operator",
+    "make_tensor",
+]

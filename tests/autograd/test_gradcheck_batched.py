@@ -94,3 +94,7 @@ def test_second_derivatives():
     assert gradgradcheck(Square.apply, leaf())
     with pytest.raises(GradcheckError, match="check_batched_grad=True"):
         gradgradcheck(Square.apply, leaf(), check_batched_grad=True)
+
+
+def test_a_batch_of_tangents_of_a_number_without_dimensions_is_compared():
+    assert gradcheck(pb.sin, (pb.tensor(0.3, requires_grad=True),), **BOTH)

@@ -373,6 +373,11 @@ def test_shapes_that_depend_on_values(function):
         vmap(function)(pb.tensor(V))
 
 
+def test_a_mask_that_is_the_same_for_all_selects_from_each():
+    mask = np.array([True, False, True, True])[: V.shape[1]]
+    assert np.array_equal(vmap(lambda x: pb.masked_select(x, pb.tensor(mask)))(pb.tensor(V)).numpy(), V[:, mask])
+
+
 def test_errors_of_arguments():
     with pytest.raises(ValueError, match=r"got sizes \[3, 4\]"):
         vmap(lambda x, y: x)(V, np.ones(4))

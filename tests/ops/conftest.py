@@ -26,6 +26,7 @@ DTYPES = {
     "gradient": lambda info: info.grad_dtypes if info.order >= 1 else (),
     "second": lambda info: info.grad_dtypes if info.order >= 2 else (),
     "tangent": lambda info: info.grad_dtypes if info.order >= 1 else (),
+    "aliases": lambda info: info.dtypes if info.aliases else (),
     "backward": lambda info: info.backward_dtypes if info.order >= 1 else (),
 }
 
@@ -44,6 +45,7 @@ def pytest_generate_tests(metafunc):
 
 
 def _case(info, dtype, check):
+    assert not info.decorators, f"{info.full_name}: these tests take no decorators, but Skip"
     skip = info.skip(check, dtype)
     marks = [pytest.mark.skip(reason=skip.because)] if skip else []
     return pytest.param(info, dtype, id=f"{info.full_name}-{np.dtype(dtype).name}", marks=marks)

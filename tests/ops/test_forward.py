@@ -2,9 +2,14 @@
 
 import pytest
 
-from pullback.testing.opinfo.checks import check_forward
+from pullback.testing.opinfo.checks import check_aliases, check_forward
 
 
 @pytest.mark.check("forward")
 def test_forward_agrees_with_the_reference(info, dtype):
     check_forward(info, dtype)
+
+
+@pytest.mark.check("aliases")
+def test_an_alias_gives_the_results_and_gradients_of_its_operator(info, dtype):
+    check_aliases(info, dtype)

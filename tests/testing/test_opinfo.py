@@ -1,12 +1,18 @@
 """The checks of an OpInfo pass a right operator and find what is wrong with a wrong one."""
 
+import dataclasses
+import re
+import unittest
+
 import numpy as np
 import pytest
 
 import pullback as pb
 from pullback.autograd.gradcheck import GradcheckError
+from pullback.core.array_type import innermost
 from pullback.ops import extension
-from pullback.testing import Limit, OpInfo, Raises, Sample, Skip, check_operator
+from pullback.testing import DecorateInfo, Limit, OpInfo, Raises, Sample, Skip, check_operator
+from pullback.testing.opinfo import checks
 from pullback.testing.opinfo.checks import (
     check_backward,
     check_error,
@@ -17,6 +23,7 @@ from pullback.testing.opinfo.checks import (
     check_out,
     check_second,
     check_tags,
+    check_tangent,
     check_vmap,
 )
 from pullback.testing.opinfo.core import Input, Make, Plain
@@ -347,3 +354,200 @@ class TestSamples:
     def test_description_names_shapes_and_layouts(self):
         sample = Sample(np.ones((2, 3)).T, [np.ones(2)], Plain(np.ones(1)), dim=0)
         assert repr(sample) == "sample(float64[3, 2], non-contiguous, [float64[2]], Plain(float64[1]), dim=0)"
+
+
+# The fields of the OpInfo of PyTorch 2.13.
+FIELDS_OF_PYTORCH = """
+name ref aliases variant_test_name op method_variant inplace_variant operator_variant inplace_operator_variant skips
+decorators sample_inputs_func reference_inputs_func error_inputs_func error_inputs_sparse_func
+sample_inputs_sparse_coo_func sample_inputs_sparse_csr_func sample_inputs_sparse_csc_func sample_inputs_sparse_bsr_func
+sample_inputs_sparse_bsc_func dtypes dtypesIf dtypesIfCUDA dtypesIfROCM dtypesIfMPS dtypesIfHpu dtypesIfXPU
+backward_dtypes backward_dtypesIfCUDA backward_dtypesIfROCM backward_dtypesIfMPS backward_dtypesIfHpu supports_out
+supports_autograd supports_gradgrad supports_fwgrad_bwgrad supports_inplace_autograd supports_forward_ad
+supports_varargs supports_cow_input_no_materialize_forward supports_cow_input_no_materialize_backward
+skip_cow_input_backward allow_cow_input_materialize_forward allow_cow_input_materialize_backward gradcheck_wrapper
+check_batched_grad check_batched_gradgrad check_batched_forward_grad check_inplace_batched_forward_grad
+gradcheck_nondet_tol gradcheck_fast_mode aten_name decomp_aten_name aten_backward_name assert_autodiffed
+autodiff_nonfusible_nodes autodiff_fusible_nodes supports_sparse supports_scripting supports_tracing
+supports_sparse_csr supports_sparse_csc supports_sparse_bsr supports_sparse_bsc supports_njt promotes_int_to_float
+test_conjugated_samples test_neg_view assert_jit_shape_analysis supports_expanded_weight is_factory_function
+skip_correctness_check_compile_vs_eager has_nondeterministic_output
+""".split()
+OUR_FIELDS = {field.name for field in dataclasses.fields(OpInfo)}
+
+
+def rough(derivative):
+    """sin with a backward of ours, of which one thing is wrong."""
+    return custom(pb.sin, derivative)
+
+
+def is_batched(x):
+    """True if a user's function is given a batch at once."""
+    return "Batched" in type(innermost(x)).__name__
+
+
+def of_numbers(make):
+    return [Sample(make((3,), low=0.5, high=2.0))]
+
+
+class TestFields:
+    @pytest.mark.parametrize("field", FIELDS_OF_PYTORCH)
+    def test_a_field_of_pytorch_is_ours_or_an_error_says_what_is(self, field):
+        if field in OUR_FIELDS:
+            return
+        with pytest.raises(
+            TypeError, match=rf"OpInfo has no field '{field}', which PyTorch's has\. [A-Z].*\.$"
+        ) as caught:
+            OpInfo("sin", np.sin, unary(), **{field: None})
+        named = re.match(r".* Write (\w+)=", str(caught.value))
+        assert named is None or named[1] in {*OUR_FIELDS, "call", "gradcheck"}
+
+    def test_a_field_of_nobody_is_an_error_as_ever(self):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sampels'"):
+            OpInfo("sin", np.sin, sampels=unary())
+
+    def test_an_alias_that_computes_something_else_is_found(self):
+        check_operator(OpInfo("abs", np.abs, of_numbers, aliases=["absolute"], dtypes=(F64,)))
+        with pytest.raises(AssertionError, match="the alias negative"):
+            check_operator(OpInfo("abs", np.abs, of_numbers, aliases=["negative"], dtypes=(F64,)))
+        with pytest.raises(AttributeError, match="absolut"):
+            check_operator(OpInfo("abs", np.abs, of_numbers, aliases=["absolut"], dtypes=(F64,)))
+
+    def test_reference_inputs_are_compared_with_the_reference_and_not_differentiated(self):
+        def large(make):
+            return [Sample(make((40,), low=2.5, high=3.0))]
+
+        def wrong_from_2(x):
+            return pb.where(x > 2.2, x, pb.sin(x))
+
+        info = record(wrong_from_2, samples=of_numbers, dtypes=(F64,))
+        check_operator(info)
+        with pytest.raises(AssertionError, match="elements differ"):
+            check_operator(dataclasses.replace(info, reference_inputs=large))
+        counted = []
+        info = record(lambda x: counted.append(x.shape) or pb.sin(x), samples=of_numbers, reference_inputs=large)
+        check_gradient(info, F64)
+        assert (40,) not in counted
+
+    def test_error_inputs_are_drawn_in_every_dtype(self):
+        seen = []
+
+        def refusals(make):
+            seen.append(make.dtype)
+            yield Raises(TypeError, ("sin",), args=(str(make.dtype),))
+
+        check_operator(record(None, samples=of_numbers, dtypes=(np.float64, np.float32), error_inputs=refusals))
+        assert seen == [np.float64, np.float32]
+        accepted = lambda make: [Raises(TypeError, args=(make((2,)),))]  # noqa: E731
+        with pytest.raises(AssertionError, match="accepted, but"):
+            check_operator(record(None, samples=of_numbers, dtypes=(F64,), error_inputs=accepted))
+
+    def test_an_operator_without_forward_mode_must_refuse_it(self):
+        info = record(rough(lambda x, g: g * x.cos()), samples=of_numbers, dtypes=(F64,), supports_forward_ad=False)
+        check_tangent(info, F64)
+        with pytest.raises(AssertionError, match="supports_forward_ad=False, but forward mode gives a tangent"):
+            check_tangent(record(None, samples=of_numbers, supports_forward_ad=False), F64)
+
+    @pytest.mark.parametrize(("field", "check"), [
+        ("check_batched_grad", check_gradient), ("check_batched_gradgrad", check_second),
+    ])  # fmt: skip
+    def test_a_backward_that_is_wrong_for_a_batch_of_cotangents_is_found(self, field, check):
+        def wrong_for_a_batch(g):
+            return g * (2.0 if is_batched(g) else 1.0)
+
+        if field == "check_batched_grad":
+            call = rough(lambda x, g: wrong_for_a_batch(g) * x.cos())
+        else:
+            cosine = custom(pb.cos, lambda x, g: -wrong_for_a_batch(g) * x.sin())
+            call = rough(lambda x, g: g * cosine(x))
+        check(record(call, samples=of_numbers, **{field: False}), F64)
+        with pytest.raises(GradcheckError, match=r"check_batched_grad"):
+            check(record(call, samples=of_numbers), F64)
+
+    def test_a_tangent_that_is_wrong_for_a_batch_of_tangents_is_found(self):
+        class Sine(pb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return x.sin()
+
+            @staticmethod
+            def jvp(ctx, t):
+                return t * ctx.saved_tensors[0].cos() * (2.0 if is_batched(t) else 1.0)
+
+        check_tangent(record(Sine.apply, samples=of_numbers, check_batched_forward_grad=False), F64)
+        with pytest.raises(GradcheckError, match=r"check_batched_forward_grad"):
+            check_tangent(record(Sine.apply, samples=of_numbers), F64)
+
+    def test_backward_dtypes_are_those_in_which_backward_is_compared(self):
+        half = rough(lambda x, g: g * (x.cos().half().float() if x.dtype == np.float32 else x.cos()))
+        with pytest.raises(AssertionError, match="units of float32 away"):
+            check_operator(record(half, samples=of_numbers, skips=NO_FORWARD_MODE))
+        check_operator(record(half, samples=of_numbers, skips=NO_FORWARD_MODE, backward_dtypes=()))
+
+
+NO_FORWARD_MODE = (Skip("tangent", "no jvp"), Skip("layouts", "rough"))
+
+
+class TestSkipsAndDecorators:
+    @pytest.fixture
+    def ran(self, monkeypatch):
+        """The checks that run, as (name, dtype)."""
+        found = []
+        plan = checks._plan
+
+        def noting(info):
+            for name, _, order, dtypes in plan(info):
+                yield name, lambda info, dtype, name=name: found.append((name, dtype)), order, dtypes
+
+        monkeypatch.setattr(checks, "_plan", noting)
+        return found
+
+    @pytest.mark.parametrize("check", ["forward", "gradient", "tags", "vmap", "aliases", "errors"])
+    def test_a_skip_leaves_out_one_check_in_one_dtype(self, check, ran):
+        options = {"samples": of_numbers, "dtypes": (np.float64, np.complex128)}
+        check_operator(record(None, **options))
+        everything, ran[:] = list(ran), []
+        check_operator(record(None, **options, skips=[Skip(check, "why", dtypes=[np.complex128])]))
+        assert [x for x in everything if x not in ran] == [(check, np.dtype(np.complex128))]
+
+    def test_a_skip_of_what_does_not_exist_is_refused(self):
+        with pytest.raises(ValueError, match=r"Skip: there is no check 'gradeint'. Write one of: forward, gradient"):
+            Skip("gradeint", "why")
+        with pytest.raises(ValueError, match=r"Skip\('gradient'\) needs because="):
+            Skip("gradient", "")
+        with pytest.raises(TypeError, match=r"skips takes Skips, got <pullback.*Write Skip\('second', because"):
+            OpInfo("sin", np.sin, unary(), skips=[DecorateInfo(unittest.expectedFailure)])
+
+    def test_decorators_wrap_one_check_in_one_dtype(self):
+        seen = []
+
+        def noting(check):
+            def wrapped(info, dtype):
+                seen.append((check.__name__, dtype))
+                check(info, dtype)
+
+            return wrapped
+
+        decorators = [DecorateInfo(noting, "gradient", dtypes=[np.complex128])]
+        check_operator(record(None, samples=of_numbers, complex=True, decorators=decorators))
+        assert seen == [("check_gradient", np.dtype(complex))]
+        off = [DecorateInfo(noting, "gradient", active_if=False)]
+        check_operator(record(None, samples=of_numbers, decorators=off))
+        assert len(seen) == 1
+
+    def test_an_expected_failure_must_fail(self):
+        wrong = record(rough(lambda x, g: 2 * g * x.cos()), samples=of_numbers, dtypes=(F64,), skips=NO_FORWARD_MODE)
+        with pytest.raises(GradcheckError):
+            check_operator(wrong)
+        expected = [DecorateInfo(unittest.expectedFailure, "gradient")]
+        check_operator(dataclasses.replace(wrong, decorators=expected))
+        with pytest.raises(AssertionError, match=r"sin: the check 'gradient' in float64 was expected to fail, but pa"):
+            check_operator(record(None, samples=of_numbers, dtypes=(F64,), decorators=expected))
+        check_operator(dataclasses.replace(wrong, decorators=[DecorateInfo(unittest.skip("why"), "gradient")]))
+
+    def test_a_mark_of_pytest_is_refused(self):
+        with pytest.raises(TypeError, match=r"pytest.mark.skip has no effect on a check. Write\s+skips="):
+            DecorateInfo(pytest.mark.skip(reason="why"), "gradient")
+        with pytest.raises(ValueError, match=r"DecorateInfo: there is no check 'test_grad'"):
+            DecorateInfo(unittest.expectedFailure, "test_grad")

@@ -22,8 +22,8 @@ def one_by_one(name: str) -> Callable[..., Any]:
             _warned.add(name)
             warnings.warn(
                 f"vmap: {name} has no batching rule and runs on one element of the batch after the other, which is "
-                "slow. Give its declaration a category (tags: pointwise, say), or make it a composite; "
-                "pullback.library's register_vmap gives it a rule.",
+                "slow. Give its declaration a category (tags: pointwise, say), or make it a composite; of custom_op "
+                "call register_vmap.",
                 stacklevel=frames_to_user(),
             )
         results = [run(name, *[element(batch, x, i) for x in args]) for i in range(batch.size)]

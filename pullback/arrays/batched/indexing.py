@@ -311,6 +311,28 @@ def _refusing(kernel: str) -> Rule:
 RULES.update({kernel: _refusing(kernel) for kernel in BY_VALUES})
 
 
+def _selected(batch: Batch, mask: Any, shape: tuple[int, ...], kernel: str) -> tuple[Any, tuple[int, ...]]:
+    """(where a mask that is the same for all elements of the batch is True in an array of that shape, its shape)."""
+    if type(mask) is not ndarray:
+        raise unknown_shape(*BY_VALUES[kernel])
+    whole = np.broadcast_shapes(tuple(shape), mask.shape)
+    return np.flatnonzero(np.broadcast_to(mask, whole)), whole
+
+
+@rule("masked_select")
+def _masked_select(batch: Batch, x: Any, mask: Any) -> Any:
+    places, whole = _selected(batch, mask, shape_of(x), "masked_select")
+    rows = run("expand", everywhere(batch, x, len(whole)), (batch.size, *whole), False)
+    return run("index_select", run("reshape", rows, (batch.size, int(np.prod(whole)))), 1, places)
+
+
+@rule("masked_select_backward")
+def _masked_select_backward(batch: Batch, grad: Any, shape: Any, mask: Any) -> Any:
+    places, whole = _selected(batch, mask, shape, "masked_select_backward")
+    rows = run("index_select_backward", everywhere(batch, grad), (batch.size, int(np.prod(whole))), 1, places)
+    return run("reshape", rows, (batch.size, *whole))
+
+
 # -- looking for values ------------------------------------------------------------------------------------------------
 @rule("masked_fill")
 def _masked_fill(batch: Batch, x: Any, mask: Any, value: Any) -> Any:

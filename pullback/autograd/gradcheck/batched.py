@@ -47,7 +47,10 @@ def check_batched_tangents(problem: Problem, outputs: list[Tensor]) -> None:
     for number, array in zip(problem.wrt, problem.arrays, strict=True):
         rows = _random_rows(array, number)
         expected = [
-            [None if t is None else np.array(values_of(t)) for t in pushed(problem, {number: from_numpy(row)}, outputs)]
+            [
+                None if t is None else np.array(values_of(t))
+                for t in pushed(problem, {number: from_numpy(np.asarray(row))}, outputs)
+            ]
             for row in rows
         ]
         found = _or_raise(

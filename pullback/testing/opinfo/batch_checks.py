@@ -40,7 +40,7 @@ def check_vmap(info: OpInfo, dtype: DTypeLike, samples: int | None = None) -> No
     function = function_of(info)
     for sample in accepted(info, dtype)[:samples]:
         with sampling(info, sample, dtype), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="vmap: .* has no batching rule")
+            warnings.filterwarnings("ignore", message=r"vmap.* (has no batching rule|runs on one sample)")
             args, kwargs = to_tensors((sample.args, sample.kwargs), requires_grad=True)
             inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
 

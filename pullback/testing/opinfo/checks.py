@@ -3,7 +3,13 @@
 `check_operator` runs them all, for authors of operators elsewhere; `tests/ops/` runs them one by one.
 """
 
+from __future__ import annotations
+
+import unittest
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from pullback.core.annotations import DTypeLike
 from pullback.core.errors import type_name
@@ -13,11 +19,23 @@ from pullback.testing.opinfo.core import OpInfo
 from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
 from pullback.testing.opinfo.precision_checks import check_backward
 from pullback.testing.opinfo.tag_checks import check_tags
-from pullback.testing.opinfo.value_checks import check_error, check_forward, check_inplace, check_layouts, check_out
+from pullback.testing.opinfo.value_checks import (
+    check_aliases,
+    check_error,
+    check_error_inputs,
+    check_forward,
+    check_inplace,
+    check_layouts,
+    check_out,
+)
+
+Check: TypeAlias = Callable[[OpInfo, Any], None]
 
 __all__ = [
+    "check_aliases",
     "check_backward",
     "check_error",
+    "check_error_inputs",
     "check_forward",
     "check_gradient",
     "check_inplace",
@@ -66,16 +84,34 @@ def check_operator(info: OpInfo) -> None:
     for name, check, order, dtypes in _plan(info):
         for dtype in dtypes:
             if info.order >= order and info.skip(name, dtype) is None:
-                check(info, dtype)
-    if info.skip("tags") is None:
-        check_tags(info)
-    for limit in info.limits:
-        check_limit(info, limit)
-    for refusal in info.errors:
-        check_error(info, refusal)
+                _run(info, name, check, dtype)
 
 
-def _plan(info: OpInfo) -> Iterator[tuple[str, Callable[[OpInfo, DTypeLike], None], int, Sequence[DTypeLike]]]:
+def _run(info: OpInfo, name: str, check: Check, dtype: DTypeLike | None) -> None:
+    """Run a check in its decorators."""
+    decorated: Any = check
+    for decoration in info.decorators:
+        if decoration.is_active(name, dtype):
+            for decorator in decoration.decorators:
+                decorated = decorator(decorated)
+    try:
+        decorated(info, dtype)
+    except unittest.SkipTest:
+        return
+    except Exception:
+        if not _is_to_fail(decorated):
+            raise
+    else:
+        if _is_to_fail(decorated):
+            of = "" if dtype is None else f" in {np.dtype(dtype)}"
+            raise AssertionError(f"{info.full_name}: the check {name!r}{of} was expected to fail, but passes.")
+
+
+def _is_to_fail(decorated: Any) -> bool:
+    return getattr(decorated, "__unittest_expecting_failure__", False)
+
+
+def _plan(info: OpInfo) -> Iterator[tuple[str, Check, int, Sequence[DTypeLike | None]]]:
     """Each check with its name, the derivatives that it is of, and the dtypes in which it runs."""
     differentiable = info.grad_dtypes or ()
     yield "forward", check_forward, 0, info.dtypes
@@ -87,6 +123,21 @@ def _plan(info: OpInfo) -> Iterator[tuple[str, Callable[[OpInfo, DTypeLike], Non
     yield "tangent", check_tangent, 1, differentiable
     yield "second", check_second, 2, differentiable
     yield "backward", check_backward, 1, info.backward_dtypes or ()
+    yield "aliases", check_aliases, 0, info.dtypes
+    yield "errors", check_error_inputs, 0, info.dtypes
+    yield "tags", check_tags, 0, info.dtypes
+    yield "limits", _check_limits, 0, (None,)
+    yield "errors", _check_errors, 0, (None,)
+
+
+def _check_limits(info: OpInfo, _: DTypeLike | None) -> None:
+    for limit in info.limits:
+        check_limit(info, limit)
+
+
+def _check_errors(info: OpInfo, _: DTypeLike | None) -> None:
+    for refusal in info.errors:
+        check_error(info, refusal)
 
 
 def _why_none(info: OpInfo) -> str:

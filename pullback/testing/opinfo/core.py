@@ -30,7 +30,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -39,9 +39,12 @@ from pullback.core.annotations import DTypeLike, IntOrInts
 from pullback.core.pytree import tree_map
 from pullback.core.tensor import ndarray
 from pullback.testing.arrays import random_array
+from pullback.testing.opinfo.of_pytorch import instead_of_field
 
 __all__ = [
+    "CHECK_NAMES",
     "FLOATS",
+    "DecorateInfo",
     "How",
     "Input",
     "Limit",
@@ -61,8 +64,10 @@ __all__ = [
 FLOATS = (np.float64, np.float32)
 DEFAULT_DTYPES = (np.float64, np.float32, np.int64)
 CheckName: TypeAlias = Literal[
-    "forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap"
-]
+    "forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap", "aliases",
+    "errors", "limits",
+]  # fmt: skip
+CHECK_NAMES = get_args(CheckName)
 
 
 class Values(TypedDict, total=False):
@@ -236,7 +241,9 @@ class Skip:
 
     Parameters
     ----------
-    check : {"forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap"}
+    check : str
+        "forward", "gradient", "second", "tangent", "backward", "inplace", "out", "layouts", "tags", "vmap", "aliases",
+        "errors" or "limits".
     because : str
         The reason, which reports show.
     dtypes : sequence of dtype
@@ -251,6 +258,108 @@ class Skip:
     check: CheckName
     because: str
     dtypes: Sequence[DTypeLike] = ()
+
+    def __post_init__(self) -> None:
+        _refuse_unknown_check("Skip", self.check)
+        if not self.because:
+            raise ValueError(f"Skip({self.check!r}) needs because=: the reason why the check is left out.")
+
+    def is_active(self, check: str, dtype: DTypeLike | None) -> bool:
+        """True if it is of that check, in that dtype.
+
+        Parameters
+        ----------
+        check : str
+        dtype : dtype or None
+            None: of a check that has no dtype, or in any.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from pullback.testing import Skip
+        >>> skip = Skip("second", because="too coarse", dtypes=[np.float32])
+        >>> skip.is_active("second", np.float32), skip.is_active("second", np.float64)
+        (True, False)
+        """
+        return self.check == check and _is_of(self.dtypes, dtype)
+
+
+class DecorateInfo:
+    """Decorators of a check: what a context, an expected failure or another wrapper does, by check and dtype.
+
+    Parameters
+    ----------
+    decorators : callable or sequence of callables
+        Each is given the check, a function of (info, dtype), and returns what runs in its place.
+        `unittest.expectedFailure` and `unittest.skip` are understood.
+    test_name : str, optional
+        The check, one of those of `Skip`. None means all.
+    dtypes : sequence of dtype, optional
+        None means all.
+    active_if : bool, default True
+        False: it does nothing.
+
+    Examples
+    --------
+    >>> import unittest
+    >>> from pullback.testing import DecorateInfo
+    >>> known = DecorateInfo(unittest.expectedFailure, "second", dtypes=[np.complex128])
+    >>> known.is_active("second", np.complex128), known.is_active("second", np.float64)
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        decorators: Callable[..., Any] | Sequence[Callable[..., Any]],
+        test_name: str | None = None,
+        *,
+        dtypes: Sequence[DTypeLike] | None = None,
+        active_if: bool = True,
+    ) -> None:
+        self.decorators = list(decorators) if isinstance(decorators, Sequence) else [decorators]
+        self.test_name, self.dtypes, self.active_if = test_name, dtypes, active_if
+        if test_name is not None:
+            _refuse_unknown_check("DecorateInfo", test_name)
+        for decorator in self.decorators:
+            if hasattr(decorator, "mark"):  # it marks a test for pytest, and a check is none
+                raise TypeError(
+                    f"DecorateInfo: pytest.mark.{decorator.mark.name} has no effect on a check. Write "
+                    "skips=[Skip(check, because=...)], or decorate with unittest.expectedFailure."
+                )
+            if not callable(decorator):
+                raise TypeError(f"DecorateInfo: a decorator must be callable, got {decorator!r}.")
+
+    def is_active(self, check: str, dtype: DTypeLike | None) -> bool:
+        """True if it decorates that check, in that dtype.
+
+        Parameters
+        ----------
+        check : str
+        dtype : dtype or None
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from pullback.testing import DecorateInfo
+        >>> DecorateInfo(lambda check: check, "tangent").is_active("gradient", np.float64)
+        False
+        """
+        return self.active_if and self.test_name in (None, check) and _is_of(self.dtypes or (), dtype)
+
+
+def _is_of(dtypes: Sequence[DTypeLike], dtype: DTypeLike | None) -> bool:
+    return not dtypes or dtype is None or np.dtype(dtype) in [np.dtype(d) for d in dtypes]
+
+
+def _refuse_unknown_check(what: str, name: str) -> None:
+    if name not in CHECK_NAMES:
+        raise ValueError(f"{what}: there is no check {name!r}. Write one of: {', '.join(CHECK_NAMES)}.")
 
 
 class Make:
@@ -327,6 +436,19 @@ class OpInfo:
         Calls that must be refused.
     skips : sequence of Skip
         Checks that are left out.
+    decorators : sequence of DecorateInfo
+        What wraps a check, by check and dtype.
+    aliases : sequence of str
+        Other public names, which must give the same results and gradients.
+    reference_inputs : callable(Make) -> iterable of Sample, optional
+        Further calls, which are compared with the reference alone: many, large, or of extreme values.
+    error_inputs : callable(Make) -> iterable of Raises, optional
+        Calls that must be refused, drawn in each of `dtypes`.
+    supports_forward_ad : bool, default True
+        False: forward mode must be refused, in an error.
+    check_batched_grad, check_batched_gradgrad, check_batched_forward_grad : bool, default True
+        Whether gradients, second derivatives and tangents are also computed for a batch of cotangents (tangents) at
+        once, under vmap, and compared with those of each.
     call : callable, optional
         What to call instead of the public name, for operators with a call form of their own.
     observe : callable, optional
@@ -368,6 +490,14 @@ class OpInfo:
     limits: Sequence[Limit] = ()
     errors: Sequence[Raises] = ()
     skips: Sequence[Skip] = ()
+    decorators: Sequence[DecorateInfo] = ()
+    aliases: Sequence[str] = ()
+    reference_inputs: Samples | None = None
+    error_inputs: Callable[[Make], Iterable[Raises]] | None = None
+    supports_forward_ad: bool = True
+    check_batched_grad: bool = True
+    check_batched_gradgrad: bool = True
+    check_batched_forward_grad: bool = True
     call: Callable[..., Any] | None = None
     observe: Callable[[Any], Any] | None = None
     random: bool = False
@@ -378,7 +508,21 @@ class OpInfo:
     variant: str = ""
     because: str = ""
 
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        """Refuse PyTorch's names for what has another name, or none, here."""
+        for name in fields:
+            if (instead := instead_of_field(name)) is not None:
+                raise TypeError(f"OpInfo has no field {name!r}, which PyTorch's has. {instead}")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
+        for field, kind in (("skips", Skip), ("decorators", DecorateInfo)):
+            for x in getattr(self, field):
+                if not isinstance(x, kind):
+                    example = "Skip('second', because=...)" if kind is Skip else "DecorateInfo(decorator, 'second')"
+                    raise TypeError(
+                        f"OpInfo({self.name!r}): {field} takes {kind.__name__}s, got {x!r}. Write {example}."
+                    )
         if self.reference is None and not self.because:
             raise ValueError(f"OpInfo({self.name!r}) has no reference; say why with because=.")
         if self.complex and np.complex128 not in self.dtypes:
@@ -416,8 +560,26 @@ class OpInfo:
         >>> info.samples_for(np.float64)
         [sample(float64[3])]
         """
-        seed = zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode())
-        return list(self.samples(Make(dtype, seed)))
+        return list(self.samples(self.make(dtype)))
+
+    def make(self, dtype: DTypeLike) -> Make:
+        """Return what draws inputs in that dtype: the same ones in every run.
+
+        Parameters
+        ----------
+        dtype : dtype
+
+        Returns
+        -------
+        Make
+
+        Examples
+        --------
+        >>> from pullback.testing import OpInfo, Sample
+        >>> OpInfo("exp", np.exp, lambda make: [Sample(make((3,)))]).make(np.float32).dtype
+        dtype('float32')
+        """
+        return Make(dtype, zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode()))
 
     def differentiable(self, dtype: DTypeLike) -> bool:
         """True if gradients in that dtype are checked.
@@ -459,12 +621,7 @@ class OpInfo:
         >>> info.skip("inplace").because, info.skip("forward")
         ('there is no such form', None)
         """
-        for skip in self.skips:
-            if skip.check == check and (
-                not skip.dtypes or dtype is None or np.dtype(dtype) in [np.dtype(d) for d in skip.dtypes]
-            ):
-                return skip
-        return None
+        return next((skip for skip in self.skips if skip.is_active(check, dtype)), None)
 
 
 def by_axis(function: Callable[..., Any]) -> Callable[..., Any]:

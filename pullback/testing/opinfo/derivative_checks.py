@@ -43,7 +43,8 @@ def check_gradient(info: OpInfo, dtype: DTypeLike) -> None:
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs:
-                gradcheck(function, inputs, **_options(info, gradcheck, _FORWARD, fast_mode=_is_large(inputs)))
+                usual = {"fast_mode": _is_large(inputs), "check_batched_grad": info.check_batched_grad}
+                gradcheck(function, inputs, **_options(info, gradcheck, _FORWARD, **usual))
                 _check_undefined(function, inputs)
 
 
@@ -57,7 +58,11 @@ def check_tangent(info: OpInfo, dtype: DTypeLike) -> None:
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs:
-                options = _options(info, gradcheck, _BACKWARD, fast_mode=_is_large(inputs))
+                if not info.supports_forward_ad:
+                    _check_refusal(info, function, inputs)
+                    continue
+                usual = {"fast_mode": _is_large(inputs), "check_batched_forward_grad": info.check_batched_forward_grad}
+                options = _options(info, gradcheck, _BACKWARD, **usual)
                 try:
                     gradcheck(function, inputs, **options | forward)
                 except DerivativeNotImplementedError:
@@ -69,13 +74,27 @@ def check_tangent(info: OpInfo, dtype: DTypeLike) -> None:
                     return
 
 
+def _check_refusal(info: OpInfo, function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:
+    """Forward mode is refused, and gives no number that nobody looks at."""
+    try:
+        gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False, raise_exception=False)
+    except NotImplementedError:
+        return
+    raise AssertionError(
+        f"{info.full_name}: supports_forward_ad=False, but forward mode gives a tangent. Remove it, so that the "
+        "tangent is checked."
+    )
+
+
 def check_second(info: OpInfo, dtype: DTypeLike) -> None:
     """Second derivatives agree with differences of first ones."""
     for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs and any(o.requires_grad for o in flat_tensors(function(*inputs))):
-                gradgradcheck(function, inputs, **_options(info, gradgradcheck, fast_mode=True))
+                batched = info.check_batched_gradgrad
+                options = _options(info, gradgradcheck, fast_mode=True, check_batched_grad=batched)
+                gradgradcheck(function, inputs, **options)
 
 
 def _is_large(inputs: tuple[Tensor, ...]) -> bool:

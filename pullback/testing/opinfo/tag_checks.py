@@ -14,6 +14,7 @@ import numpy as np
 from pullback.arrays.numpy.random.draws import manual_seed
 from pullback.autograd.structural_zeros import _numbers
 from pullback.core import modes
+from pullback.core.annotations import DTypeLike
 from pullback.core.array_type import NUMPY
 from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, ndarray
@@ -45,12 +46,12 @@ class _Noting(Observer):
         return result
 
 
-def kernel_calls(infos: Iterable[OpInfo]) -> dict[str, list[list[Any]]]:
-    """The raw arguments of every kernel call behind the samples of these records, by operator."""
+def kernel_calls(infos: Iterable[OpInfo], dtypes: Sequence[DTypeLike] | None = None) -> dict[str, list[list[Any]]]:
+    """The raw arguments of every kernel call behind the samples of these records, by operator; default: all dtypes."""
 
     def run_all() -> None:
         for info in infos:
-            for dtype in info.dtypes:
+            for dtype in info.dtypes if dtypes is None else dtypes:
                 for sample in info.samples_for(dtype):
                     seeded(info)
                     args, kwargs = to_tensors((sample.args, sample.kwargs))
@@ -72,9 +73,10 @@ def kernel_arguments(program: Callable[[], Any]) -> dict[str, list[list[Any]]]:
     return noting.calls
 
 
-def check_tags(info: OpInfo) -> None:
-    """The operators behind a record, and their nodes, keep what their tags promise."""
-    for name, calls in kernel_calls([info]).items():
+def check_tags(info: OpInfo, dtype: DTypeLike | None = None) -> None:
+    """The operators behind a record, and their nodes, keep what their tags promise: in one dtype, or in all."""
+    dtypes = info.dtypes if dtype is None else (np.dtype(dtype),)
+    for name, calls in kernel_calls([info], dtypes).items():
         op = OPERATORS[name]
         promised = {*op.tags, *(["along"] if op.along is not None else [])}
         for check in (*ALWAYS, *(check for promise, check in CHECKS.items() if promise in promised)):
@@ -82,9 +84,9 @@ def check_tags(info: OpInfo) -> None:
                 with sampling(info, f"a call of {name}"):
                     check(op, args)
     rng = np.random.default_rng(0)
-    for dtype in info.grad_dtypes or ():
-        for sample in info.samples_for(dtype)[:FEW_SAMPLES]:
-            with sampling(info, sample, dtype):
+    for kind in [d for d in info.grad_dtypes or () if d in dtypes]:
+        for sample in info.samples_for(kind)[:FEW_SAMPLES]:
+            with sampling(info, sample, kind):
                 try:
                     nodes = nodes_of(info, sample)
                 except REFUSALS:

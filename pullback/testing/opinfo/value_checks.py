@@ -15,6 +15,7 @@ from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import (
     LAYOUTS,
     REFUSALS,
+    accepted,
     flat_tensors,
     function_of,
     headed,
@@ -35,13 +36,24 @@ from pullback.testing.opinfo.calls import (
 )
 from pullback.testing.opinfo.core import OpInfo, Raises, Sample, map_arrays
 
-__all__ = ["check_error", "check_forward", "check_inplace", "check_layouts", "check_out"]
+__all__ = [
+    "check_aliases",
+    "check_error",
+    "check_error_inputs",
+    "check_forward",
+    "check_inplace",
+    "check_layouts",
+    "check_out",
+]
 
 
 def check_forward(info: OpInfo, dtype: DTypeLike) -> None:
     """Values, shape and dtype are the reference's, and no argument is changed."""
     function = function_of(info)
-    for sample, twin in twins(info, dtype):
+    pairs = twins(info, dtype)
+    if info.reference_inputs is not None:
+        pairs += list(zip(*(list(info.reference_inputs(info.make(dtype))) for _ in range(2)), strict=True))
+    for sample, twin in pairs:
         with sampling(info, sample, dtype):
             args, kwargs = to_tensors((sample.args, sample.kwargs))
             expected, refused = reference_result(info, twin)
@@ -159,6 +171,26 @@ def check_out(info: OpInfo, dtype: DTypeLike) -> None:
             if any(t.requires_grad for t in flat_tensors((args, kwargs))) and info.order >= 1:
                 refusal = "out= does not support arguments that require grad"
                 must_refuse(function, args, {**kwargs, "out": out[0] if single else out}, refusal)
+
+
+def check_aliases(info: OpInfo, dtype: DTypeLike) -> None:
+    """Each alias gives the results and gradients of the operator."""
+    differentiable = info.differentiable(dtype)
+    for alias in info.aliases:
+        function = function_of(dataclasses.replace(info, name=alias, call=None))
+        for sample in accepted(info, dtype):
+            with sampling(info, sample, dtype):
+                seeded(info)
+                expected = result_and_grads(function_of(info), sample.args, sample.kwargs, differentiable)
+                seeded(info)
+                got = result_and_grads(function, sample.args, sample.kwargs, differentiable)
+                assert_close(got, expected, rtol=0, atol=0, equal_nan=True, msg=headed(f"the alias {alias}"))
+
+
+def check_error_inputs(info: OpInfo, dtype: DTypeLike) -> None:
+    """The calls that `error_inputs` draws in that dtype are refused."""
+    for refusal in () if info.error_inputs is None else info.error_inputs(info.make(dtype)):
+        check_error(info, refusal)
 
 
 def check_error(info: OpInfo, refusal: Raises) -> None:

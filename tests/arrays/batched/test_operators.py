@@ -20,9 +20,9 @@ REFUSED = {
     "nn.functional.one_hot": BY_VALUES, "tensor_split": "looks at the numbers",
     "equal": "give one bool", "allclose": "give one bool",
 }  # fmt: skip
-# With respect to what is differentiated alone: the counts and offsets of these are no floating-point numbers.
-ACCEPTED = ("repeat_interleave", "tensor_split", "bincount")
-OF_DERIVATIVES = {name: why for name, why in REFUSED.items() if name not in ACCEPTED} | {"masked_scatter": BY_VALUES}
+# With respect to what is differentiated alone: the counts, offsets and masks of these are no floating-point numbers.
+ACCEPTED = ("repeat_interleave", "tensor_split", "bincount", "masked_select", "masked_select_backward")
+OF_DERIVATIVES = {name: why for name, why in REFUSED.items() if name not in ACCEPTED}
 OF_SECOND_DERIVATIVES = OF_DERIVATIVES
 
 

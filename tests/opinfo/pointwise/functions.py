@@ -73,7 +73,7 @@ ARITHMETIC = [
         complex=True,
         variant="alpha",
     ),
-    binary("mul", np.multiply, complex=True),
+    binary("mul", np.multiply, complex=True, aliases=["multiply"]),
     binary(
         "div",
         np.true_divide,
@@ -310,7 +310,7 @@ COMPLEX = [
 FLAT = "the subgradient 0 at the kink"
 SIZE_AND_SIGN = [
     OpInfo(
-        "abs", np.abs, OFF_ZERO, complex=True,
+        "abs", np.abs, OFF_ZERO, complex=True, aliases=["absolute"],
         limits=[Limit((0.0,), (0.0,), because=FLAT), Limit((0j,), (0j,), because=FLAT)],
     ),
     OpInfo("sign", np.sign, OFF_ZERO, errors=[Raises(RuntimeError, ("sign", "sgn"), (np.ones(2, complex),))]),
