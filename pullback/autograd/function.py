@@ -51,7 +51,7 @@ from pullback.graph.saved import (
 )
 from pullback.graph.view import Origin, make_view
 
-__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
 
 class FunctionNode(MultiNode):
@@ -821,6 +821,21 @@ class InplaceFunction(Function):
     Examples
     --------
     >>> issubclass(pb.autograd.function.InplaceFunction, pb.autograd.Function)
+    True
+    """
+
+
+class NestedIOFunction(Function):
+    """`Function` by the name that PyTorch has for old code with nested inputs: it is written as any `Function` here.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused, as by `Function`.
+
+    Examples
+    --------
+    >>> issubclass(pb.autograd.function.NestedIOFunction, pb.autograd.Function)
     True
     """
 

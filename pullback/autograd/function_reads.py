@@ -293,23 +293,29 @@ class _Trial:
     """One more run of forward, at the inputs of a node or close by, and what its backward then gives."""
 
     def __init__(self, ctx: Any, args: Sequence[Any], close_by: bool) -> None:
-        function, self.ctx = ctx._function, ctx
+        self.ctx = ctx
         rng = np.random.default_rng(0)
-        points = tuple(_moved(x, rng, close_by) for x in args)
         self.grads = [
             None if dtype is None else wrap(np.asarray(rng.standard_normal(shape), dtype), ctx._level)
             for shape, dtype in ctx._output_metadata
         ]
+        before = modes.current()
+        try:
+            modes.set_modes(before.with_recording(False, ctx._level))
+            self._run(ctx._function, args, tuple(_moved(x, rng, close_by) for x in args))
+        finally:
+            modes.restore(before)
+
+    def _run(self, function: Any, args: Sequence[Any], points: tuple[Any, ...]) -> None:
         ours = (function.forward, function.setup_context, function.backward)
-        with Apart(ctx.name(), *ours) as copies, Draws():
-            copy = _copy_of(function, copies)
+        with Apart(self.ctx.name(), *ours) as copies, Draws():
+            self.function = copy = _copy_of(function, copies)
             made = self._ctx(copy, points)
             found = copy._run_forward(made, points)
             self.outputs = found if isinstance(found, tuple) else (found,)
             self.kept = dict(islice(made.__dict__.items(), made._own, None))
             self.backward = copies[2]
             self._exchange(points, args)
-            self.function = copy
             self.results = self.pulled()
 
     def _ctx(self, function: Any, points: Any) -> Any:
