@@ -139,7 +139,7 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     if why is None:
         return results
     message = _message(ctx, why)
-    found = tuple(_guarded(x, message, edges) for x in (results if isinstance(results, tuple) else (results,)))
+    found = tuple(guarded(x, message, edges) for x in (results if isinstance(results, tuple) else (results,)))
     return found if isinstance(results, tuple) else found[0]
 
 
@@ -172,7 +172,8 @@ class Guarded(Node):
         return grad, grad
 
 
-def _guarded(x: Any, message: str, edges: Sequence[Any]) -> Any:
+def guarded(x: Any, message: str, edges: Sequence[Any]) -> Any:
+    """A gradient, of which a derivative towards these edges raises."""
     if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
         return x
     error = Error(message, edges)

@@ -270,12 +270,12 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     try:
         near, here = _Trial(ctx, args, True), _Trial(ctx, args, False)  # what is left behind is of the inputs
         for nr in several:
-            if here.ignores(nr) and not _alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
+            if here.ignores(nr) and not alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
                 return _IGNORED.format(nr)
-        if _alike(here.results, near.results):
+        if alike(here.results, near.results):
             return None
         for name in names:
-            if not _alike(here.results, here.pulled({**here.kept, name: near.kept.get(name)})):
+            if not alike(here.results, here.pulled({**here.kept, name: near.kept.get(name)})):
                 return _KNOWN.format(f"ctx.{name}{_place(computing, name)}")
     except Exception as error:  # noqa: BLE001 - it may do what cannot be done again
         return _UNKNOWN.format(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
@@ -302,7 +302,7 @@ class _Trial:
         before = modes.current()
         try:
             modes.set_modes(before.with_recording(False, ctx._level))
-            self._run(ctx._function, args, tuple(_moved(x, rng, close_by) for x in args))
+            self._run(ctx._function, args, tuple(moved(x, rng, close_by) for x in args))
         finally:
             modes.restore(before)
 
@@ -343,7 +343,7 @@ class _Trial:
         if self.grads[nr] is None:
             return False
         other = [None if g is None else 2 * g if i == nr else g for i, g in enumerate(self.grads)]
-        return _alike(self.results, self.pulled(grads=other))
+        return alike(self.results, self.pulled(grads=other))
 
     def pulled(self, kept: Any = None, moved: Any = None, grads: Any = None) -> Sequence[Any]:
         """Return what backward gives with these attributes on ctx, and the tensors that were saved at the call."""
@@ -361,17 +361,18 @@ class _Trial:
         return found if isinstance(found, tuple) else (found,)
 
 
-def _moved(x: Any, rng: np.random.Generator, close_by: bool) -> Any:
-    """A tensor like `x`, as close to it as numbers allow that must differ in half of their digits."""
-    if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
+def moved(x: Any, rng: np.random.Generator, close_by: bool) -> Any:
+    """A tensor or array like `x`, as close to it as numbers allow that must differ in half of their digits."""
+    if not isinstance(x, (Tensor, ndarray)) or x.dtype.kind not in "fc":
         return x
     step = np.sqrt(np.finfo(x.dtype).eps) * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
     step = np.asarray(step if close_by else np.zeros(x.shape), x.dtype)
     numbers = all_numbers(x)
-    return x * wrap(1 + step) if numbers is None or np.any(numbers) else x + wrap(step)
+    step, one = (wrap(step), wrap(1 + step)) if isinstance(x, Tensor) else (step, 1 + step)
+    return x * one if numbers is None or np.any(numbers) else x + step
 
 
-def _alike(ones: Sequence[Any], others: Sequence[Any]) -> bool:
+def alike(ones: Sequence[Any], others: Sequence[Any]) -> bool:
     """True if two backwards have given the same, as closely as sums may have it."""
     if len(ones) != len(others):
         return False
