@@ -45,7 +45,7 @@ class GraphRoot(Node):
 
     def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """The gradients as Tensors."""
-        return tuple(wrap(g) if isinstance(g, ndarray) else g for g in self.gradients)
+        return tuple(wrap(g) if issubclass(type(g), ndarray) else g for g in self.gradients)
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return self.gradients

@@ -52,7 +52,7 @@ def is_plain(x: Any) -> bool:
     """True if an object carries nothing that depends smoothly on anything: a whole number, a library's function."""
     if isinstance(x, _CONSTANT):
         return True
-    if isinstance(x, (ndarray, np.generic)):
+    if issubclass(type(x), (ndarray, np.generic)):
         return x.dtype.kind not in "fcO"
     if isinstance(x, ModuleType):
         return not is_users_module(x)
@@ -105,7 +105,7 @@ def may_share(name: str, computing: Sequence[Any], pulling: Any) -> bool:
 
 
 def _owner(x: Any) -> int:
-    return id(owner_of(x) if isinstance(x, ndarray) else x)
+    return id(owner_of(x) if issubclass(type(x), ndarray) else x)
 
 
 def _is_mutable(x: Any) -> bool:
@@ -229,7 +229,7 @@ class Apart:
         x: Any
         for x in (*held._arrays, *held.held_tensors):
             if classes.isdisjoint(held._parents[id(x)]):
-                if isinstance(x, ndarray):
+                if issubclass(type(x), ndarray):
                     replaced[id(x)] = x.copy()
                 elif type(x._array) is ndarray and not x._requires_grad:
                     replaced[id(x)] = wrap(x._array.copy(), x._level)
@@ -329,7 +329,7 @@ class _Trial:
             (new, structure), (old, other) = flatten(x), flatten(self.ctx.__dict__.get(name))
             if structure == other:
                 pairs = [
-                    (a, isinstance(a, Tensor) or (isinstance(a, ndarray) and is_plain(a)), b)
+                    (a, isinstance(a, Tensor) or (issubclass(type(a), ndarray) and is_plain(a)), b)
                     for a, b in zip(old, new, strict=True)
                 ]
                 self.kept[name] = unflatten(structure, [a if stays else b for a, stays, b in pairs])
@@ -363,7 +363,7 @@ class _Trial:
 
 def moved(x: Any, rng: np.random.Generator, close_by: bool) -> Any:
     """A tensor or array like `x`, as close to it as numbers allow that must differ in half of their digits."""
-    if not isinstance(x, (Tensor, ndarray)) or x.dtype.kind not in "fc":
+    if not issubclass(type(x), (Tensor, ndarray)) or x.dtype.kind not in "fc":
         return x
     step = np.sqrt(np.finfo(x.dtype).eps) * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
     step = np.asarray(step if close_by else np.zeros(x.shape), x.dtype)

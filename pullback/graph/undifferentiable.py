@@ -70,7 +70,7 @@ class NotImplemented(Error):  # noqa: N818 - a node, by the name that it has in 
 
     @property
     def message(self) -> str:  # type: ignore[override]  # read alone
-        """What it raises with."""
+        """The text of the error that it raises."""
         return str(DerivativeNotImplementedError(self.operator))
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> NoReturn:
