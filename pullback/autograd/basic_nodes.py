@@ -5,21 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pullback.core.tensor import Tensor, wrap
-from pullback.core.types import Gradient
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import Edge, Node, Unpack, edge_to
-from pullback.graph.undifferentiable import NotImplemented
+from pullback.graph.undifferentiable import Error, NotImplemented
 
 
 class GraphRoot(Node):
-    """Feeds the gradients that a backward starts from into their edges."""
+    """Feeds the gradients that a backward starts from into their edges: what a call of it gives, whatever it is given.
+
+    Parameters
+    ----------
+    edges : iterable of Edge or None
+    gradients : iterable of Tensor or ndarray
+        One for each edge.
+    shape : tuple of int, optional
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> y = pb.ones(2, requires_grad=True) * 2
+    >>> root = pb.autograd.basic_nodes.GraphRoot((y.grad_fn,), (pb.ones(2),), y.shape, y.dtype)
+    >>> root()
+    (tensor([1., 1.]),)
+    """
 
     __slots__ = ("gradients",)
     takes_undefined = True
 
-    def __init__(self, edges: Iterable[Edge | None], gradients: Iterable[Gradient]) -> None:
-        super().__init__(edges)
+    def __init__(
+        self,
+        edges: Iterable[Edge | None],
+        gradients: Iterable[Gradient],
+        shape: Shape | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(edges, shape, dtype)
         self.gradients = tuple(gradients)
+
+    def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        """The gradients as Tensors."""
+        return tuple(wrap(g) if issubclass(type(g), ndarray) else g for g in self.gradients)
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return self.gradients
@@ -35,27 +61,37 @@ class Identity(Node):
         return (grad,)
 
 
-class Error(Node):
-    """Raises when a gradient reaches it, an undefined one too."""
-
-    __slots__ = ("message",)
-    takes_undefined = True
-
-    def __init__(self, message: str, edges: Iterable[Edge | None] = ()) -> None:
-        super().__init__(edges)
-        self.message = message
-
-    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        raise RuntimeError(self.message)
-
-
 class DelayedError(Error):
-    """Marks results that may be used but not differentiated: behind `once_differentiable`."""
+    """Marks results that may be used but not differentiated: behind `once_differentiable`.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    message : str
+    edges : int or iterable of Edge or None, optional
+        Where the gradient would go besides the inputs. PyTorch's second argument, the number of inputs, may stand here.
+
+    Raises
+    ------
+    TypeError
+        Of a call: there are other inputs than that number.
+
+    Examples
+    --------
+    >>> (marked,) = pb.autograd.basic_nodes.DelayedError("not this way", 1)(pb.ones(2))
+    >>> marked.grad_fn.name(), marked.requires_grad
+    ('Error', True)
+    """
+
+    __slots__ = ("num_inputs",)
+
+    def __init__(self, message: str, edges: int | Iterable[Edge | None] = ()) -> None:
+        self.num_inputs = edges if isinstance(edges, int) else None
+        super().__init__(message, () if isinstance(edges, int) else edges)
 
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # no gradients, tensors to mark
         """The inputs again, as outputs of `Error` nodes: they raise when differentiated."""
+        if self.num_inputs not in (None, len(inputs)):
+            raise TypeError(f"DelayedError: expected {self.num_inputs} inputs, as it was made for, got {len(inputs)}.")
         outs = []
         for x in inputs:
             out = wrap(x._array, x._level)

@@ -83,4 +83,5 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         results = results if isinstance(results, tuple) else (results,)
         return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)
 
+    once.once = True  # type: ignore[attr-defined]  # its results are marked: see function_intermediates
     return once

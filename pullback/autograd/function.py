@@ -22,7 +22,8 @@ from pullback.autograd.function_arrays import (
     refuse_what_detached,
     wrapped,
 )
-from pullback.autograd.function_intermediates import Draws, exchanged, intermediates, run_followed
+from pullback.autograd.function_intermediates import exchanged, intermediates, run_followed, run_nested
+from pullback.autograd.function_reads import Draws
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, as_tensor, show_as_array, shown_as_tensors, wrap_as
@@ -50,7 +51,7 @@ from pullback.graph.saved import (
 )
 from pullback.graph.view import Origin, make_view
 
-__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
 
 class FunctionNode(MultiNode):
@@ -93,6 +94,7 @@ class FunctionNode(MultiNode):
     _own: int  # how many attributes are not the user's
     _intermediates: Any = None  # the Intermediates that forward has kept
     _again: dict[int, Callable[[Any], Any]] | None = None  # while backward is recorded: what makes others of the saved
+    _outer: Sequence[int]  # levels of the transforms that differentiate what is inside of the arguments
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
@@ -105,7 +107,7 @@ class FunctionNode(MultiNode):
         self._saved = ()
         self._dirty = self._non_differentiable = ()
         self._materialize = True
-        self._withheld = ()
+        self._withheld = self._outer = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
         self._arrays = any(
             type(a) in ARRAYS for a in args
@@ -336,8 +338,8 @@ class FunctionNode(MultiNode):
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         backward: Any = self._function.backward
-        if not raw and self._intermediates is not None:
-            backward = functools.partial(run_followed, backward=backward)
+        if (not raw or self._outer) and self._function.follows_intermediates:
+            backward = functools.partial(run_nested if raw else run_followed, backward=backward)
         try:
             results = user_callbacks.call(backward, (self, *tensors), not raw, self._level)
         except AttributeError as error:
@@ -399,7 +401,7 @@ class FunctionNode(MultiNode):
     def release(self) -> None:
         self._saved = tuple((None, Released, None) for _ in self._saved)
         if self._intermediates is not None:
-            self._intermediates = None
+            self._intermediates.args = None
 
 
 # (Function, arguments, level) -> the outputs, where an argument has a tangent; filled when forward mode is first used.
@@ -431,6 +433,11 @@ class _FunctionMeta(type):
             if "backward" in namespace:
                 cls.forward = _has_both(name)
             cls.backward = namespace["vjp"]
+        if (word := namespace.get("double_backward")) not in (None, "exact"):
+            raise ValueError(
+                f'{name}: double_backward is "exact" (all that backward reads is saved or constant) or None, got '
+                f"{word!r}."
+            )
         cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
 
 
@@ -486,7 +493,9 @@ class Function(metaclass=_FunctionMeta):
     tensor(6.)
     """
 
+    double_backward: str | None = None  # "exact": what backward reads is saved or constant, by the author's word
     _agrees: bool  # of a class that has been tried: see function_agreement
+    _reads_outside: bool  # of a class that has been looked at: see function_reads
     follows_intermediates = True  # whether what forward keeps on the way is looked at: see function_intermediates
 
     @staticmethod
@@ -816,6 +825,21 @@ class InplaceFunction(Function):
     """
 
 
+class NestedIOFunction(Function):
+    """`Function` by the name that PyTorch has for old code with nested inputs: it is written as any `Function` here.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Refused, as by `Function`.
+
+    Examples
+    --------
+    >>> issubclass(pb.autograd.function.NestedIOFunction, pb.autograd.Function)
+    True
+    """
+
+
 FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
 
 
@@ -840,7 +864,7 @@ def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
     """Runs the user's forward without recording, and returns what it returned."""
     run = functools.partial(cls._run_forward, ctx, args)
-    outer = differentiated_inside(args)
+    outer = ctx._outer = differentiated_inside(args)
     try:
         modes.set_modes(state.with_recording(False, ctx._level))
         if state.observers:

@@ -10,6 +10,7 @@ numbers, has written into its inputs, or these are gone) a second derivative tha
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -17,37 +18,68 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.numpy.random.draws import default_generator
-from pullback.autograd.basic_nodes import DelayedError
+from pullback.autograd.basic_nodes import DelayedError, Error
+from pullback.autograd.function_reads import (
+    Cuts,
+    Draws,
+    all_numbers,
+    as_differences,
+    is_apart,
+    is_plain,
+    reads_outside,
+    unseen,
+)
 from pullback.core import cuts
-from pullback.core.array_type import array_type, innermost, numbers_of
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, wrap
 from pullback.core.version import version_of
+from pullback.graph.node import Node, edge_to
 from pullback.graph.snapshot import MANY
 
 
 class Intermediates:
-    """Which of the tensors that a node keeps are intermediate results, and of which arguments."""
+    """Which of the tensors that a node keeps are intermediate results, what else it keeps, and of which arguments."""
 
-    __slots__ = ("args", "names", "places", "versions")
+    __slots__ = ("agreed", "args", "dirty", "names", "others", "places", "unseen", "versions")
 
-    def __init__(self, places: list[int], names: list[str], args: Sequence[Any], dirty: bool) -> None:
+    def __init__(self, places: list[int], names: list[str], others: list[str], args: Sequence[Any], ctx: Any) -> None:
         self.places, self.names = places, names  # among what was given to save_for_backward; attributes of ctx
-        self.args = None if dirty else [_reference(x) for x in args]
+        self.others = others  # attributes of ctx, no tensors, that may depend on the arguments all the same
+        self.args: list[Any] | None = [_reference(x) for x in args]
+        self.dirty = bool(ctx._dirty)
         self.versions = [version_of(x) if isinstance(x, Tensor) else 0 for x in args]
+        self.agreed: bool | None = None
+        self.unseen: Any = ...  # not known yet: see `Intermediates.reads`
 
     def arguments(self) -> list[Any] | None:
-        """The arguments of forward, if they are all there and as they were."""
+        """The arguments of forward, if they are all there."""
         if self.args is None:
             return None
         found = [x() if type(x) is weakref.ref else x for x in self.args]
         gone = any(x is None and type(kept) is weakref.ref for x, kept in zip(found, self.args, strict=True))
-        same = gone or all(
-            not isinstance(x, Tensor) or version_of(x) == n for x, n in zip(found, self.versions, strict=True)
-        )
-        return None if gone or not same else found
+        return None if gone else found
+
+    def unchanged(self) -> list[Any] | None:
+        """The arguments of forward, if they are all there and as they were."""
+        found = self.arguments()
+        if found is None or self.dirty:
+            return None
+        pairs = zip(found, self.versions, strict=True)
+        return found if all(not isinstance(x, Tensor) or version_of(x) == n for x, n in pairs) else None
+
+    def reads(self, ctx: Any) -> str | None:
+        """Say what backward reads that depends on the arguments unseen, found at the first call."""
+        if self.unseen is ...:
+            self.unseen = unseen(ctx, self.arguments(), self.others)
+        return self.unseen  # type: ignore[no-any-return]
+
+    def agrees(self, ctx: Any) -> bool:
+        """True if the derivative of backward in the graph is that of differences, whatever it detaches."""
+        if self.agreed is None:
+            args = self.unchanged()
+            self.agreed = args is not None and as_differences(ctx, args)
+        return self.agreed
 
 
 def _reference(x: Any) -> Any:
@@ -59,35 +91,111 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
     """Return what a forward has kept that is no input, no output and not their memory, and might depend on these."""
     places: list[int] = []
     names: list[str] = []
+    others: list[str] = []
     for i, x in enumerate(ctx._to_save):
         if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
             places.append(i)
     if len(ctx.__dict__) > ctx._own:  # what forward has set stands behind the node's own
         for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
             for x in flatten(kept)[0] if type(kept) in (list, tuple, dict) else (kept,):
-                if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
+                if not isinstance(x, Tensor):
+                    if not is_plain(x) and name not in others and not any(x is y for y in args):
+                        others.append(name)
+                elif not x._requires_grad and name not in names and _is_one(x, ctx, args, outputs):
                     names.append(name)
-                    break
-    return Intermediates(places, names, args, bool(ctx._dirty)) if places or names else None
+    function = ctx._function
+    if "_reads_outside" not in function.__dict__:
+        function._reads_outside = reads_outside(function.backward)
+    several = len(outputs) > 1 and any(x is y for x in ctx._to_save for y in outputs)
+    if places or names or others or several or function._reads_outside:
+        return Intermediates(places, names, others, args, ctx)
+    return None
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
     """True if a constant is no input and no output; a view of one is made without recording, as all else there."""
     if x._level != ctx._level or x._array.dtype.kind not in "fc":
         return False
-    return not any(x is y for y in (*args, *outputs))
+    return not any(x is y for y in (*args, *outputs)) or any(x is y for y in ctx._non_differentiable)
 
 
 def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
-    """`backward(ctx, *grads)`, recording, with the intermediate results in their places in the graph."""
+    """`backward(ctx, *grads)`, recording, with the intermediate results in their places in the graph.
+
+    Where it depends on the inputs, or on its gradients, in a way that the graph does not see, a derivative of its
+    results is an error.
+    """
+    edges = (*ctx.edges(), *map(edge_to, grads))
+    kept, watch = ctx._intermediates, Cuts(ctx._level, edges)
+    watched = functools.partial(watch.watch, backward)
+    results = watched(ctx, *grads) if kept is None else _with_places(ctx, *grads, backward=watched)
+    if ctx._function.double_backward == "exact" or hasattr(backward, "once") or is_apart():
+        return results
+    why = None if kept is None else kept.reads(ctx)
+    if why is not None:
+        edges = ctx.edges()
+    elif watch.found and (kept is None or not kept.agrees(ctx)):
+        why = watch.found
+    if why is None:
+        return results
+    message = _message(ctx, why)
+    found = tuple(guarded(x, message, edges) for x in (results if isinstance(results, tuple) else (results,)))
+    return found if isinstance(results, tuple) else found[0]
+
+
+def run_nested(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
+    """`backward(ctx, *grads)`, where transforms further out differentiate: an error if one would lack a part."""
+    kept, watch = ctx._intermediates, Cuts(max(ctx._outer))
+    results = watch.watch(backward, ctx, *grads)
+    if ctx._function.double_backward != "exact" and not is_apart():
+        why = watch.found or (None if kept is None else kept.reads(ctx))
+        if why is not None:
+            raise GradientError(_message(ctx, why))
+    return results
+
+
+def _message(ctx: Any, why: str) -> str:
+    return (
+        f"trying to differentiate twice through {ctx.name()}, whose backward {why}: the second derivative would lack "
+        "a part. Save the inputs (ctx.save_for_backward) and compute it from them in backward; mark backward with "
+        '@once_differentiable; or, where this is a constant, say so: double_backward = "exact" in the class '
+        f"{ctx._function.__name__}."
+    )
+
+
+class Guarded(Node):
+    """Passes a gradient on, and to an `Error` node, which raises where it is on the way to what is asked for."""
+
+    __slots__ = ()
+
+    def apply(self, ops: Any, grad: Any, unpack: Any) -> Sequence[Any]:
+        return grad, grad
+
+
+def guarded(x: Any, message: str, edges: Sequence[Any]) -> Any:
+    """A gradient, of which a derivative towards these edges raises."""
+    if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
+        return x
+    error = Error(message, edges)
+    error._shape, error._dtype = x.shape, x.dtype
+    out = wrap(x._array, x._level)
+    out._fn, out._requires_grad = Guarded((edge_to(x), error), x.shape, x.dtype), True
+    return out
+
+
+def _with_places(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     kept = ctx._intermediates
-    fresh, is_cut = _forward_again(ctx, kept.arguments())
+    if not (kept.places or kept.names):
+        return backward(ctx, *grads)
+    fresh, is_cut = _forward_again(ctx, kept.unchanged())
     before = {name: ctx.__dict__[name] for name in kept.names if name in ctx.__dict__}
 
     def followed(old: Any, new: Any) -> Any:
         if new is old or (isinstance(new, Tensor) and not new._requires_grad and not is_cut):
             return old
-        return new if isinstance(new, Tensor) and new._requires_grad and _same(old, new) else _refused(ctx, old)
+        if isinstance(new, Tensor) and new._requires_grad and _same(old, new):
+            return new
+        return old if ctx._function.double_backward == "exact" else _refused(ctx, old)
 
     try:
         for name, old in before.items():
@@ -121,20 +229,6 @@ def _forward_again(ctx: Any, args: list[Any] | None) -> tuple[Any, bool]:
     return fresh, bool(run.cuts)
 
 
-class Draws:
-    """Inside, random numbers come as they did when this was made; outside, as if nothing had been drawn inside."""
-
-    def __init__(self) -> None:
-        self.generator: Any = default_generator().bit_generator
-        self.state = self.generator.state
-
-    def __enter__(self) -> None:
-        self.state, self.generator.state = self.generator.state, self.state
-
-    def __exit__(self, *_: object) -> None:
-        self.generator.state = self.state
-
-
 def exchanged(ctx: Any, outputs: Sequence[Any], found: Sequence[Any]) -> tuple[Any, ...]:
     """The outputs of a forward that has the ctx of one level, with the derivatives further out that its rule gives.
 
@@ -161,17 +255,8 @@ def exchanged(ctx: Any, outputs: Sequence[Any], found: Sequence[Any]) -> tuple[A
 
 
 def _same(old: Any, new: Any) -> bool:
-    a, b = _numbers(old), _numbers(new)
+    a, b = all_numbers(old), all_numbers(new)
     return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
-
-
-def _numbers(x: Any) -> Any:
-    """The numbers at the bottom of `x`, those of all samples if it is batched."""
-    bottom = innermost(x)
-    if not array_type(bottom).many:
-        return numbers_of(bottom)
-    ((_, holder, name),) = array_type(bottom).components(bottom)
-    return _numbers(getattr(holder, name))
 
 
 def _refused(ctx: Any, old: Any) -> Any:

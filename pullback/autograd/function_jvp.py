@@ -14,6 +14,7 @@ from pullback.arrays.dual.untouched import relate
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.autograd.function_arguments import explain_missing_attribute
+from pullback.autograd.function_arrays import differentiated_inside
 from pullback.core import modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, InplaceError, with_article
@@ -45,6 +46,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
     edges = tuple(edge_to(x) for x in args) if records else ()
     versions = [version_of(p) for p, needs in zip(primals, ctx.needs_input_grad, strict=True) if needs]
     output = forward_of(cls, ctx, primals, state)
+    ctx._outer = differentiated_inside(given)
     single = not isinstance(output, tuple)
     check_forward(ctx, primals, versions, output)
     outputs = (output,) if single else output

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, wrap
-from pullback.graph.node import AccumulateGrad, Edge, MultiNode, Node, OutputEdge, edge_to
+from pullback.graph.node import AccumulateGrad, Node, edge_to, entrance_of
 
 
 class GradientEdge(NamedTuple):
@@ -80,7 +80,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 def stand_in(edge: GradientEdge) -> Tensor:
     """A tensor with no values of its own whose gradient arrives at `edge`: the leaf itself for the edge of a leaf."""
-    entrance = _entrance(edge)
+    entrance: Any = entrance_of(edge)
     if type(entrance) is AccumulateGrad:
         return entrance.variable
     shape, dtype = entrance._shape, entrance._dtype
@@ -92,23 +92,6 @@ def stand_in(edge: GradientEdge) -> Tensor:
     out = wrap(np.broadcast_to(np.zeros((), dtype), shape), _level_of(edge.node))
     out._fn, out._requires_grad = entrance, True
     return out
-
-
-def _entrance(edge: GradientEdge) -> Edge:
-    """The edge, as the engine knows it, that a `GradientEdge` names, which a user may have made by hand."""
-    node: Any = edge.node
-    nr = edge.output_nr
-    if not isinstance(node, Node):
-        raise TypeError(
-            f"the node of a GradientEdge must be a Node, got {type(node).__name__}; get_gradient_edge(tensor) "
-            "makes one."
-        )
-    if not 0 <= nr < node.outputs:
-        raise GradientError(
-            f"there is no output {nr} of {node.name()}, which has {node.outputs}; get_gradient_edge(tensor) gives the "
-            "edge of a tensor."
-        )
-    return OutputEdge(node, nr, *node._output_metadata[nr]) if isinstance(node, MultiNode) else node
 
 
 def _level_of(node: Node) -> int:

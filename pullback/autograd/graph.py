@@ -11,14 +11,14 @@ from pullback.autograd.raw_saved import SavedTensor
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.autograd.validate import validate_grad
-from pullback.core import slots
+from pullback.core import modes, slots
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError, type_name, with_article
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
 from pullback.core.version import bump
-from pullback.graph.node import InputMetadata, Node
+from pullback.graph.node import AccumulateGrad, InputMetadata, Node
 from pullback.graph.saved import Form, tensor_unpacker
 
 
@@ -79,7 +79,8 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     Returns
     -------
     tuple of Tensor or None
-        One for each input, of its shape; None where no gradient goes.
+        One for each input, of its shape; None where no gradient goes. Of the AccumulateGrad node of a leaf, which adds
+        to its `.grad`, there is none.
 
     Raises
     ------
@@ -105,11 +106,17 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     for i, (g, expected) in enumerate(zip(grads, metadata, strict=True)):
         _check(node, i, g, expected)
     given = [g for g in grads if g is not None]
+    if type(node) is AccumulateGrad:
+        for g in given:
+            node.variable.backward(g, create_graph=g.requires_grad and modes.current().records(g._level))
+        return ()
     if not given and not node.takes_undefined:
         return (None,) * len(node.edges())
     unpack = tensor_unpacker(max((g._level for g in given), default=0))
     try:
         results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+        if not node.edges():  # a node by hand, which leads nowhere
+            return tuple(results)
         return tuple(
             None if g is None or edge is None else validate_grad(g, edge, node, None)
             for g, edge in zip(results, node.edges(), strict=False)

@@ -10,9 +10,11 @@ import numpy as np
 
 from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
+from pullback.autograd.function_intermediates import guarded
+from pullback.autograd.function_reads import Apart, alike, is_apart, may_share, moved, reads_outside
 from pullback.core import modes
 from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array, show_as_plural
-from pullback.core.array_type import array_type, memory_of, numbers_of
+from pullback.core.array_type import array_type, is_array, memory_of, numbers_of
 from pullback.core.errors import (
     DetachingError,
     GradientError,
@@ -162,7 +164,8 @@ class Recorded(Function):
             for i, g in zip(wanted, pulled, strict=True):
                 found[i] = g
         found = [g if needs else None for g, needs in zip(found, ctx.needs_input_grad[1:], strict=True)]
-        return (None, *(None if g is None else _at_level(g, ctx) for g in found))
+        found = [None if g is None else _at_level(g, ctx) for g in found]
+        return (None, *_guarded(ctx, found))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Any, ...]:
@@ -185,6 +188,45 @@ class Recorded(Function):
             moved = iter(_transposed(ctx.call.rule, pull, points, [directions[i] for i in moving]))
             found = [next(moved) if _is_differentiable(y) else None for y in outputs]
         return tuple(None if t is None else _at_level(t, ctx) for t in found)
+
+
+def _guarded(ctx: Any, found: list[Any]) -> list[Any]:
+    """The gradients; where they are differentiated, and the vjp reads what the function has computed, an error."""
+    rule, records = ctx.call.rule, modes.current().records(ctx._level)
+    if rule.forward is not None or rule.vjp is None or is_apart() or not (records or ctx._outer):
+        return found
+    if not reads_outside(rule.vjp) or not may_share(rule.name, (rule.function,), rule.vjp):
+        return found
+    leaves = [numbers_of(x) if is_array(x) else x for x in _values(ctx, ctx.leaves)]
+    results = [numbers_of(y) if is_array(y) else y for y in _values(ctx, ctx.outputs_kept)]
+    try:
+        if not _depends_unseen(rule, ctx.call, leaves, results):
+            return found
+        why = f"depends on them, because {rule.name} has computed it"
+    except Exception as error:  # noqa: BLE001 - it may do what cannot be done again
+        why = f"may depend on them: running {rule.name} again, to see that, failed ({type(error).__name__}: {error})"
+    message = (
+        f"trying to differentiate twice through {rule.name}: its vjp reads a variable outside of its arguments that "
+        f"{why}. The second derivative would lack a part. Let the vjp compute it from its arguments, or return it as a "
+        f"residual (@{rule.name}.defvjp(forward, backward))."
+    )
+    if not records:
+        raise GradientError(message)
+    return [g if g is None else guarded(g, message, ctx.edges()) for g in found]
+
+
+def _depends_unseen(rule: Rule, call: Call, leaves: list[Any], results: list[Any]) -> bool:
+    """True if a vjp gives something else for the same arguments when its function has run at others close by."""
+    found = []
+    for close_by in (True, False):
+        rng = np.random.default_rng(0)
+        cotangent = unflatten(call.result, [_random(y, rng) if _is_differentiable(y) else None for y in results])
+        points = [moved(x, rng, close_by) if _is_differentiable(x) else x for x in leaves]
+        with Apart(rule.name, rule.function, rule.vjp) as (function, vjp):
+            function(*call.arguments(points), **call.kwargs)
+            pulled = vjp(cotangent, unflatten(call.result, results), *call.arguments(leaves), **call.kwargs)
+        found.append([x for x in flatten(pulled)[0] if x is not None])
+    return not alike(*found)
 
 
 def _computed(ctx: Any, call: Call, inside: list[Any]) -> tuple[list[Any], list[Any], list[bool], list[bool]]:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
 from pullback.core.array_type import array_type
+from pullback.core.errors import GradientError
 from pullback.core.hook_dict import HookDict
 from pullback.core.lock import one_thread
 from pullback.core.sequence import newest_leaf, next_leaf_nr, next_sequence_nr
@@ -136,7 +137,7 @@ class Node:
     def __init__(
         self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None
     ) -> None:
-        begin(self, next_sequence_nr(), shape, dtype, tuple(edges))
+        begin(self, next_sequence_nr(), shape, dtype, tuple(map(entrance_of, edges)))
 
     def save(self, out: Any, *args: Any) -> None:
         """Keep what `apply` will need of an operator's result (or results) and arguments."""
@@ -276,6 +277,24 @@ class AccumulateGrad(Node):
         newest_leaf[variable._level] = self._sequence_nr
         self._extra = LEAF
         self.variable = variable
+
+
+def entrance_of(edge: Any) -> Edge | None:
+    """The edge as the engine knows it, also of a `GradientEdge`, which users have."""
+    if edge is None or isinstance(edge, (Node, OutputEdge)):
+        return edge
+    node, nr = edge.node, edge.output_nr
+    if not isinstance(node, Node):
+        raise TypeError(
+            f"the node of a GradientEdge must be a Node, got {type(node).__name__}; get_gradient_edge(tensor) "
+            "makes one."
+        )
+    if not 0 <= nr < node.outputs:
+        raise GradientError(
+            f"there is no output {nr} of {node.name()}, which has {node.outputs}; get_gradient_edge(tensor) gives the "
+            "edge of a tensor."
+        )
+    return OutputEdge(node, nr, *node._output_metadata[nr]) if isinstance(node, MultiNode) else node
 
 
 def saved_slots(cls: type[Node]) -> tuple[str, ...]:

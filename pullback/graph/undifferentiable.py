@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pullback.core.errors import Explained, Portable
 from pullback.core.tensor import Tensor
-from pullback.core.types import Gradient
-from pullback.graph.node import MultiNode, Node, Unpack, edge_to, start_multi, start_node
+from pullback.core.types import DType, Gradient, Shape
+from pullback.graph.node import Edge, MultiNode, Node, Unpack, edge_to, start_multi, start_node
 
 
 class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
@@ -25,12 +25,53 @@ class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
         )
 
 
-class NotImplemented(Node):
-    """Stands in the graph for an operator without derivative."""
+class Error(Node):
+    """Raises when a gradient reaches it, an undefined one too.
+
+    Parameters
+    ----------
+    message : str
+    edges : iterable of Edge or None, optional
+
+    Examples
+    --------
+    >>> pb.autograd.basic_nodes.Error("not this way").name()
+    'Error'
+    """
+
+    __slots__ = ("message",)
+    takes_undefined = True
+
+    def __init__(self, message: str, edges: Iterable[Edge | None] = ()) -> None:
+        super().__init__(edges)
+        self.message = message
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
+        raise RuntimeError(self.message)
+
+
+class NotImplemented(Error):  # noqa: N818 - a node, by the name that it has in PyTorch
+    """Stands in the graph for an operator without derivative: an `Error` that names the operator.
+
+    Parameters
+    ----------
+    edges : iterable of Edge or None, optional
+    shape : tuple of int, optional
+    dtype : dtype, optional
+    """
 
     __slots__ = ("operator",)
     operator: str
-    takes_undefined = True
+
+    def __init__(
+        self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None
+    ) -> None:
+        Node.__init__(self, edges, shape, dtype)
+
+    @property
+    def message(self) -> str:  # type: ignore[override]  # read alone
+        """The text of the error that it raises."""
+        return str(DerivativeNotImplementedError(self.operator))
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> NoReturn:
         raise DerivativeNotImplementedError(self.operator)

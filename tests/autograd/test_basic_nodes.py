@@ -162,3 +162,79 @@ def test_public_names_are_where_pytorch_has_them():
     assert pb.autograd.function.Function is pb.autograd.Function
     for name in ("backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode"):
         assert callable(getattr(pb.autograd, name))
+
+
+def test_walking_the_graph_by_hand_fills_grad():
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    todo = [((x * y + x).grad_fn, pb.ones(2))]
+    while todo:
+        node, grad = todo.pop()
+        grads = node(grad)
+        todo += [(n, g) for (n, _), g in zip(node.next_functions, grads, strict=True) if n is not None]
+    assert x.grad.tolist() == [4, 5]
+    assert y.grad.tolist() == [1, 2]
+    hooked = []
+    x.register_hook(hooked.append)
+    node = entry(x)
+    assert node(None) == ()
+    node(pb.ones(2))
+    assert len(hooked) == 1
+    assert x.grad.tolist() == [5, 6]
+
+
+def test_nodes_by_hand_are_called_with_or_without_edges():
+    grad = pb.ones(2)
+    assert Identity()(grad)[0] is grad
+    y = leaf() * 2
+    root = GraphRoot((y.grad_fn,), (np.array([1.0, 10.0]),), y.shape, y.dtype)
+    assert root.input_metadata[0].shape == (2,)
+    for found in (root(), root(grad)):
+        assert found[0].tolist() == [1, 10]
+
+
+def test_delayed_error_is_made_for_a_number_of_inputs():
+    (x,) = DelayedError("not twice", 1)(leaf())
+    assert x.requires_grad
+    with pytest.raises(TypeError, match="expected 1 inputs, as it was made for, got 2"):
+        DelayedError("not twice", 1)(leaf(), leaf())
+
+
+def test_not_implemented_is_an_error_node_that_names_its_function():
+    node = NotImplemented()
+    node.operator = "frobnicate"
+    assert isinstance(node, Error)
+    assert node.name() == "NotImplemented"
+    assert "'frobnicate' is not implemented" in node.message
+
+
+def test_a_gradient_edge_serves_as_an_edge():
+    x = leaf()
+    values, _ = (x * 2).sort()
+    for y, expected in ((x * 2, [6, 6]), (values, [6, 6]), (x, [3, 3])):
+        edge = pb.autograd.graph.get_gradient_edge(y)
+        x.grad = None
+        (after(y, Identity((edge,), y.shape, y.dtype)) * 3).sum().backward()
+        assert x.grad.tolist() == expected
+    with pytest.raises(RuntimeError, match="there is no output 3"):
+        Identity((pb.autograd.graph.GradientEdge(values.grad_fn, 3),))
+    x.grad = None
+    pb.autograd.backward(pb.autograd.graph.get_gradient_edge(x * 2), pb.ones(2))
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_old_kinds_of_functions_take_once_differentiable():
+    for kind in (pb.autograd.function.InplaceFunction, pb.autograd.function.NestedIOFunction):
+
+        class Twice(kind):
+            @staticmethod
+            def forward(ctx, x):
+                return 2 * x
+
+            @staticmethod
+            @pb.autograd.function.once_differentiable
+            def backward(ctx, grad):
+                return 2 * grad
+
+        x = leaf()
+        Twice.apply(x).sum().backward()
+        assert x.grad.tolist() == [2, 2]

@@ -1,6 +1,8 @@
 """What a Function's forward saves on the way has its derivative in a second backward, or is refused there."""
 
 import gc
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -277,3 +279,207 @@ def test_in_transforms_of_transforms_what_leaves_for_python_or_numpy_is_refused_
     with pytest.raises(RuntimeError, match=r"detach\(\) at .* of what forward saves"):
         outer(pb.func.grad(Detached.apply))(x)
     assert outer(pb.func.grad(keeping(lambda x: [3 * x**2, 5.0])))(x).item() == 12
+
+
+STORE, BUFFER, WEIGHTS, STACK = {}, np.zeros(2), np.array([3.0, 3.0]), []
+KEPT = None
+
+
+class Holder:
+    kept = None
+
+
+def into_a_global(ctx, x, slope):
+    global KEPT
+    KEPT = slope
+
+
+def into_a_closure(ctx, x, slope):
+    ctx.pull = lambda grad: grad * slope
+
+
+def into_a_buffer(ctx, x, slope):
+    BUFFER[:] = slope.numpy()
+
+
+def into_a_numbered_store(ctx, x, slope):
+    ctx.number = len(STORE)
+    STORE[ctx.number] = slope
+
+
+def saved_alone(ctx, x, slope):
+    ctx.save_for_backward(x)
+
+
+def without_recording(ctx, grad):
+    with pb.no_grad():
+        slope = 3 * ctx.saved_tensors[0] ** 2
+    return grad * slope
+
+
+# Where forward puts 3 x**2, and how backward reads that.
+UNSEEN = {
+    "an ndarray on ctx": (lambda ctx, x, k: setattr(ctx, "k", k.numpy()), lambda ctx, g: g * pb.tensor(ctx.k)),
+    "numbers on ctx": (lambda ctx, x, k: setattr(ctx, "k", k.tolist()), lambda ctx, g: g * pb.tensor(ctx.k)),
+    "an object": (lambda ctx, x, k: setattr(ctx, "o", SimpleNamespace(k=k)), lambda ctx, g: g * ctx.o.k),
+    "a deque": (lambda ctx, x, k: setattr(ctx, "o", deque([k])), lambda ctx, g: g * ctx.o[0]),
+    "a closure": (into_a_closure, lambda ctx, g: ctx.pull(g)),
+    "a global": (into_a_global, lambda ctx, g: g * KEPT),
+    "a class": (lambda ctx, x, k: setattr(Holder, "kept", k), lambda ctx, g: g * Holder.kept),
+    "an array of the module": (into_a_buffer, lambda ctx, g: g * pb.tensor(BUFFER)),
+    "a store": (lambda ctx, x, k: STORE.update(k=k), lambda ctx, g: g * STORE["k"]),
+    "a numbered store": (into_a_numbered_store, lambda ctx, g: g * STORE[ctx.number]),
+    "a stack": (lambda ctx, x, k: STACK.append(k), lambda ctx, g: g * STACK.pop()),
+    "detach in backward": (saved_alone, lambda ctx, g: g * 3 * ctx.saved_tensors[0].detach() ** 2),
+    "numbers in backward": (saved_alone, lambda ctx, g: g * 3 * pb.tensor(ctx.saved_tensors[0].tolist()) ** 2),
+    "no_grad in backward": (saved_alone, without_recording),
+}
+# The same where all that depends on x is x itself.
+SEEN = {
+    "constants": (
+        lambda ctx, x, k: (saved_alone(ctx, x, k), setattr(ctx, "factor", 1.0), setattr(ctx, "w", np.ones(2))),
+        lambda ctx, g: g * ctx.factor * pb.tensor(ctx.w * WEIGHTS) * ctx.saved_tensors[0] ** 2,
+    ),
+    "an object": (
+        lambda ctx, x, k: setattr(ctx, "o", SimpleNamespace(x=x)),
+        lambda ctx, g: (STACK.append(g.detach()), 3 * g * ctx.o.x**2)[1],
+    ),
+    "a closure": (lambda ctx, x, k: setattr(ctx, "f", lambda g: 3 * g * x**2), lambda ctx, g: ctx.f(g)),
+    "a mask": (
+        lambda ctx, x, k: (saved_alone(ctx, x, k), setattr(ctx, "m", 1.0 * (x.detach().numpy() > -5))),
+        lambda ctx, g: g * pb.tensor(ctx.m) * 3 * ctx.saved_tensors[0] ** 2,
+    ),
+    "a shift that cancels": (
+        saved_alone,
+        lambda ctx, g: g * 3 * (ctx.saved_tensors[0] - g.detach() + g.detach().clone()) ** 2,
+    ),
+}
+
+
+def cubed(keep, read, setup):
+    if setup:
+
+        class Cubed(Function):
+            @staticmethod
+            def forward(x):
+                return x**3
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                keep(ctx, inputs[0], 3 * inputs[0].detach() ** 2)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return read(ctx, grad)
+
+    else:
+
+        class Cubed(Function):
+            @staticmethod
+            def forward(ctx, x):
+                keep(ctx, x, 3 * x.detach() ** 2)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, grad):
+                return read(ctx, grad)
+
+    return Cubed
+
+
+def nested(function, x):
+    return pb.func.grad(lambda x: pb.func.grad(lambda x: function(x).sum())(x).sum())(x)
+
+
+@pytest.mark.parametrize("setup", [False, True])
+@pytest.mark.parametrize("way", UNSEEN)
+def test_what_backward_reads_unseen_is_refused_in_a_second_derivative(way, setup):
+    function = cubed(*UNSEEN[way], setup)
+    x = leaf(2.0, -1.0)
+    with pytest.raises(
+        RuntimeError, match=r"twice through CubedBackward, whose backward .*\.py:\d+\).*Save the inputs"
+    ):
+        second(function.apply, x)
+    if way != "no_grad in backward":  # which is about the inner level alone
+        with pytest.raises(RuntimeError, match=r"\.py:\d+"):
+            nested(function.apply, leaf(2.0, -1.0).detach())
+    (slope,) = pb.autograd.grad(function.apply(x).sum(), x, create_graph=True)  # which nobody differentiates
+    np.testing.assert_allclose(slope.detach().numpy(), 3 * x.detach().numpy() ** 2)
+    function.double_backward = "exact"  # by the author's word, true or not
+    assert second(function.apply, x) == pytest.approx(3 * x.detach().numpy() ** 2)
+    function.backward = staticmethod(once_differentiable(function.backward))
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+        second(function.apply, x)
+
+
+@pytest.mark.parametrize("setup", [False, True])
+@pytest.mark.parametrize("way", SEEN)
+def test_what_does_not_depend_on_the_inputs_is_read_without_fuss(way, setup):
+    x = leaf(2.0, -1.0)
+    np.testing.assert_allclose(second(cubed(*SEEN[way], setup).apply, x), 9 * x.detach().numpy() ** 2)
+
+
+class IgnoringAnOutput(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, slope = x**3, 3 * x * x
+        ctx.save_for_backward(slope)
+        return y, slope
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        return grad * ctx.saved_tensors[0]
+
+
+class Marked(IgnoringAnOutput):
+    @staticmethod
+    def forward(ctx, x):
+        y, slope = IgnoringAnOutput.forward(ctx, x)
+        ctx.mark_non_differentiable(slope)
+        return y, slope
+
+
+def test_a_saved_output_whose_gradient_is_ignored_is_refused():
+    x = leaf(2.0, -1.0)
+    for transform in (second, nested):
+        with pytest.raises(RuntimeError, match="ignores the gradient of that output"):
+            transform(lambda x: IgnoringAnOutput.apply(x)[0], x if transform is second else x.detach())
+    np.testing.assert_allclose(second(lambda x: Marked.apply(x)[0], x), 9 * x.detach().numpy() ** 2)
+
+
+def test_looking_leaves_nothing_behind():
+    calls, state = [], []
+
+    class Counting(Function):
+        @staticmethod
+        def forward(ctx, x):
+            calls.append("forward")
+            state.append(3 * x.detach().numpy() ** 2)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            calls.append("backward")
+            return grad * pb.tensor(state[-1])
+
+    x = leaf(2.0, -1.0)
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    pb.autograd.grad(Counting.apply(x).sum(), x, create_graph=True)
+    assert calls == ["forward", "backward"]
+    assert len(state) == 1
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_after_a_backward_that_has_released_the_graph_nothing_is_a_constant():
+    x = leaf(2.0, -1.0)
+    y = cubed(*UNSEEN["an ndarray on ctx"], False).apply(x)
+    y.sum().backward()
+    (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="they are gone"):
+        slope.sum().backward()
+
+
+def test_double_backward_has_one_word():
+    with pytest.raises(ValueError, match=r"double_backward.*'exakt'"):
+        type("F", (Function,), {"double_backward": "exakt"})

@@ -1049,3 +1049,26 @@ def test_without_writable_a_write_says_how_to_ask_for_it():
     with pytest.raises(ValueError, match="read-only") as caught:
         grad(lambda x: f(x).sum())(np.ones(2))
     assert "writable=True" in "".join(caught.value.__notes__)
+
+
+def test_a_vjp_that_reads_what_the_function_has_stored_is_refused_in_a_second_derivative():
+    memo, weights = {}, np.array([3.0, 3.0])
+    stored = pb.custom_vjp(
+        lambda x: (memo.update(slope=3 * np.asarray(x) ** 2), x**3)[1], lambda g, y, x: g * memo["slope"]
+    )
+    constant = pb.custom_vjp(lambda x: weights * x**3 / 3, lambda g, y, x: g * weights * x**2)
+    at = np.array([2.0, -1.0])
+    for f in (stored, constant):
+        nested = lambda x, f=f: pb.func.grad(lambda x: pb.func.grad(lambda x: f(x).sum())(x).sum())(x)  # noqa: E731
+        x = pb.tensor(at, requires_grad=True)
+        (slope,) = pb.autograd.grad(f(x).sum(), x, create_graph=True)
+        np.testing.assert_allclose(slope.detach().numpy(), 3 * at**2)
+        if f is constant:
+            np.testing.assert_allclose(nested(at), 6 * at)
+            np.testing.assert_allclose(pb.autograd.grad(slope.sum(), x)[0].numpy(), 6 * at)
+        else:
+            match = r"twice through .*its vjp reads a variable outside"
+            with pytest.raises(RuntimeError, match=match):
+                nested(at)
+            with pytest.raises(RuntimeError, match=match):
+                slope.sum().backward()
