@@ -15,6 +15,7 @@ from typing import Any, Self
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.overrides import ENTERED, METHOD, ModeObserver, ask, mode_in_force, takes_part, taking_part
 from pullback.core.tensor import Tensor
+from pullback.dispatch.operator import CALLED
 from pullback.ops import late, tables
 
 __all__ = [
@@ -201,6 +202,15 @@ def _names() -> dict[Any, str]:
     return found
 
 
+@functools.cache
+def _internal_names() -> dict[Any, str]:
+    """The functions that Tensor's indexing, casts and the like call, by what a user writes."""
+    late.load_all()
+    rows = [row for overloads in tables.OPERATORS.values() for row in overloads]
+    pairs = [(f, row) for row in rows for f in (row.public, row.public_in_place) if f is not None]
+    return {f: f"pullback.Tensor.{CALLED.get(row.name, row.name)}" for f, row in pairs}
+
+
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     """The functions in which classes and modes take part: every operator's.
 
@@ -231,7 +241,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
     Returns
     -------
-    str, or None if the function is not one of `get_overridable_functions()`.
+    str, or None if the function is not pullback's. What stands behind an index is 'pullback.Tensor.__getitem__'.
 
     Examples
     --------
@@ -239,7 +249,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     ('pullback.linalg.inv', None)
     """
     try:
-        return _names().get(f)
+        return _names().get(f) or _internal_names().get(f)
     except TypeError:  # of what has no hash
         return None
 

@@ -173,8 +173,20 @@ def test_a_mode_sees_every_call_once_and_nothing_of_what_it_is_made_of():
         y.backward()
     pb.sin(x)
     assert mode.log == [
-        "mul", "zeros", "nn.functional.mse_loss", "sin", "sum", "add_", "stack", mode.log[-1],
+        "mul", "zeros", "nn.functional.mse_loss", "sin", "sum", "add_", "stack", "Tensor.__getitem__",
     ]  # fmt: skip
+
+
+def test_a_mode_sees_writes_and_draws_as_they_are_called():
+    x = pb.zeros(3)
+    with Noting() as mode:
+        x[0] = 1
+        x.normal_()
+        x += 1
+        pb.softmax(x, 0, out=x)
+        x.to(pb.float32)
+        pb.func.jvp(pb.exp, (x,), (x,))
+    assert mode.log == ["Tensor.__setitem__", "Tensor.normal_", "add_", "softmax", "Tensor.to", "exp"]
 
 
 def test_modes_nest_and_come_before_operands():

@@ -113,14 +113,14 @@ def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _in_general(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
-    if ENTERED and mode_in_force():
+    if ENTERED and op.row is not None and mode_in_force():
         return op.row.asked(args)
     try:
         if state.observers:
             return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
         return _dispatch(op, args)
     except TypeError:
-        if not taking_part(args):
+        if op.row is None or not taking_part(args):
             raise
     return op.row.asked(args)
 
@@ -216,7 +216,7 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     state = modes.current()
     if op.quick and state.plain and not op.mutates and _inplace_unrecorded(op, args, state):
         return args[0]
-    if ENTERED and mode_in_force():
+    if ENTERED and op.row is not None and mode_in_force():
         return op.row.asked(args, in_place=True)
     try:
         if state.observers:
@@ -333,14 +333,14 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     Nothing is recorded, so nothing there may require grad.
     """
     observers = modes.current().observers
-    if ENTERED and mode_in_force():
+    if ENTERED and op.row is not None and mode_in_force():
         return op.row.asked(args, {"out": out})
     try:
         if observers:
             return _watched(observers, op.name, args, partial(_write_out, op, args, out))
         return _write_out(op, args, out)
     except TypeError:
-        if not taking_part((*args, out)):
+        if op.row is None or not taking_part((*args, out)):
             raise
     return op.row.asked(args, {"out": out})
 

@@ -66,9 +66,9 @@ class Overload:
 
         `args` are all of the declaration, as the operator gets them: those left at their defaults are dropped.
         """
-        function = self.inplace if in_place else self.function
-        given, kwargs = as_called(function, args, named or {})
-        return ask(self.public_in_place if in_place else self.public, given, kwargs)
+        in_place = in_place and self.inplace is not None  # else the function itself writes
+        function, public = (self.inplace, self.public_in_place) if in_place else (self.function, self.public)
+        return ask(public, *as_called(function, args, named or {}))
 
     def named(self, function, suffix=""):
         """`function` with the name that a user calls it by."""
