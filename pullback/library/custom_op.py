@@ -143,6 +143,7 @@ class CustomOp:
         self._operator.derived = self._derivative.record
         self._vmap: Any = None
         if before is not None:
+            before._withdraw()
             before.__dict__ = self.__dict__  # whoever holds it calls what has replaced it
         _made[namespace, leaf] = self
 
@@ -361,6 +362,16 @@ class CustomOp:
                 f"{self._name}: {method} was called before, with {getattr(before, '__qualname__', before)}. Remove one "
                 "of the two calls."
             )
+
+    def _withdraw(self) -> None:
+        """Take what is registered for other arrays out of their tables, before a new definition takes the name."""
+        for kind in self._kernels:
+            if kind is not ndarray:
+                del ARRAY_TYPES[kind].kernels[self._operator.kernel]
+        if self._vmap is not None:
+            from pullback.arrays.batched.rules import RULES
+
+            del RULES[self._operator.kernel]
 
     def _forget(self) -> None:
         """Let what was made of the operator for types of arrays be made again."""

@@ -70,7 +70,11 @@ class Derivative:
                     self.setup_context(ctx, args, result)
             finally:
                 modes.restore(before)
-        finish(ctx, leaves, outputs, edges, True)
+        before = modes.set_modes(modes.current().with_observers(()))  # whom the operator tells of the node
+        try:
+            finish(ctx, leaves, outputs, edges, True)
+        finally:
+            modes.restore(before)
 
     @contextmanager
     def _seen_by_user(self, ctx: OperatorNode) -> Iterator[None]:

@@ -204,6 +204,16 @@ def test_every_transform_goes_through_it():
         assert np.allclose(pb.func.jvp(pb.func.vmap(sinc2), (x[None],), (x[None],))[1], slope * x)
 
 
+def test_hooks_on_saved_tensors_see_each_once():
+    packed = []
+    x = pb.tensor([0.25, 0.7], requires_grad=True)
+    with pb.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t.numpy() + 0, pb.from_numpy):
+        y = sinc2(x)
+    y.sum().backward()
+    assert len(packed) == 1
+    assert np.allclose(x.grad.numpy(), _slope(np.array([0.25, 0.7]), 1.0))
+
+
 def test_several_results_have_their_names_and_an_index_has_no_gradient():
     found = largest(pb.tensor([1.0, 5.0, 3.0], requires_grad=True), 2)
     assert found._fields == ("values", "indices")
@@ -418,10 +428,13 @@ def test_the_same_function_may_be_defined_again():
 
     first = make(2.0)
     first.register_autograd(lambda ctx, g: 2 * g)
+    first.register_vmap(lambda info, in_dims, x: (2 * x, 0))
     old = pb.ops.tests_library.again
     second = make(3.0)
     assert (first(pb.tensor(1.0)).item(), old(pb.tensor(1.0)).item()) == (3.0, 2.0)
     assert second(pb.tensor(1.0)).item() == 3.0
+    with pytest.warns(UserWarning, match="vmap: tests_library.again has no batching rule"):
+        assert pb.func.vmap(second)(np.ones(2)).tolist() == [3.0, 3.0]
     second.register_autograd(lambda ctx, g: 3 * g)
     assert [pb.func.grad(f)(1.0) for f in (first, second, old)] == [3.0, 3.0, 2.0]
 

@@ -57,7 +57,7 @@ _ABSENT: Final = MappingProxyType({
 
 
 def instead_of_field(name: str) -> str | None:
-    """What to write instead of a field of PyTorch's; None for a name that is none of those."""
+    """Return what to write instead of a field of PyTorch's; None for a name that is none of those."""
     if name in _OURS:
         return f"Write {_OURS[name]}."
     return next((why for start, why in _ABSENT.items() if name.startswith(start)), None)
