@@ -201,6 +201,8 @@ def resize_as_(self: Tensor, the_template: Tensor) -> Tensor:
     >>> pb.ones(2, 3).resize_as_(pb.zeros(2)).shape
     (2,)
     """
+    if not isinstance(the_template, Tensor):
+        raise TypeError(f"resize_as_ takes the shape of another Tensor, got {with_article(the_template)}.")
     return _resized(self, "resize_as_", the_template.shape)
 
 

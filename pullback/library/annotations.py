@@ -206,4 +206,4 @@ def _literal(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_literal, value))}]"
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    return repr(value.item() if issubclass(type(value), np.generic) else value)

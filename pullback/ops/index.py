@@ -29,7 +29,7 @@ def _each_plain(index):
 
 
 def _of_list(index):
-    """What a list makes an array of is one index; any other list has an index for each dimension, as in PyTorch.
+    """The index that a list stands for: an array if it makes one, else an index for each dimension, as in PyTorch.
 
     A list of lists of one length is an array, as in NumPy.
     """

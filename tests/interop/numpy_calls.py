@@ -687,8 +687,8 @@ CONSTANT = {
 
 # Tested by themselves: without values to compare, with files, with `like=`, or of a dtype that the numbers decide.
 APART = {
-    "lib.scimath.log", "lib.scimath.log10", "lib.scimath.log2", "lib.scimath.logn", "lib.scimath.power",
-    "lib.scimath.sqrt",
+    "lib.scimath.arccos", "lib.scimath.arcsin", "lib.scimath.arctanh", "lib.scimath.log",
+    "lib.scimath.log10", "lib.scimath.log2", "lib.scimath.logn", "lib.scimath.power", "lib.scimath.sqrt",
     "arange", "array", "asanyarray", "asarray", "empty", "empty_like", "eye", "full",
     "identity", "ones", "save", "savetxt", "savez", "savez_compressed",
     "tri", "zeros",

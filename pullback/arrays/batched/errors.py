@@ -64,7 +64,7 @@ def not_batched_target(name: str) -> InplaceError:
 
 def no_randomness(batch: Batch) -> GradientError:
     """The error for random numbers where nobody has said whether they differ."""
-    if batch.called != "vmap":  # what runs on a batch by itself has no such argument
+    if not batch.called.startswith("vmap"):  # what runs on a batch by itself has no such argument
         return GradientError(
             f"vmap: We do not yet support calling random operations inside of vmap: {batch.called} computes several "
             "samples at once, and nobody has said whether each draws numbers of its own. Draw them outside."

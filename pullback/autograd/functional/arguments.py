@@ -157,7 +157,7 @@ class Point:
         given = _tensors(v, "v", self.name)
         if len(given.tensors) != len(like.tensors):
             wanted = f"a tuple of {len(like.tensors)}" if like.is_tuple else "a single Tensor"
-            number = isinstance(v, tuple) and any(isinstance(entry, (int, float, complex)) for entry in v)
+            number = isinstance(v, tuple) and any(issubclass(type(entry), (int, float, complex)) for entry in v)
             raise (GradientTypeError if number else GradientError)(
                 (f"The v given to {self.name} must be either a Tensor or a tuple of Tensors. " if number else "")
                 + f"The given v should contain {wanted}: the v given to {self.name}() must be {wanted}, as the {what} "
