@@ -7,8 +7,7 @@ where a cotangent comes that is not zero; in forward mode their tangents are nan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,13 +16,11 @@ import numpy as np
 from pullback.core import cuts
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
 from pullback.func.rule_calls import stripped
 from pullback.graph.captured import Captured
-from pullback.graph.held_objects import attributes_of, is_watched, places_of
-
-_Place = tuple[str, Any, Callable[[Any], None]]  # a name, the value there, how to put another there
+from pullback.graph.held_objects import Place
 
 
 def leave(captured: Captured) -> None:
@@ -33,9 +30,7 @@ def leave(captured: Captured) -> None:
     tensors = [x for x in captured.at_stake if isinstance(stripped(x), Tensor)]
     if not tensors:
         return
-    seen: set[int] = set()
-    places = [place for found in captured.left_behind() for place in _numbers(*found, seen)]
-    if places:
+    if places := [*captured.left_behind()]:
         marked = _left_behind(_Left(captured, places), *tensors)
         for (_, _, put), x in zip(places, marked, strict=True):
             put(x)
@@ -51,37 +46,10 @@ def is_left_behind(x: Any) -> bool:
     return _known.get(id(x)) is x
 
 
-def _numbers(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[_Place]:
-    """The places of numbers that may have a derivative, in something that has been put somewhere."""
-    kind = type(x)
-    of_numpy = issubclass(kind, (ndarray, np.generic, Tensor)) and x.dtype.kind in "fc"
-    if of_numpy or issubclass(kind, (float, complex)):
-        yield name, x, put
-        return
-    if id(x) in seen:
-        return
-    seen.add(id(x))
-    if isinstance(x, tuple):
-        parts = list(x)
-        make = type(x)._make if hasattr(x, "_fields") else type(x)  # type: ignore[attr-defined]
-
-        def put_part(i: int, part: Any) -> None:
-            parts[i] = part
-            put(make(parts))
-
-        for i, part in enumerate(x):
-            yield from _numbers(name, part, partial(put_part, i), seen)
-    for _, part, put_item in places_of(x):
-        yield from _numbers(name, part, put_item, seen)
-    if is_watched(x):
-        for _, part, setter in list(attributes_of(x)):
-            yield from _numbers(name, part, partial(setter, x), seen)
-
-
 class _Left:
     """The values that a call has left behind, and where."""
 
-    def __init__(self, captured: Captured, places: Sequence[_Place]) -> None:
+    def __init__(self, captured: Captured, places: Sequence[Place]) -> None:
         self.name, self.names = captured.name(), [name for name, _, _ in places]
         self.values = [_plain(x) if captured.samples < 2 else _unknown(x) for _, x, _ in places]
 

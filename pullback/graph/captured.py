@@ -12,7 +12,7 @@ An object may be reached in several ways: by a back reference, a bound method, a
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import CellType, FunctionType
 from typing import Any
@@ -26,12 +26,14 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_copies import Copies
 from pullback.graph.held_objects import (
     LEAVES,
+    Place,
     attributes_of,
     is_of_library,
     is_users_class,
     is_users_module,
     items_of,
     names_in,
+    numbers_in,
     places_of,
 )
 from pullback.graph.held_records import NOTHING, Contents, Held, at_its_place, owner_of
@@ -232,8 +234,13 @@ class Captured:
                 self._records[here].put(name, now)
         self._copies = {}
 
-    def left_behind(self) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
-        """(the name, the value, how to replace it) of what the functions have put somewhere, or written into."""
+    def left_behind(self) -> Iterator[Place]:
+        """(a name, a number or an array, how to replace it) of what functions have put somewhere, or written into."""
+        seen: set[int] = set()
+        for found in self._left_somewhere():
+            yield from numbers_in(*found, seen)
+
+    def _left_somewhere(self) -> Iterator[Place]:
         for here, held in self._records.items():
             for name, x, put in held.left():
                 yield self._said(here, name), x, put
@@ -327,7 +334,7 @@ class Captured:
         return made  # type: ignore[no-any-return]
 
 
-def _places(x: Any) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+def _places(x: Any) -> Iterator[Place]:
     yield from places_of(x)
     for name, part, setter in attributes_of(x):
         yield name, part, partial(setter, x)

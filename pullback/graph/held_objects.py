@@ -19,7 +19,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -69,7 +69,10 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
     return tuple(x.flat) if issubclass(type(x), ndarray) and x.dtype == object else ()
 
 
-def places_of(x: Any) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+Place: TypeAlias = tuple[Any, Any, Callable[[Any], None]]  # a key or a name, the value, how to put another there
+
+
+def places_of(x: Any) -> Iterator[Place]:
     """(key, value, how to replace it) of the items that a container or a cell holds."""
     if isinstance(x, CellType):
         yield from ((None, part, functools.partial(setattr, x, "cell_contents")) for part in items_of(x))
@@ -179,6 +182,33 @@ def is_users_class(kind: Any) -> bool:
     """True if a class is the user's own."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return kind.__module__ == "__main__" or (file is not None and is_users_file(file))
+
+
+def numbers_in(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[Place]:
+    """The places of numbers that may have a derivative, in something that has been put somewhere."""
+    kind = type(x)
+    of_numpy = issubclass(kind, (ndarray, np.generic, Tensor)) and x.dtype.kind in "fc"
+    if of_numpy or issubclass(kind, (float, complex)):
+        yield name, x, put
+        return
+    if id(x) in seen:
+        return
+    seen.add(id(x))
+    if isinstance(x, tuple):
+        parts = list(x)
+        make = type(x)._make if hasattr(x, "_fields") else type(x)  # type: ignore[attr-defined]
+
+        def put_part(i: int, part: Any) -> None:
+            parts[i] = part
+            put(make(parts))
+
+        for i, part in enumerate(x):
+            yield from numbers_in(name, part, functools.partial(put_part, i), seen)
+    for _, part, put_item in places_of(x):
+        yield from numbers_in(name, part, put_item, seen)
+    if is_watched(x):
+        for _, part, setter in list(attributes_of(x)):
+            yield from numbers_in(name, part, functools.partial(setter, x), seen)
 
 
 def is_users_module(x: Any) -> bool:

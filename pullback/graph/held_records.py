@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import is_
 from types import CellType, FunctionType
@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import slots
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray
-from pullback.graph.held_objects import attributes_of, is_watched, items_of, places_of
+from pullback.graph.held_objects import Place, attributes_of, is_watched, items_of, places_of
 from pullback.graph.saved import Fingerprint
 from pullback.graph.snapshot import MANY, copy_of
 
@@ -90,7 +90,7 @@ class Held:
             holder.clear()
             getattr(holder, "update" if isinstance(holder, set) else "extend")(x)
 
-    def left(self) -> Iterator[tuple[Any, Any, Callable[[Any], None]]]:
+    def left(self) -> Iterator[Place]:
         """(key or name, value, how to replace it) of what has come since the call."""
         holder, changed = self.holder, self.changes()
         if self.of_module:

@@ -134,3 +134,50 @@ def test_sequential_counts_its_segments():
         with pytest.raises(ValueError, match="segments must be a number from 1 to that of the functions, 3, or 'sqrt'"):
             checkpoint_sequential([pb.sin] * 3, segments, x)
     assert checkpoint_sequential([], "sqrt", x) is x
+
+
+class Keeping:
+    kept = None
+
+    def __init__(self, keep):
+        self.p, self.keep, self.mean = pb.tensor(2.0, requires_grad=True), keep, pb.zeros(3)
+
+    def __call__(self, x, data):
+        self.kept = self.keep(self.p * x, data)
+        self.mean[:] = x.detach()
+        return 3 * x
+
+
+@pytest.mark.parametrize("keep", [lambda y, data: y, lambda y, data: {"y": [y]}, lambda y, data: y[:2]])
+def test_what_the_function_leaves_behind_is_refused_in_backward(keep):
+    function, x = Keeping(keep), leaf(3)
+    y = reentrant(function, x, pb.ones(3))
+    kept = function.kept["y"][0] if isinstance(function.kept, dict) else function.kept
+    with pytest.raises(pb.extend.GradientError, match="left a tensor behind in the attribute 'kept' of a Keeping"):
+        (y.sum() + kept.sum()).backward()
+    x.grad = None
+    (reentrant(function, x, pb.ones(3)).sum() + kept.detach().sum() + function.mean.sum()).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("keep", [lambda y, data: data, lambda y, data: data[:2], lambda y, data: y.sum().item()])
+def test_what_is_left_behind_has_no_graph_where_it_is_none_of_the_functions(keep):
+    function, data = Keeping(keep), pb.ones(3)
+    reentrant(function, leaf(3), data)
+    assert not data.requires_grad
+    assert not isinstance(function.kept, pb.Tensor) or not function.kept.requires_grad
+    with pb.no_grad():
+        reentrant(Keeping(lambda y, data: y), leaf(3), data)
+    assert not data.requires_grad
+
+
+def test_a_cache_of_the_first_run_does_not_hide_a_gradient():
+    p, x, cache = leaf(3), leaf(3), {}
+
+    def function(x):
+        if "y" not in cache:
+            cache["y"] = p * p
+        return cache["y"] * x
+
+    reentrant(function, x).sum().backward()
+    close([p.grad], [2 * p * x])

@@ -115,6 +115,15 @@ def deep_inside(p):
     return root_of(function) + kept.last.found["flux"][1][0]
 
 
+def in_an_argument(p):
+    def function(x, p, kept):
+        kept["flux"] = p * x
+        return kept["flux"] - 1
+
+    kept = {}
+    return optimize.brentq(function, 0.0, 10.0, args=(p, kept)) + kept["flux"]
+
+
 def by_a_solver(p):
     kept = {}
 

@@ -105,6 +105,47 @@ def test_what_a_function_writes_into_an_array_is_differentiated(function, kind):
     assert jvp(lambda p: function(p, kind), (1.5,), (1.0,))[1] == expected
 
 
+def slope(t, y, p, out, said):
+    out[0] = -p * y[0]
+    said["calls"] += 1
+    return out
+
+
+def gap(x, p, out, said):
+    said["calls"] += 1
+    out[0] = p * x
+    return out[0] - 1
+
+
+def bowl(x, p, out, said):
+    said["calls"] += 1
+    out[0] = np.sum((x - p) ** 2)
+    return out[0]
+
+
+GIVEN = [
+    lambda more: integrate.solve_ivp(slope, (0, 1), [1.0], args=more, rtol=1e-9, atol=1e-9).y[0, -1],
+    lambda more: integrate.odeint(slope, [1.0], [0.0, 1.0], args=more, tfirst=True)[-1, 0],
+    lambda more: integrate.quad(gap, 0, 1, args=more)[0],
+    lambda more: optimize.brentq(gap, 0.0, 10.0, args=more),
+    lambda more: optimize.minimize(bowl, [0.0], args=more).x[0],
+]
+
+
+@pytest.mark.parametrize("find", GIVEN)
+def test_a_function_may_write_into_its_further_arguments_as_without_derivatives(find):
+    def f(p, said):
+        out = np.zeros(1)
+        found = find((p, out, said))
+        assert out[0] != 0
+        return found
+
+    expected, said = (f(2.0 + 1e-4, {"calls": 0}) - f(2.0 - 1e-4, {"calls": 0})) / 2e-4, {"calls": 0}
+    assert grad(f)(2.0, said) == pytest.approx(expected, rel=1e-3)
+    assert said["calls"] > 1
+    assert jvp(lambda p: f(p, said), (2.0,), (1.0,))[1] == pytest.approx(expected, rel=1e-3)
+
+
 def test_np_array_of_several_numbers_needs_no_adopt_in_a_function_given_to_a_solver():
     def f(p):
         return optimize.root(lambda x: np.array([x[0] - p, x[1] ** 2 - 3 * p]), [1.0, 1.0], tol=1e-12).x[1]

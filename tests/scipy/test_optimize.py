@@ -179,8 +179,14 @@ ELSEWHERE = {
         optimize.minimize(bowl, np.zeros(2), X, constraints={"type": "eq", "fun": lambda z: z[0] - x[0]}).x
     ),
     "tolerance": lambda x: optimize.brentq(cubic, -3, 3, (1.0, 2.0), x[0]),
-    "kwargs": lambda x: optimize.least_squares(lambda z, a: z - a, np.ones(2), kwargs={"a": x}).x,
 }
+
+
+def test_the_keyword_arguments_of_a_function_are_differentiable():
+    def find(x):
+        return np.sum(optimize.least_squares(lambda z, b, a: z - a * b, np.ones(2), args=(x,), kwargs={"a": x}).x)
+
+    np.testing.assert_allclose(pb.func.grad(find)(X), 2 * X)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

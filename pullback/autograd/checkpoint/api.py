@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pullback.autograd.checkpoint.frame import CheckpointError, Frame
 from pullback.autograd.checkpoint.log import Comparison
-from pullback.autograd.checkpoint.reentrant import CheckpointFunction
+from pullback.autograd.checkpoint.reentrant import reentrant
 from pullback.core import modes
 from pullback.core.blocks import Steps
 from pullback.core.errors import type_name
@@ -197,7 +197,7 @@ def checkpoint(
             )
         if context_fn is not no_contexts or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+        return reentrant(function, preserve_rng_state, args)
     state = modes.current()
     if not any(state.records(level) for level in range(state.level + 1)):
         return function(*args, **kwargs)

@@ -17,13 +17,63 @@ from pullback.core.tensor import Tensor, detached_here, set_requires_grad
 from pullback.graph.captured import Captured
 
 
+def reentrant(function: Callable[..., Any], preserve_rng_state: bool, args: tuple[Any, ...]) -> Any:
+    """A call, whose caller loses no derivative of the tensors that the function leaves behind."""
+    captured = _captured(function)
+    found = CheckpointFunction.apply(captured, preserve_rng_state, *args)
+    known = {id(x) for x in (*captured.held_tensors, *args)}  # into which a function may write statistics
+    places = [place for place in captured.left_behind() if isinstance(place[1], Tensor)]
+    places = [(name, x, put) for name, x, put in places if known.isdisjoint((id(x), id(x._base)))]
+    if places:
+        names, tensors, puts = zip(*places, strict=True)
+        given = (*tensors, *(x for x in args if isinstance(x, Tensor)))
+        marked = _LeftBehind.apply(captured.name(), names, len(places), *given)
+        for put, before, x in zip(puts, tensors, marked, strict=True):
+            if not before.requires_grad:
+                put(x)
+    return found
+
+
+def _captured(function: Callable[..., Any]) -> Captured:
+    captured = Captured(f"checkpoint({getattr(function, '__name__', type(function).__name__)})", function)
+    captured.keep()
+    return captured
+
+
+class _LeftBehind(Function):
+    """Tensors that a function has put somewhere, as what depends on its arguments in an unknown way."""
+
+    follows_intermediates = False
+
+    @staticmethod
+    def forward(ctx: Any, name: str, names: tuple[str, ...], count: int, *tensors: Tensor) -> Any:
+        """The first tensors, as they are."""
+        ctx.call, ctx.places = name, names
+        ctx.set_materialize_grads(False)
+        return tensors[:count]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        """Refuse what comes."""
+        names = [
+            name for name, grad in zip(ctx.places, grads, strict=True) if grad is not None and bool((grad != 0).any())
+        ]
+        if names:
+            raise GradientError(
+                f"{ctx.call}: the function has left a tensor behind in {' and '.join(names)}, and the result depends "
+                "on it. With use_reentrant=True nothing is recorded while the function runs, so that it has no "
+                "derivative. Return it from the function, pass use_reentrant=False, or detach() it."
+            )
+        return (None,) * len(ctx.needs_input_grad)
+
+
 class CheckpointFunction(Function):
     """A function of tensors that saves its inputs alone."""
 
     follows_intermediates = False
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+    def forward(ctx: Any, function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         """Run the function; Function.apply has switched recording off."""
         if not any(ctx.needs_input_grad):
             warnings.warn(
@@ -31,10 +81,8 @@ class CheckpointFunction(Function):
                 "None. Pass use_reentrant=False, which finds parameters inside the function.",
                 stacklevel=4,
             )
-        ctx.captured = Captured(
-            f"checkpoint({getattr(function, '__name__', type(function).__name__)})", function, recorded=True
-        )
-        ctx.captured.keep()
+        ctx.captured = function if isinstance(function, Captured) else _captured(function)
+        (function,) = ctx.captured.functions
         ctx.randomness = states_around(function, args) if preserve_rng_state else []
         ctx.arguments = [None if isinstance(x, Tensor) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]

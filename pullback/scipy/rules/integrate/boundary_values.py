@@ -27,7 +27,7 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
     said: list[Any] = []
 
     def solver(_: Any, *leaves: Any) -> Any:
-        fun, bc, fun_jac, bc_jac = call.functions(leaves)
+        fun, bc, fun_jac, bc_jac, _ = call.functions(leaves)
         found = genuine(name)(fun, bc, call.given["x"], guess["y"], guess["p"], fun_jac=fun_jac, bc_jac=bc_jac, **more)
         if not found.success:
             raise ConvergenceError(f"{name}: no solution was found, so there is no derivative: {found.message}")

@@ -26,12 +26,14 @@ def _signature(name: str) -> inspect.Signature:
     return inspect.signature(genuine(name))
 
 
+# These integrate once for each element of their further arguments.
+_BY_ELEMENT = frozenset(["scipy.integrate.tanhsinh"])
 # These take further arguments from any sequence; all others take what is no tuple for a single one.
 _UNPACKED = frozenset(f"scipy.integrate.{name}" for name in ("cubature", "solve_ivp", "tanhsinh"))
 
 
 class Call:
-    """One call, with `args` and what the functions capture as leaves, by which the result is differentiable.
+    """One call, with what the functions capture and find in `args` as leaves: by these it is differentiable.
 
     Parameters
     ----------
@@ -49,7 +51,9 @@ class Call:
     options : dict
         Those among them that go to a solver's method.
     leaves : list
-        Of `args`, `count` of them, then what is captured.
+        What the functions capture or find in `args`.
+    elements : tuple
+        `args`, where it stands for several calls.
     """
 
     def __init__(self, name: str, functions: Sequence[str], differentiable: Any, given: Any, named: Any) -> None:
@@ -59,7 +63,6 @@ class Call:
         self.given = {**bound.arguments}
         self.options: dict[str, Any] = self.given.pop("options", {})  # of solve_ivp, for the method
         self.given.update(self.options)
-        self.captures = Captures(name, *(self.given.get(key) for key in functions))
         args: Any = self.given.get("args", ())
         if args is None:
             args = ()
@@ -67,10 +70,12 @@ class Call:
             args = tuple(args)
         elif not isinstance(args, tuple):
             args = (args,)
-        leaves, self._form = flatten(args)
-        self.count = len(leaves)
-        self.leaves: Leaves = [*leaves, *self.captures.tensors]
-        at_stake = [*filter(moves, [*self.leaves, *flatten([self.given.get(key) for key in differentiable])[0]])]
+        self.elements, args = (args, ()) if name in _BY_ELEMENT else ((), args)
+        self.captures = Captures(name, *(self.given.get(key) for key in functions), args)  # into which these may write
+        self.leaves: Leaves = self.captures.tensors
+        at_stake = [
+            *filter(moves, [*self.leaves, *self.elements, *flatten([self.given.get(key) for key in differentiable])[0]])
+        ]
         if at_stake:
             self.captures.keep(at_stake)
         for key, value in self.given.items():
@@ -88,17 +93,14 @@ class Call:
             )
         return unflatten(form, [numbers_of(x) if isinstance(x, Tensor) else x for x in leaves])
 
-    def args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The further arguments of the function, of leaves."""
-        return unflatten(self._form, list(leaves[: self.count]))  # type: ignore[no-any-return]
-
     def functions(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The functions, holding what is captured as these leaves have it."""
-        return self.captures.given(leaves[self.count :])
+        """The functions, and then their further arguments, holding what is differentiated as these leaves have it."""
+        return self.captures.given(leaves)
 
     def integrand(self, x: Any, leaves: Leaves) -> Any:
         """The value of the first function, after `x`."""
-        return array(self.functions(leaves)[0](x, *self.args(leaves)))
+        function, *_, args = self.functions(leaves)
+        return array(function(x, *args))
 
 
 def moves(x: Any) -> bool:

@@ -35,8 +35,7 @@ class _Ivp(Problem):
         self.call, self.count = call, len(call.leaves)
 
     def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
-        own = leaves[: self.count]
-        function, args = self.call.functions(own)[0], self.call.args(own)
+        function, *_, args = self.call.functions(leaves[: self.count])
         found = floating(function(t, y[0], *args) if self.time_first else function(y[0], t, *args))
         shape = np.shape(y[0])
         return [found if np.shape(found) == shape or np.size(found) != shape[0] else np.reshape(found, shape)]
@@ -55,8 +54,9 @@ class _Ivp(Problem):
         raise NotImplementedError
 
     def functions(self, leaves: Leaves) -> list[Any]:
-        """The functions of plain leaves, which may give nothing that is being differentiated."""
-        return [_checked(self.call.name, f) for f in self.call.functions(leaves[: self.count])]
+        """The functions of plain leaves, which may give nothing that is being differentiated, and their arguments."""
+        *functions, args = self.call.functions(leaves[: self.count])
+        return [*(_checked(self.call.name, f) for f in functions), args]
 
 
 def _checked(name: str, function: Any) -> Any:
@@ -93,10 +93,10 @@ class _SolveIvp(_Ivp):
         if (found := self.runs.at(point)) is not None:
             return found
         given, options = self.call.given, self.call.options
-        fun, events, jac = self.functions(leaves)
+        fun, events, jac, args = self.functions(leaves)
         found = genuine(self.call.name)(
             fun, (start, leaves[-1]), y0, given["method"], dense_output=True, events=events,
-            vectorized=given["vectorized"], args=self.call.args(leaves) or None,
+            vectorized=given["vectorized"], args=args or None,
             **(options if jac is None else {**options, "jac": jac}),
         )  # fmt: skip
         if found.status < 0:
@@ -189,11 +189,11 @@ class _Solved:
 
         def condition(t: Any, y0: Any, start: Any, *leaves: Any) -> Any:
             own = list(leaves)
-            event = call.functions(own)[1]
+            _, event, _, args = call.functions(own)
             event = event if callable(event) else event[i]
             every = np.concatenate([np.reshape(start, (1,)), np.reshape(t, (1,))])
             y = self.problem.solve([y0], every, [*own, last])[0][-1]
-            return np.reshape(array(event(t, y, *call.args(own))), ())
+            return np.reshape(array(event(t, y, *args)), ())
 
         def solver(at: Any) -> Any:
             found = custom_root(lambda *_: at, condition)
@@ -246,11 +246,9 @@ class _Odeint(_Ivp):
         self.said: list[Any] = []
 
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
-        func, Dfun = self.functions(leaves)
+        func, Dfun, args = self.functions(leaves)
         given = {key: x for key, x in self.call.given.items() if key not in ("func", "y0", "t", "args", "Dfun")}
-        y, info = genuine(self.call.name)(
-            func, y0, t, args=self.call.args(leaves), Dfun=Dfun, **{**given, "full_output": True}
-        )
+        y, info = genuine(self.call.name)(func, y0, t, args=args, Dfun=Dfun, **{**given, "full_output": True})
         if info["message"] != "Integration successful.":
             raise ConvergenceError(f"{self.call.name}: no solution was found that has a derivative: {info['message']}")
         self.said.append(info)

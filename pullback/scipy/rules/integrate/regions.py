@@ -138,8 +138,10 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
         if call.given[key]:
             raise GradientError(f"{name}: {key!r} has no derivative here; leave it out.")
     options = {key: call.given[key] for key in ("maxlevel", "minlevel", "atol", "rtol")}
-    own, held = call.leaves[: call.count], call.leaves[call.count :]
-    arrays = [floating(call.given["a"]), floating(call.given["b"]), *map(array, own)]
+    arrays, many = (
+        [floating(call.given["a"]), floating(call.given["b"]), *map(array, call.elements)],
+        len(call.elements),
+    )
     shape = np.broadcast_shapes(*(np.shape(x) for x in arrays))
     elements = [np.reshape(np.broadcast_to(x, shape), (-1,)) for x in arrays]
     said: list[Any] = []
@@ -168,14 +170,14 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
         return found.integral
 
     def integrand(x: Any, leaves: Leaves) -> Any:
-        return np.reshape(call.integrand(x, leaves), (1,))
+        return np.reshape(array(call.functions(leaves[many:])[0](x, *leaves[:many])), (1,))
 
     integral = Integral(call, quadrature)
     values: list[Any] = []
     results, count = [], int(np.prod(shape))
     for i in range(count):
         a, b, *args = (x[i] for x in elements)
-        values.append(integral.part(integrand, [a, b], [*args, *held]))
+        values.append(integral.part(integrand, [a, b], [*args, *call.leaves]))
         results.append(said[0])
         said.clear()
     leave(call.captures)

@@ -44,9 +44,14 @@ class Call:
         self._bound.apply_defaults()
         self.given = self._bound.arguments
         self._functions = [key for key, value in self.given.items() if callable(value)]
-        self.captures = Captures(name, *(self.given[key] for key in self._functions))
+        if of_function := by == ("args",):
+            if not isinstance(self.given["args"], tuple):
+                self.given["args"] = (self.given["args"],)
+            self.given["kwargs"] = self.given.get("kwargs") or {}
+        self._taken = [*self._functions, *(("args", "kwargs") if of_function else ())]  # functions may write into these
+        self.captures = Captures(name, *(self.given[key] for key in self._taken))
         for key, value in self.given.items():
-            if key in by or key in self._functions:
+            if key in by or key in self._taken:
                 continue
             if depends(_held(value)) and key not in starts:
                 raise GradientError(
@@ -56,9 +61,7 @@ class Call:
                 )
             leaves, form = flatten(value)
             self.given[key] = unflatten(form, [without_derivative(x) for x in leaves])
-        if "args" in by and not isinstance(self.given["args"], tuple):
-            self.given["args"] = (self.given["args"],)
-        self._count = len(self.args) - len(self.captures.tensors)
+        self._count = 0 if of_function else len(by)
         self.captures.keep([x for x in flatten(self.args)[0] if isinstance(x, Tensor)])
 
     def found(self, function: Any) -> Any:
@@ -68,9 +71,8 @@ class Call:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The arguments that the solution depends on: the function's or solver's, then what functions capture."""
-        own = self.given["args"] if self._by == ("args",) else [self.given[key] for key in self._by]
-        return (*own, *self.captures.tensors)
+        """The arguments that the solution depends on: the solver's, then what functions capture or are given."""
+        return (*(self.given[key] for key in self._by[: self._count]), *self.captures.tensors)
 
     def own(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Those among `args` that are not captured."""
@@ -84,19 +86,20 @@ class Call:
         """(x, *args) -> its value, without the derivative that it may return beside it."""
 
         def value(x: Any, *args: Any) -> Any:
-            found = self.holding(args)
-            return (first_of(found) if with_derivative else found)(x, *self.own(args))
+            held = self._held(args)
+            found = held[self._functions[0]]
+            return (first_of(found) if with_derivative else found)(x, *held["args"], **held["kwargs"])
 
         return functools.wraps(self.given[self._functions[0]])(value)
 
     def _held(self, args: Sequence[Any]) -> dict[str, Any]:
-        return dict(zip(self._functions, self.captures.given(args[self._count :]), strict=True))
+        return dict(zip(self._taken, self.captures.given(args[self._count :]), strict=True))
 
     def solved(self, *plain: Any) -> Any:
         """Return what SciPy gives for plain arguments."""
-        own = self.own(plain)
-        values = {"args": own} if self._by == ("args",) else dict(zip(self._by, own, strict=True))
-        values |= {key: self._guarded(function) for key, function in self._held(plain).items()}
+        held = self._held(plain)
+        values = dict(zip(self._by, self.own(plain), strict=False)) | held
+        values |= {key: self._guarded(held[key]) for key in self._functions}
         given = {key: x for key, x in {**self.given, **values}.items() if key in self._passed}
         bound = inspect.BoundArguments(self._bound.signature, given)
         return genuine(self.name)(*bound.args, **bound.kwargs)

@@ -35,19 +35,17 @@ def _box(bounds: Any) -> Any:
 
 def _least_squares(name: str, *given: Any, **named: Any) -> Any:
     call = Call(name, ("x0", "x_scale", "diff_step"), given, named)
-    loss, scale, more = call.given["loss"], call.given["f_scale"], call.given["kwargs"] or {}
+    loss, scale = call.given["loss"], call.given["f_scale"]
     if not isinstance(loss, str) or loss not in _LOSSES:
         raise GradientError(f"{name}: a loss that is a function has no derivative here; take one of {tuple(_LOSSES)}.")
     function = call.function()
 
     def cost(x: Any, *args: Any) -> Any:
-        squares = [(r / scale) ** 2 for r in flatten(function(x, *args, **more))[0]]
+        squares = [(r / scale) ** 2 for r in flatten(function(x, *args))[0]]
         return sum(np.sum(_LOSSES[loss](z)) for z in squares) * scale**2 / 2
 
     x, found = minimum(call, cost, _box(call.given["bounds"]))
-    return only_differentiable(
-        found, x=x, cost=adopting(cost)(x, *call.args), fun=adopting(function)(x, *call.args, **more)
-    )
+    return only_differentiable(found, x=x, cost=adopting(cost)(x, *call.args), fun=adopting(function)(x, *call.args))
 
 
 def _leastsq(name: str, *given: Any, **named: Any) -> Any:
