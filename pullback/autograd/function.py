@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from contextlib import nullcontext
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,11 +109,10 @@ class FunctionNode(MultiNode):
         self._dirty = self._non_differentiable = ()
         self._materialize = True
         self._withheld = self._outer = ()
-        self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
-        self._arrays = any(
-            type(a) in ARRAYS for a in args
-        )  # results have NumPy's face then; forward and backward are written for Tensors
-        self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+        self._given_tensors = given = tuple([isinstance(a, Tensor) for a in args])
+        # Results have NumPy's face then; forward and backward are written for Tensors.
+        self._arrays = not ARRAYS.isdisjoint(map(type, args))
+        self.needs_input_grad = tuple([t and a._requires_grad for a, t in zip(args, given, strict=True)])
         self._own = len(self.__dict__) + 1  # what comes behind is the user's
 
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
@@ -751,8 +751,9 @@ class Function(metaclass=_FunctionMeta):
         """
         if kwargs or cls.setup_context is not Function.setup_context:
             args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
-        level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
-        args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
+        level = max([a._level for a in args if isinstance(a, Tensor)], default=0)
+        if level:
+            args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
         if batched_apply is not None and (cls.vmap is not Function.vmap or differentiated_inside(args)):
             found = batched_apply(cls, args, level)
             if found is not None:
@@ -765,9 +766,9 @@ class Function(metaclass=_FunctionMeta):
             return dual_apply(cls, args, level)
         ctx = cls._backward_cls(cls, level, args)
         state = modes.current()
-        records = any(ctx.needs_input_grad) and state.records(level)
-        edges = tuple(edge_to(a) for a in args) if records else ()
-        versions = [version_of(a) for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
+        records = True in ctx.needs_input_grad and state.records(level)
+        edges = tuple(map(edge_to, args)) if records else ()
+        versions = [*map(version_of, compress(args, ctx.needs_input_grad))]
         output = forward_of(cls, ctx, args, state)
         single = not isinstance(output, tuple)
         if records:
@@ -778,7 +779,7 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
         with_ctx = cls.setup_context is Function.setup_context
-        with shown_as_tensors(args):
+        with shown_as_tensors(args) if ctx._arrays else _AS_THEY_ARE:
             if with_ctx:
                 try:
                     found = [cls.forward(ctx, *args)]
@@ -843,6 +844,7 @@ class NestedIOFunction(Function):
 FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
 
 
+_AS_THEY_ARE = nullcontext()
 # Where a ctx keeps what its methods are given.
 _KEPT = (
     ("_to_save", "save_for_backward"),
@@ -914,13 +916,15 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
             f"{ctx.name()}: forward returned {with_article(output)}, through which no gradient flows; return a "
             "Tensor or a tuple of Tensors."
         )
-    differentiated = [a for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
+    differentiated = compress(args, ctx.needs_input_grad)
     dirty = [a for a, before in zip(differentiated, versions, strict=True) if version_of(a) != before]
-    if not all(any(a is d for d in ctx._dirty) for a in dirty):
+    if dirty and not all(any(a is d for d in ctx._dirty) for a in dirty):
         raise InplaceError(
             f"{ctx.name()}: forward silently modified an input in place; call ctx.mark_dirty(x) and return x, or "
             "work on x.clone()."
         )
+    if not ctx._dirty:
+        return
     outputs = output if isinstance(output, tuple) else (output,)
     if not all(any(x is out for out in outputs) for x in ctx._dirty):
         raise InplaceError(

@@ -104,10 +104,10 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
                 elif not x._requires_grad and name not in names and _is_one(x, ctx, args, outputs):
                     names.append(name)
     function = ctx._function
-    if "_reads_outside" not in function.__dict__:
-        function._reads_outside = reads_outside(function.backward)
+    if (outside := function.__dict__.get("_reads_outside")) is None:  # found once for each class
+        outside = function._reads_outside = reads_outside(function.backward)
     several = len(outputs) > 1 and any(x is y for x in ctx._to_save for y in outputs)
-    if places or names or others or several or function._reads_outside:
+    if places or names or others or several or outside:
         return Intermediates(places, names, others, args, ctx)
     return None
 
