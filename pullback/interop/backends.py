@@ -30,7 +30,7 @@ _ENTERED = {"einops._backends": _enter_einops, "opt_einsum.backends.dispatch": _
 
 
 class _Awaited:
-    """Stands first on sys.meta_path, and knows of these two modules alone: tells them of our tensors when they have run."""
+    """Stands first on sys.meta_path, for these two modules alone, and tells them of our tensors when they have run."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
