@@ -28,7 +28,7 @@ import atexit, builtins, codecs, copyreg, decimal, gc, json, locale, logging, os
 import threading, warnings
 import numpy as np, numpy.lib.introspect, yaml, scipy
 
-allowed = None  # on sys.meta_path
+allowed = ()  # on sys.meta_path
 
 def state():
     drawn = np.random.get_state()
@@ -43,7 +43,7 @@ def state():
         "numpy.random": (drawn[0], drawn[1].tolist(), *drawn[2:]),
         "hooks": (sys.excepthook, sys.displayhook, sys.breakpointhook, sys.unraisablehook, sys.gettrace(),
                   sys.getprofile(), sys.get_asyncgen_hooks(), threading.excepthook, threading.gettrace(),
-                  [f for f in sys.meta_path if f is not allowed], list(sys.path_hooks), list(sys.path)),
+                  [f for f in sys.meta_path if f not in allowed], list(sys.path_hooks), list(sys.path)),
         "streams": (sys.stdin, sys.stdout, sys.stderr),
         "limits": (sys.getrecursionlimit(), sys.getswitchinterval(), sys.get_int_max_str_digits(),
                    socket.getdefaulttimeout(),
@@ -69,9 +69,11 @@ def test_the_process_is_as_before():
         + """
 before = state()
 import pullback
-allowed = sys.meta_path[-1]  # the last to be asked, and only of `pullback.optim` and the like it knows anything
-assert allowed.__module__ == "pullback.core.missing_names"
-assert allowed.find_spec("optim") is allowed.find_spec("torch.optim") is None
+first, last = allowed = sys.meta_path[0], sys.meta_path[-1]
+# The last to be asked knows only of `pullback.optim` and the like, the first of backends of einops and the like.
+assert (first.__module__, last.__module__) == ("pullback.interop.backends", "pullback.core.missing_names")
+assert last.find_spec("optim") is last.find_spec("torch.optim") is first.find_spec("einops") is None
+assert "einops" not in sys.modules
 after = state()
 print([name for name in before if before[name] != after[name]])
 """

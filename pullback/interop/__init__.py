@@ -10,6 +10,7 @@ requires grad into a plain array without saying so.
     conversion.py  leaving for plain numbers and arrays: __array__, __float__, DLPack
     array/         the methods of Array and Scalar: those of ndarrays and NumPy's numbers
     suggest.py     the error for what has no rule
+    backends.py    our tensors, told to einops and opt_einsum when these are imported
     foreign.py     errors of other libraries about our tensors
     replaced.py    a user's rule in the place of ours
     adopt/         adopt(): code for NumPy is differentiated as it stands
@@ -25,6 +26,7 @@ from pullback.core import slots
 from pullback.core.array_face import Array, Scalar
 from pullback.core.late import LateAttribute, calling, from_module, late_method
 from pullback.core.tensor import Tensor
+from pullback.interop.backends import enter_backends
 
 if TYPE_CHECKING:
     from pullback.interop.conversion import from_dlpack
@@ -99,6 +101,7 @@ def attach() -> None:
     Array.__hash__ = Scalar.__iter__ = None  # type: ignore[assignment, method-assign]
     Array.__pandas_priority__ = 10_000  # type: ignore[attr-defined]  # above DataFrame's, which then leaves `df * t` to us
     Tensor.__array_priority__ = 1000.0  # for libraries that still ask: NumPy's own arrays give way by __array_ufunc__
+    enter_backends()
 
 
 slots.replaced = calling(f"{__name__}.replaced", "replaced")

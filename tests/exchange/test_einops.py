@@ -1,5 +1,8 @@
 """einops' functions and opt_einsum's on tensors; where these are installed."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -21,12 +24,6 @@ CALLS = {
     "pack": lambda x: einops.pack([x, x * 2], "* b")[0],
     "unpack": lambda x: einops.unpack(x, [[1], [2]], "a *")[1],
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def adopting():
-    with pb.adopt():
-        yield
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -51,6 +48,19 @@ def test_einops_functions_of_the_standard_take_tensors_without_adopt():
     x = pb.tensor(X, requires_grad=True)
     functions.reduce(functions.rearrange(x, "a b -> b a"), "b a -> b", "sum")[1].backward()
     assert x.grad.tolist() == [[0, 1, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("order", ["einops, opt_einsum, pullback", "pullback, einops, opt_einsum"])
+def test_the_libraries_may_be_imported_before_pullback_or_after_it(order):
+    program = f"""
+import {order}
+x = pullback.tensor([[1.0, 2.0]], requires_grad=True)
+(einops.rearrange(x, "a b -> b a") * 2).sum().backward()
+opt_einsum.contract("ab,ab,ab->", x, x, x).backward()
+print(x.grad.tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[[5.0, 14.0]]\n", "")
 
 
 @pytest.mark.parametrize("subscripts", ["ab,cb,cd->ad", "ab,cb->ac", "ab,ab->", "ab,cb,cd,ed->ea"])

@@ -17,7 +17,6 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
 from pullback.core.call_site import is_users_file
-from pullback.interop.adopt.backends import enter_backends
 from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor, joined_list
 from pullback.interop.adoption import (
@@ -34,8 +33,6 @@ _genuine: dict[tuple[type, str], Any] = {}  # what stood in the class before
 
 def apply_patches() -> None:
     """Replace the methods of what has been imported."""
-    if State.on:
-        enter_backends()
     if State.on or _kept:
         for owner, name, replaced in _patches():
             if (owner, name) not in _genuine and (State.on or _is_kept(owner)):
