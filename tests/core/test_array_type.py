@@ -75,7 +75,7 @@ COUNTED = {
     "func/left_behind.py": (1, OF_USERS),
     "graph/captured.py": (5, OF_USERS),
     "graph/held_copies.py": (1, OF_USERS),
-    "graph/held_objects.py": (1, OF_USERS),
+    "graph/held_objects.py": (2, OF_USERS),
     "graph/held_records.py": (4, OF_USERS),
     "graph/journal.py": (4, FOR_SPEED),
     "graph/saved.py": (1, FOR_SPEED),
