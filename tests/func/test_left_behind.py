@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import LinearOperator
 
 import pullback as pb
 import pullback.scipy
@@ -14,6 +15,7 @@ from pullback.func import checkpointed_loop, custom_root, grad, jvp, odeint, vma
 from pullback.func.checkpoints import loop
 from pullback.func.implicit import functions, trajectories
 from pullback.scipy import integrate, optimize
+from pullback.scipy.sparse import linalg
 
 KEPT, OUT = 0.0, np.zeros(2)
 
@@ -170,6 +172,17 @@ def by_a_slope_of_ours(p):
         return -p * y
 
     return odeint(slope, 1.0, np.array([0.0, 1.0]), p)[-1] + kept["flux"]
+
+
+def by_a_product(p):
+    kept = {}
+
+    def product(v):
+        kept["flux"] = v
+        return 2 * v
+
+    operator = LinearOperator((2, 2), product, product, dtype=float)
+    return np.sum(linalg.gmres(operator, p * np.array([1.0, 2.0]))[0] + kept["flux"])
 
 
 def by_a_step(p):
