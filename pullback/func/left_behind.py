@@ -7,6 +7,7 @@ where a cotangent comes that is not zero; in forward mode their tangents are nan
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,7 +16,7 @@ import numpy as np
 
 from pullback.core import cuts
 from pullback.core.array_type import numbers_of
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, IndependentResultWarning
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
 from pullback.func.rule_calls import stripped
@@ -30,7 +31,17 @@ def leave(captured: Captured) -> None:
     tensors = [x for x in captured.at_stake if isinstance(stripped(x), Tensor)]
     if not tensors:
         return
-    if places := [*captured.left_behind()]:
+    places = [*captured.left_behind()]
+    if captured.read_later:
+        names = " and ".join(map(repr, dict.fromkeys(captured.read_later)))
+        warnings.warn(
+            f"{captured.name()}: the function has written numbers into {names}, which is read afterwards. It ran on "
+            "plain numbers there, so that these have no derivative. If the result depends on them, compute them from "
+            f"what {captured.name()} returns. If not, let the function make an array of its own.",
+            IndependentResultWarning,
+            stacklevel=cuts.frames_to_user(),
+        )
+    if places:
         marked = _left_behind(_Left(captured, places), *tensors)
         for (_, _, put), x in zip(places, marked, strict=True):
             put(x)

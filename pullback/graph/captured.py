@@ -37,6 +37,7 @@ from pullback.graph.held_objects import (
     places_of,
 )
 from pullback.graph.held_records import NOTHING, Contents, Held, at_its_place, owner_of
+from pullback.graph.read_later import names_of
 from pullback.graph.saved import checked, version_when_saved
 
 # Whether any array that functions hold may be one that they write into: nothing is known of it yet.
@@ -77,6 +78,7 @@ class Captured:
         self._classes: list[type] = []
         self.buffers: dict[int, Contents] = {}
         self._copies: dict[int, Held] = {}  # what functions run on before they have settled, as it was made
+        self.read_later: list[str] = []  # variables with numbers left behind in them, that cannot be given a mark
         self.at_stake: Sequence[Tensor] = ()
         self.samples = 0  # of a batch, on which the functions have run one after the other
         self._kept = self._settled = self._left = self.derived = False
@@ -245,13 +247,25 @@ class Captured:
             for name, x, put in held.left():
                 yield self._said(here, name), x, put
         for contents, arrays in self._contents:
-            if contents.is_copy() and contents.has_changed():
+            if contents.is_copy() and contents.has_changed():  # to run again with a large one is refused
                 for x in arrays:
+                    if type(x) is ndarray and x.dtype.kind in "fc" and self._note_read_later(x):
+                        continue  # a mark in one place would part it from the others
                     for here in self._parents.get(id(x), ()):
                         held = self._records[here]
                         for name, part, put in () if held.of_module else _places(held.holder):
                             if part is x:
                                 yield self._said(here, name), x, put
+
+    def _note_read_later(self, x: ndarray) -> bool:
+        names = [name for name in names_of(x) if not self._is_cell_of(name, x)]
+        self.read_later += names
+        return bool(names)
+
+    def _is_cell_of(self, name: str, x: ndarray) -> bool:
+        """True if a variable is one of a closure, which can be given a mark."""
+        holders = [self._records[here].holder for here in self._parents.get(id(x), ())]
+        return len(holders) == 1 and isinstance(holders[0], CellType)
 
     def _said(self, here: int, name: Any) -> str:
         """By which name a user knows a place."""

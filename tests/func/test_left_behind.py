@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy.sparse.linalg import LinearOperator
 
 import pullback as pb
 import pullback.scipy
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, IndependentResultWarning
 from pullback.func import checkpointed_loop, custom_root, grad, jvp, odeint, vmap
 from pullback.func.checkpoints import loop
 from pullback.func.implicit import functions, trajectories
 from pullback.scipy import integrate, optimize
+from pullback.scipy.sparse import linalg
 
-KEPT = 0.0
+KEPT, OUT = 0.0, np.zeros(2)
 
 
 class Model:
@@ -170,6 +174,17 @@ def by_a_slope_of_ours(p):
     return odeint(slope, 1.0, np.array([0.0, 1.0]), p)[-1] + kept["flux"]
 
 
+def by_a_product(p):
+    kept = {}
+
+    def product(v):
+        kept["flux"] = v
+        return 2 * v
+
+    operator = LinearOperator((2, 2), product, product, dtype=float)
+    return np.sum(linalg.gmres(operator, p * np.array([1.0, 2.0]))[0] + kept["flux"])
+
+
 def by_a_step(p):
     kept = {}
 
@@ -189,6 +204,71 @@ def by_an_earlier_call_with_the_same_cache(p):
         return cache["factor"] * x
 
     return integrate.quad(function, 0, 1)[0] + integrate.quad(function, 0, 1)[0]
+
+
+def root_with(array, *more, **options):
+    def function(x, p, out=array):
+        out[1] = p * p * x
+        return p * x - 1
+
+    return lambda p: optimize.brentq(function, 0.0, 10.0, args=(p, *more), **options)
+
+
+def read_of_a_default(p):
+    out = np.zeros(2)
+    return root_with(out)(p) + out[1]
+
+
+def read_of_an_argument(p):
+    out = np.zeros(2)
+    return root_with(None, out)(p) + out[1]
+
+
+def read_of_a_global(p):
+    return root_with(OUT)(p) + OUT[1]
+
+
+def read_of_a_view(p):
+    out = np.zeros((2, 2))
+    return root_with(out[1])(p) + out[1, 1]
+
+
+def read_of_a_partial(p):
+    out, found = np.zeros(2), 0.0
+    solve = partial(lambda out, x: (out.__setitem__(0, p * p * x), p * x - 1)[1], out)
+    for _ in range(2):
+        found = found + out[0]
+        found = found + optimize.brentq(solve, 0.0, 10.0)
+    return found
+
+
+READS = [x for name, x in list(globals().items()) if name.startswith("read_")]
+
+
+@pytest.mark.parametrize("function", READS)
+def test_a_variable_that_is_read_after_functions_wrote_into_its_array_is_warned_of(function):
+    said = "has written numbers into '(out|OUT)', which is read afterwards"
+    with pytest.warns(IndependentResultWarning, match=said):
+        grad(function)(2.0)
+
+
+def test_a_large_array_into_which_functions_wrote_is_refused():
+    def f(p):
+        out = np.zeros(70_000)
+        return root_with(out)(p) + out[1]
+
+    with pytest.raises(GradientError, match="too large"):
+        grad(f)(2.0)
+
+
+def test_a_work_array_that_nobody_reads_is_not_warned_of():
+    def f(p):
+        out = np.zeros(2)
+        found = root_with(out)(p)
+        out[:] = 0.0
+        return found
+
+    assert grad(f)(2.0) == pytest.approx(-0.25)
 
 
 WAYS = [x for name, x in list(globals().items()) if name.startswith(("in_a", "by_a", "deep_"))]

@@ -11,6 +11,8 @@ import scipy.sparse.linalg
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import LinAlgError, UnsupportedError
+from pullback.core.tensor import Tensor
+from pullback.func.left_behind import leave
 from pullback.graph.captured import Captured
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
 from pullback.interop.adopt.scipy_calls import plain
@@ -212,9 +214,9 @@ def _iterative(name: str) -> None:
             A = A.A
         if isinstance(A, LinearOperator):
             captured = Captured(f"scipy.sparse.linalg.{name}", A)
-            captured.keep()
+            captured.keep([b] if isinstance(b, Tensor) else [])
             x = solution(np.zeros(0), b, _OperatorPattern(captured, name in SELF_ADJOINT), method)
-            captured.settle()
+            leave(captured)
         else:
             A = _square(A, name)
             x = solution(A._data, b, A.pattern, method)

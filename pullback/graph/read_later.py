@@ -1,0 +1,54 @@
+"""Variables that the functions of a user which run now hold, and read once the call that goes on has returned."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from pullback.core.cuts import Run, is_users
+from pullback.core.tensor import ndarray
+from pullback.graph.held_records import owner_of
+
+_READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+
+
+def names_of(array: ndarray) -> Iterator[str]:
+    """The variables through which the memory of an array is read later, in what a transform runs if there is one."""
+    frames, inside = [], 0
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is Run.watch.__code__:
+            inside = len(frames)
+        elif is_users(frame):
+            frames.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    owner = owner_of(array)
+    for frame in frames[: inside or None]:
+        variables = {**frame.f_globals, **frame.f_locals}
+        for name in _read_after(frame.f_code, frame.f_lasti):
+            x: Any = variables.get(name)
+            if type(x) is ndarray and owner_of(x) is owner:
+                yield name
+
+
+@lru_cache(maxsize=1024)
+def _read_after(code: CodeType, place: int) -> frozenset[str]:
+    """The names that code may read after an instruction, also by going round a loop again."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    back = [i.argval for i in instructions if i.opcode in dis.hasjrel and i.offset > place >= i.argval]
+    begin = min([place + 1, *back])
+    later = [i for i in instructions if i.offset >= begin]
+    reads = [i.argval for nr, i in enumerate(later) if any(x in i.opname for x in _READS) and not _writes(later, nr)]
+    return frozenset(name for x in reads for name in (x if isinstance(x, tuple) else (x,)))  # newer ones load several
+
+
+def _writes(instructions: list[dis.Instruction], nr: int) -> bool:
+    """True if a variable is loaded to write into what it holds."""
+    names = [i.opname for i in instructions[nr + 1 : nr + 6]]
+    while names and names[0].startswith(("LOAD_", "BUILD_")):
+        del names[0]
+    return bool(names) and names[0] in ("STORE_SUBSCR", "STORE_SLICE")
