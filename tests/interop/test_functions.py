@@ -294,4 +294,4 @@ def test_fractions_compare_themselves_with_numbers_that_are_being_differentiated
     found = pb.func.grad(lambda x: x[0] * (2 if compare(one, x[0]) else 3))(np.array([number]))
     assert found == (2 if compare(one, number) else 3)
     with pytest.raises(DetachingError, match="from_float would make a Python float"):
-        pb.func.grad(lambda x: Fraction.from_float(x[0]) * x[0])(np.array([number]))
+        pb.func.grad(lambda x: Fraction.from_float(x[0]) * x[0])(np.array([number]))  # noqa: FURB164
