@@ -66,7 +66,7 @@ def _number(kind: Any) -> Callable[..., Any]:
             stored = _is_store(caller())
             array_type(inside := innermost(self)).read(inside, _STORED if stored else f"{kind.__name__}()")
         if needs_grad(self):
-            if _is_text(frame := caller()):
+            if _is_text(frame := caller()) or is_compared(frame):
                 return kind(only_number(self, "format()"))
             refuse_if_awaited(frame)
             _say_that_gradient_is_lost(self, kind.__name__, frame)
@@ -122,6 +122,13 @@ def _is_text(frame: Any) -> bool:
     """
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] == opmap["BINARY_OP"] and code[at + 1] in _REMAINDERS
+
+
+def is_compared(frame: Any) -> bool:
+    """True if this frame is that of a Fraction which compares itself with the number: a truth value has no gradient."""
+    if frame.f_code.co_name == "from_float":  # by which it makes a Fraction of the number
+        frame = frame.f_back
+    return frame.f_code.co_name in ("__eq__", "_richcmp") and frame.f_globals.get("__name__") == "fractions"
 
 
 def would_store(tensor: Tensor) -> Any:

@@ -6,6 +6,7 @@ an operator would make a Tensor of a constant, at a level of its own, and drag i
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from numbers import Integral, Rational
 from typing import Any
@@ -48,11 +49,14 @@ def number(x: Any) -> Any:
     return x
 
 
+SEQUENCES = (list, tuple, deque)  # of which NumPy makes arrays
+
+
 def array(x: Any) -> Any:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
     if isinstance(x, Tensor) or type(x) in REGISTERED or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
         return x
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCES):
         return build(x)
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise UnsupportedError(
@@ -83,7 +87,7 @@ def build(items: Any) -> Any:
 
 
 def _holds_tensor(items: Any) -> bool:
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensor(x)) for x in items)
+    return any(isinstance(x, Tensor) or (isinstance(x, SEQUENCES) and _holds_tensor(x)) for x in items)
 
 
 def floating(a: Any) -> Any:
@@ -93,7 +97,7 @@ def floating(a: Any) -> Any:
 
 def values(x: Any, name: str) -> Any:
     """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad."""
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCES):
         return np.asarray([values(item, name) for item in x])
     return _bottom(x, name, force=False) if isinstance(x, Tensor) else np.asarray(x)
 

@@ -19,7 +19,8 @@ from pullback.ops.late import late_function
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
 _WRAP = "Write it with supported functions, or give it a derivative of its own by pullback.custom_vjp"
-_OF_NUMBERS = ("", "numpy", "scipy")  # libraries that compute; others draw and store
+# Libraries that compute; others draw and store.
+_OF_NUMBERS = ("", "numpy", "scipy", "statistics", "fractions", "decimal")
 
 
 def unsupported(name: str) -> Any:

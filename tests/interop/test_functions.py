@@ -1,12 +1,13 @@
 """Every NumPy function with a rule: NumPy's value, shape and dtype, and the gradient that differences of NumPy give."""
 
+import operator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES
@@ -284,3 +285,13 @@ def test_fractions_are_numbers_beside_arrays():
     half = Fraction(1, 2)
     found = pb.func.grad(lambda x: half * x[0] + x[1] * half - (x[2] + half) / half + (x * half).sum())(np.ones(3))
     assert found.tolist() == [1.0, 1.0, -1.5]
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
+@pytest.mark.parametrize("number", [0.5, 1.0, np.nan])
+def test_fractions_compare_themselves_with_numbers_that_are_being_differentiated(compare, number):
+    one = Fraction(1)
+    found = pb.func.grad(lambda x: x[0] * (2 if compare(one, x[0]) else 3))(np.array([number]))
+    assert found == (2 if compare(one, number) else 3)
+    with pytest.raises(DetachingError, match="from_float would make a Python float"):
+        pb.func.grad(lambda x: Fraction.from_float(x[0]) * x[0])(np.array([number]))  # noqa: FURB164

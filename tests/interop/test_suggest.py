@@ -241,9 +241,12 @@ VALUES = {"n": 5.0, "k": 2.0, "loc": 0.5, "scale": 2.0, "start": 1.0, "stop": 9.
 OF_ITS_OWN = {  # where signature and names do not tell how to call it
     "math.fsum": ([0.5, 1.0],), "math.prod": ([0.5, 1.0],), "math.dist": ([1.0, 2.0], [3.0, 5.0]),
     **{f"statistics.{name}": ([0.5, 1.0, 4.0],) for name in (
-        "fmean", "mean", "median", "pstdev", "pvariance", "stdev", "variance"
+        "fmean", "geometric_mean", "harmonic_mean", "mean", "median", "pstdev", "pvariance", "stdev", "variance"
     )},
     "math.sumprod": ([1.0, 2.0], [3.0, 5.0]),
+    **{f"statistics.{name}": ([0.5, 1.0, 4.0], [3.0, 1.0, 5.0]) for name in (
+        "correlation", "covariance", "linear_regression"
+    )},
 }  # fmt: skip
 CALLED = {
     "np.bartlett": "M", "np.kaiser": "M beta", "math.comb": "n k", "math.isclose": "a b", "cmath.isclose": "a b",
@@ -268,7 +271,7 @@ def test_expressions_give_what_the_function_gives_and_take_tensors(name):
     if name in OF_ITS_OWN:
         given = OF_ITS_OWN[name]
         values |= dict(zip(("x", "q") if len(given) == 1 else ("p", "q"), given, strict=False))
-        values |= {"a": given[0], "data": given[0], "start": given[0], "stop": given[-1]}
+        values |= {"x": given[0], "y": given[-1], "a": given[0], "data": given[0], "start": given[0], "stop": given[-1]}
     else:
         given = [values[n] for n in CALLED.get(name, "x").split()]
     if name == "math.comb":

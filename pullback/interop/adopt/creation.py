@@ -24,7 +24,7 @@ from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
 from pullback.interop.adoption import State
 from pullback.interop.awaited import FILES
-from pullback.interop.operands import frozen, in_order, is_hidden
+from pullback.interop.operands import SEQUENCES, frozen, in_order, is_hidden
 
 FILES.add(__file__)
 
@@ -162,7 +162,7 @@ class Conversion(Creation):
         else:
             given, rest = next(kwargs.pop(name) for name in ("object", "a") if name in kwargs), []
         dtype = rest[0] if rest else kwargs.get("dtype")
-        with_none = isinstance(given, (list, tuple)) and any(x is None for x in given)
+        with_none = isinstance(given, SEQUENCES) and any(x is None for x in given)
         if with_none or (dtype is not None and np.dtype(dtype).char == "O"):
             return _objects(given)
         if isinstance(order := kwargs.get("order"), str):
@@ -241,7 +241,7 @@ def _in_order(made: Any, order: Any) -> Any:
 
 
 _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
-_BY_VALUE = (list, tuple, float, complex)  # what an array is made of without sharing memory
+_BY_VALUE = (*SEQUENCES, float, complex)  # what an array is made of without sharing memory
 
 
 def _objects(x: Any) -> Any:
@@ -259,7 +259,7 @@ def _objects(x: Any) -> Any:
 
 def _nested(x: Any) -> Any:
     """Lists, as deep as `x` has dimensions, of its elements."""
-    if isinstance(x, (list, tuple)) or (isinstance(x, (Tensor, ndarray)) and x.ndim):
+    if isinstance(x, SEQUENCES) or (isinstance(x, (Tensor, ndarray)) and x.ndim):
         return [_nested(item) for item in x]
     return x
 

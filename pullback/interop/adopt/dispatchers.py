@@ -20,7 +20,7 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
 from pullback.interop.holders import Holder
-from pullback.interop.operands import array, needs_grad
+from pullback.interop.operands import SEQUENCES, array, needs_grad
 
 FILES.add(__file__)
 
@@ -118,11 +118,11 @@ _OF_SEQUENCES = {"concatenate", "concat", "stack", "hstack", "vstack", "dstack",
 
 def joined_list(x: Any) -> Any:
     """One array of a list that holds our tensors; anything else as it is."""
-    return array(x) if isinstance(x, (list, tuple)) and first_tensor(x) is not None else x
+    return array(x) if isinstance(x, SEQUENCES) and first_tensor(x) is not None else x
 
 
 def _of_sequences(x: Any) -> Any:
-    return [joined_list(item) for item in x] if isinstance(x, (list, tuple)) else x
+    return [joined_list(item) for item in x] if isinstance(x, SEQUENCES) else x
 
 
 # What most arguments are; no tensor is in them.
@@ -138,7 +138,7 @@ def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> A
             return x
         if issubclass(type(x), Holder):
             found = first_tensor(x.held())
-        elif isinstance(x, (list, tuple)):
+        elif isinstance(x, SEQUENCES):
             found = first_tensor(x)
         elif isinstance(x, dict):
             found = first_tensor(x.values())
@@ -157,6 +157,6 @@ def at_stake(x: Any) -> bool:
         return bool(needs_grad(x))
     if issubclass(type(x), Holder):  # which may stand for a dict, as a dok_array is one
         return at_stake(x.held())
-    if isinstance(x, (list, tuple, dict)):
+    if isinstance(x, (*SEQUENCES, dict)):
         return any(map(at_stake, x.values() if isinstance(x, dict) else x))
     return False

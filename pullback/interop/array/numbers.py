@@ -10,6 +10,8 @@ import numpy as np
 
 from pullback.core.array_type import read
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.late import caller
+from pullback.interop.conversion import is_compared
 
 
 def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,7 +37,7 @@ def _exact(name: str) -> Callable[..., Any]:
     """A method that tells the number to the last bit: refused while it is being differentiated."""
 
     def method(self: Any) -> Any:
-        return getattr(float(self), name)()
+        return getattr(read(self, name)[()] if is_compared(caller()) else float(self), name)()
 
     method.__name__, method.__doc__ = name, f"As `float.{name}`."
     return method

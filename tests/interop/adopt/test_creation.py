@@ -1,5 +1,7 @@
 """What functions that make arrays give, inside transforms and outside."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -314,3 +316,12 @@ def test_require_refuses_what_numpy_refuses(adopted):
             np.require(np.ones(2), None, wanted)
         with pytest.raises(error):
             pb.func.grad(lambda x, wanted=wanted: np.sum(np.require(x, None, wanted)))(np.ones(2))
+
+
+def test_arrays_are_made_of_deques_as_of_lists():
+    def f(x, name):
+        make = getattr(np, name)
+        return make(deque([x[0] * 2, 1.0, x[1]])).sum() + make([deque([x, x])]).sum()
+
+    for name in ("array", "asarray", "stack", "sum"):
+        assert pb.func.grad(f)(np.array([1.0, 2.0]), name).tolist() == [4.0, 3.0]
