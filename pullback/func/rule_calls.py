@@ -59,6 +59,8 @@ class Rule:
         self.has_looped = False  # over a batch, and said so
         # (a rule that needs numbers, arguments) -> what it gives where a batch is further in: func.implicit.by_sample
         self.by_sample: Callable[..., Any] | None = None
+        # (a rule's arguments) -> True where vjp and jvp are made of operators and such rules, and so know batches
+        self.takes_batches: Callable[[tuple[Any, ...]], bool] | None = None
         self.instead = f"If you know its result for all samples at once, name it with @{self.name}.defvmap"
         self.seen_linear: Any = None  # the rule, its vjp or its jvp, that has been seen to be linear
         try:
@@ -118,12 +120,13 @@ class Call:
         """Call one of the user's functions: plain values of plain arguments, or Tensors that have recorded."""
         leaves, structure = flatten((args, kwargs))
         levels = {x._level for t in leaves for x in levels_of(t)}
-        if levels and batched_apply is not None:
+        together = levels and self.rule.takes_batches is not None and self.rule.takes_batches(args)
+        if levels and not together and batched_apply is not None:
             again = functools.partial(self._run_one, role, function, why)
             found = batched_apply(f"the {role} of {self.rule.name}", again, args, kwargs)
             if found is not None:
                 return found[0]
-        if levels and self.rule.by_sample is not None and any(map(_holds_batch, leaves)):
+        if levels and not together and self.rule.by_sample is not None and any(map(_holds_batch, leaves)):
             return self.rule.by_sample(function, args)
         if levels:
             args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])

@@ -33,13 +33,15 @@ def apply(name: str, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], ru
     arrays = any(type(x) in ARRAYS for x in leaves)
     dims = [0 if _is_batched(x, batch) and x._level == level else None for x in leaves]
     inside = [_values(x, batch, level) for x in leaves]
+    found = None
     if rule is not None and rule.vmap is not None:
-        results, form = _by_rule(name, rule.vmap, batch, dims, inside, structure)
-    else:
+        found = _by_rule(name, rule.vmap, batch, dims, inside, structure)
+    if found is None:
         if rule is not None and not rule.has_looped:
             rule.has_looped = True
             _say_that_it_loops(rule, batch)
-        results, form = one_by_one(name, lambda given: run(*given), batch, dims, inside, structure)
+        found = one_by_one(name, lambda given: run(*given), batch, dims, inside, structure)
+    results, form = found
     return (unflatten(form, [_batched(x, dim, batch, level, arrays) for x, dim in results]),)
 
 
@@ -64,11 +66,11 @@ def _say_that_it_loops(rule: Rule, batch: Batch) -> None:
 
 def _by_rule(
     name: str, rule: Callable[..., Any], batch: Batch, dims: Sequence[Any], inside: Sequence[Any], structure: Any
-) -> tuple[list[tuple[Any, int | None]], Any]:
+) -> tuple[list[tuple[Any, int | None]], Any] | None:
     args, kwargs = unflatten(structure, list(inside))
     in_dims, _ = unflatten(structure, list(dims))
     found = rule(VmapInfo(batch.size, batch.randomness), in_dims, *args, **kwargs)
-    return results_and_dims(f"{name}: its vmap", found)
+    return None if found is NotImplemented else results_and_dims(f"{name}: its vmap", found)
 
 
 def _batched(x: Any, dim: int | None, batch: Batch, level: int, arrays: bool) -> Any:

@@ -10,6 +10,7 @@ from scipy import integrate, linalg
 import pullback as pb
 from pullback.core.errors import ConvergenceError, DetachingError, GradientError, UnsupportedError
 from pullback.func import grad, hessian, jvp
+from pullback.scipy.rules.integrate.calls import Call
 
 pytestmark = pytest.mark.filterwarnings("error")
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
@@ -429,3 +430,54 @@ def test_second_derivatives_of_an_integral_under_vmap_are_those_of_each_sample()
         warnings.simplefilter("ignore")
         found = pb.func.vmap(pb.func.grad(pb.func.grad(value)))(k)
     np.testing.assert_allclose(found, [pb.func.grad(pb.func.grad(value))(x) for x in k], rtol=1e-13)
+
+
+def test_a_batch_of_integrals_runs_its_integrand_once_at_a_place(monkeypatch):
+    places, integrand = [], Call.integrand
+    monkeypatch.setattr(Call, "integrand", lambda call, x, leaves: places.append(x) or integrand(call, x, leaves))
+
+    def value(k):
+        return integrate.quad(lambda t: np.exp(-t * np.sum(k**2)) * np.sum(k * np.sin(t)), 0, 1)[0]
+
+    def slopes(k, directions):
+        places.clear()
+        found = pb.func.vmap(lambda v: jvp(grad(value), (k,), (v,))[1])(directions)
+        return found, len(places)
+
+    k = np.array([0.5, 0.7])
+    one, of_one = slopes(k, np.eye(2)[:1])
+    both, of_two = slopes(k, np.eye(2))
+    _, of_nine = slopes(k, np.repeat(np.eye(2), 9, axis=0))
+    assert of_one == of_two == of_nine
+    np.testing.assert_allclose(both, hessian(value)(k), rtol=1e-13)
+    np.testing.assert_allclose(one, both[:1], rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(
+    "integral",
+    [
+        lambda k: integrate.quad(lambda t: np.exp(k * t) * t, 0, 1)[0],
+        lambda k: integrate.quad(lambda t: np.exp(t), 0, k)[0],
+        lambda k: integrate.quad(lambda t: np.exp(k * t) if k > 1 else k**3 * t, 0, 1)[0],
+        lambda k: integrate.quad_vec(lambda t: np.exp(k * t) * np.array([1.0, 1e-9]), 0, 1)[0][1],
+        lambda k: integrate.dblquad(lambda y, x: np.cos(k * x * y), 0, 1, 0, 1, epsabs=1e-3, epsrel=1e-3)[0],
+        lambda k: integrate.cubature(lambda x: np.exp(k * x[:, 0]), [0.0], [1.0]).estimate,
+        lambda k: integrate.tanhsinh(lambda x: np.exp(k * x), 0.0, 1.0).integral,
+    ],
+)
+def test_integrals_of_a_batch_are_those_of_a_loop(integral, order):
+    function = integral
+    for _ in range(order):
+        function = grad(function)
+    k = np.array([0.5, 2.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what has to run on one sample after the other
+        found = pb.func.vmap(function)(k)
+    np.testing.assert_allclose(found, [function(x) for x in k], rtol=1e-12)
+
+
+def test_many_samples_of_plain_integrals_are_those_of_a_loop():
+    area = lambda k: integrate.quad(lambda t: np.exp(k * t), 0, 1)[0]  # noqa: E731
+    k = np.linspace(0.5, 2, 40)
+    np.testing.assert_allclose(pb.func.vmap(area)(k), [area(x) for x in k], rtol=1e-13)

@@ -6,12 +6,15 @@ the integrand at the ends; so every order and nesting follows.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
+from pullback.func.batching import vmap
 from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
@@ -20,7 +23,8 @@ from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replace
 from pullback.func.left_behind import leave
 from pullback.scipy.rules.integrate.calls import Call
 
-_ONE = "SciPy integrates one function at a time; quad_vec integrates the samples as one vector"
+_ONE = "Its integrand cannot run on all samples at once, or its limits differ; quad_vec integrates them as one vector"
+_FEW = 32
 Integrand: TypeAlias = Callable[[Any, Leaves], Any]  # (x, leaves) -> a vector
 Quadrature: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Any]  # (of x alone, limits) -> a vector
 
@@ -48,19 +52,24 @@ class Integral:
         leave(self.captures)
         return found
 
-    def part(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
-        """The same, as one of several of a call."""
-        return _integral(_Call(self, integrand, len(limits), [*limits, *leaves]), *limits, *leaves)
+    def part(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves, derived: bool = False) -> Any:
+        """The same, as one of several of a call; `derived` if this is the integrand of a derivative."""
+        return _integral(_Call(self, integrand, len(limits), [*limits, *leaves], derived), *limits, *leaves)
 
 
 class _Call:
     """One call: how many of the leaves are limits, and which of the others are differentiated."""
 
-    def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: Leaves) -> None:
-        self.integral, self.integrand, self.count = integral, integrand, count
-        moving = [isinstance(x, Tensor) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
-        self.limits = [i for i in range(count) if moving[i] and np.isfinite(plain(leaves[i]))]
-        self.free = [i for i in range(len(leaves) - count) if moving[count + i]]
+    def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: Leaves, derived: bool) -> None:
+        self.integral, self.integrand, self.count, self.derived = integral, integrand, count, derived
+        self.quadrature = integral.quadrature
+        self._moving = [isinstance(x, Tensor) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
+        self.free = [i for i in range(len(leaves) - count) if self._moving[count + i]]
+        self.one_interval = all(not isinstance(x, Tensor) or numbers_of(x) is not None for x in leaves[:count])
+
+    def moving(self, limits: Leaves) -> list[int]:
+        """The limits that are differentiated."""
+        return [i for i, x in enumerate(limits) if self._moving[i] and np.isfinite(plain(x))]
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(the limits, the others)."""
@@ -85,33 +94,70 @@ def _integral(how: _Call, *leaves: Any) -> Any:
     def plain_integrand(x: Any) -> Any:
         return np.asarray(without_capture(how.integrand(x, others), how.integral.name, "integrand"))
 
-    return how.integral.quadrature(plain_integrand, limits)
+    return how.quadrature(plain_integrand, limits)
+
+
+def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
+    """The integrals of all samples as one vector: the integrand runs once at a place, by vmap.
+
+    Each sample takes the steps that it takes alone. A few samples of plain numbers are faster one after the other.
+    """
+    own, size = list(dims[1 + how.count :]), info.batch_size
+    if not how.one_interval or not size:
+        return NotImplemented
+    if size < _FEW and not how.derived and not any(isinstance(x, Tensor) for x in leaves):
+        samples = ([x if d is None else x[i] for x, d in zip(leaves, dims[1:], strict=True)] for i in range(size))
+        return np.stack([_integral(how, *sample) for sample in samples]), 0
+
+    def integrand(x: Any, given: Leaves) -> Any:
+        of_sample = vmap(lambda *one: how.integrand(x, list(one)), tuple(own), randomness=info.randomness)
+        return np.reshape(of_sample(*given), (-1,))
+
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+        known: dict[bytes, Any] = {}
+
+        def at(x: Any, i: int) -> Any:
+            if (place := np.asarray(x).tobytes()) not in known:
+                known[place] = np.reshape(f(x), (size, -1))
+            return known[place][i]
+
+        return np.concatenate([how.quadrature(lambda x, i=i: at(x, i), limits) for i in range(size)])
+
+    together = _Call(how.integral, integrand, how.count, list(leaves), how.derived)
+    together.quadrature = quadrature
+    try:
+        found = _integral(together, *leaves)
+    except Exception:  # noqa: BLE001 - the integrand may need numbers; what else fails does so again in the loop
+        return NotImplemented
+    return np.reshape(found, (size, -1)), 0
 
 
 @adopting
 def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
-    by_limit = [_inner(cotangent, how.edge(i, limits, others)) for i in how.limits]
+    ends = how.moving(limits)
+    by_limit = [_inner(cotangent, how.edge(i, limits, others)) for i in ends]
     gathered: Leaves = []
     if how.free:
         points = [others[i] for i in how.free]
         shapes = [(np.shape(x), np.iscomplexobj(x)) for x in points]
 
         def pulled(x: Any, given: Leaves) -> Any:
-            function = restricted(lambda leaves: [how.integrand(x, leaves)], given[1:], how.free)
-            linearized = Linearized(function, [given[1 + i] for i in how.free])
-            return _joined(linearized.pull([given[0]]), shapes) * sizes
+            function = restricted(lambda leaves: [how.integrand(x, leaves)], given[2:], how.free)
+            linearized = Linearized(function, [given[2 + i] for i in how.free])
+            return _joined(linearized.pull([given[0]]), shapes) * given[1]
 
         # Quadratures have absolute tolerances: they see numbers of the size of the integral's own.
-        size = _largest(cotangent) or 1.0
+        size = _or_one(_largest(cotangent))
         sizes = np.concatenate(
             [np.tile(_sizes(x).ravel(), 1 + is_pair) for x, (_, is_pair) in zip(points, shapes, strict=True)]
         )
-        gathered = _parted(how.integral.part(pulled, limits, [cotangent / size, *others]) * (size / sizes), shapes)
+        found = how.integral.part(pulled, limits, [cotangent / size, sizes, *others], derived=True)
+        gathered = _parted(found * (size / sizes), shapes)
     return (
         None,
-        *replaced([None] * how.count, how.limits, by_limit),
+        *replaced([None] * how.count, ends, by_limit),
         *replaced([None] * len(others), how.free, gathered),
     )
 
@@ -122,7 +168,7 @@ def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any
     limits, others = how.split(leaves)
     _, *moving = tangents
     by_limit, by_other = how.split(moving)
-    found = sum((how.edge(i, limits, others) * by_limit[i] for i in how.limits), np.zeros_like(value))
+    found = sum((how.edge(i, limits, others) * by_limit[i] for i in how.moving(limits)), np.zeros_like(value))
     if how.free:
         many = len(others)
 
@@ -131,17 +177,29 @@ def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any
             return push(function, [given[i] for i in how.free], given[many:])[0]
 
         tangent = [by_other[i] for i in how.free]
-        size = max(_largest(plain(v) / _sizes(others[i])) for i, v in zip(how.free, tangent, strict=True)) or 1.0
-        found = found + size * how.integral.part(pushed, limits, [*others, *(v / size for v in tangent)])
+        parts = [_largest(_numbers(v) / _sizes(others[i])) for i, v in zip(how.free, tangent, strict=True)]
+        size = _or_one(functools.reduce(np.maximum, parts))
+        given = [*others, *(v / size for v in tangent)]
+        found = found + size * how.integral.part(pushed, limits, given, derived=True)
     return found
 
 
+def _numbers(x: Any) -> Any:
+    """The numbers of a leaf as constants; those of a batch are not known yet."""
+    known = plain(x)
+    return known.detach() if isinstance(known, Tensor) else known
+
+
 def _sizes(x: Any) -> Any:
-    return np.maximum(np.abs(plain(x)), 1)
+    return np.maximum(np.abs(_numbers(x)), 1)
 
 
-def _largest(x: Any) -> float:
-    return float(np.max(np.abs(plain(x)), initial=0))
+def _largest(x: Any) -> Any:
+    return np.max(np.abs(_numbers(x)), initial=0)
+
+
+def _or_one(size: Any) -> Any:
+    return np.where(size == 0, 1.0, size)[()]
 
 
 def _inner(cotangent: Any, slope: Any) -> Any:
@@ -172,3 +230,5 @@ _integral.__name__ = "integral"  # of the node
 _integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]
 _integral._rule.by_sample = by_sample  # type: ignore[attr-defined]
 _integral._rule.instead = _ONE  # type: ignore[attr-defined]
+_integral.defvmap(_of_samples)  # type: ignore[attr-defined]
+_integral._rule.takes_batches = lambda args: next(x for x in args if isinstance(x, _Call)).one_interval  # type: ignore[attr-defined]
