@@ -113,7 +113,9 @@ def _is_mutable(x: Any) -> bool:
     if kind is ndarray:  # of objects
         return True
     fixed = (FunctionType, CellType, ModuleType, type, tuple, frozenset, staticmethod, classmethod, property)
-    return not isinstance(x, fixed) and (isinstance(x, (list, dict, set, deque, SimpleNamespace)) or is_users_class(kind))
+    return not isinstance(x, fixed) and (
+        isinstance(x, (list, dict, set, deque, SimpleNamespace)) or is_users_class(kind)
+    )
 
 
 def _codes(captured: Captured) -> Iterator[CodeType]:
