@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from copy import deepcopy
 from itertools import islice
 from math import inf
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import is_of_library, is_users_class, is_users_module, names_in
-from pullback.graph.held_records import owner_of
+from pullback.graph.held_records import NOTHING, owner_of
 from pullback.graph.node import AccumulateGrad, Node, edge_to
 from pullback.graph.packed import Packed
 
@@ -113,7 +113,9 @@ def _is_mutable(x: Any) -> bool:
     if kind is ndarray:  # of objects
         return True
     fixed = (FunctionType, CellType, ModuleType, type, tuple, frozenset, staticmethod, classmethod, property)
-    return not isinstance(x, fixed) and (isinstance(x, (list, dict, set, deque)) or is_users_class(kind))
+    return not isinstance(x, fixed) and (
+        isinstance(x, (list, dict, set, deque, SimpleNamespace)) or is_users_class(kind)
+    )
 
 
 def _codes(captured: Captured) -> Iterator[CodeType]:
@@ -250,7 +252,11 @@ class Apart:
         np.random.set_state(self._legacy)  # noqa: NPY002
         for cls, before in self._of_classes:
             for name, x in before.items():
-                if vars(cls).get(name) is not x:
+                if vars(cls).get(name, NOTHING) is x:
+                    continue
+                if x is NOTHING:  # which has come since
+                    delattr(cls, name)
+                else:
                     setattr(cls, name, x)
 
 

@@ -60,7 +60,9 @@ class Copies:
             return self._subclass(x)
         if isinstance(x, ModuleType):
             self._copied(vars(x))
-            return self.modules[id(vars(x))]
+            made = self.modules[id(vars(x))]
+            made.__class__ = type(x)  # which may have a `__getattr__`
+            return made
         if held.of_module:
             module = self.modules[id(x)] = ModuleType(x.get("__name__", ""))
             vars(module).update({name: part for name, part in x.items() if held.items.get(name) is not NOTHING})

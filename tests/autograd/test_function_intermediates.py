@@ -2,7 +2,7 @@
 
 import gc
 from collections import deque
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -469,6 +469,77 @@ def test_looking_leaves_nothing_behind():
     assert calls == ["forward", "backward"]
     assert len(state) == 1
     assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+class Watcher:
+    """Calls by name what only its base has."""
+
+    def assert_known(self, x):
+        assert isinstance(x, pb.Tensor)
+
+    def look(self, x):
+        self.assert_known(x)
+
+
+class Heir(Watcher):
+    def look(self, x):
+        self.assert_known(x)
+        type(self).looked = True
+
+
+class Module(ModuleType):
+    """A module that finds its names when they are asked for."""
+
+    __file__ = __file__  # a user's own
+
+    def __getattr__(self, name):
+        if name != "factor":
+            raise AttributeError(name)
+        return lambda: 3
+
+
+module = Module("lazy")
+
+
+def test_looking_leaves_classes_as_they_were():
+    held = Heir()
+
+    class Watched(Function):
+        @staticmethod
+        def forward(ctx, x):
+            held.look(x)
+            ctx.two = 2.0
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad):
+            held.look(grad)
+            return grad * ctx.two * ctx.saved_tensors[0]
+
+    np.testing.assert_allclose(second(Watched.apply, leaf(2.0, -1.0)), [8, -4])
+    assert not {"assert_known", "isinstance"} & vars(Heir).keys()
+    held.look(pb.ones(1))
+
+
+def test_modules_of_a_class_of_their_own_and_namespaces_are_copied_as_what_they_are():
+    log = SimpleNamespace(n=0)
+
+    class Lazy(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.three = float(module.factor())
+            log.n += 1
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            log.n += 1
+            return grad * ctx.three * ctx.saved_tensors[0] ** 2 * module.factor() / 3
+
+    np.testing.assert_allclose(second(Lazy.apply, leaf(2.0, -1.0)), [36, 9])
+    assert log.n == 2
 
 
 def test_after_a_backward_that_has_released_the_graph_nothing_is_a_constant():

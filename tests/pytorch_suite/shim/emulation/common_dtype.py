@@ -53,4 +53,4 @@ def all_types_and_complex_and(*more):
 def get_all_fp_dtypes(include_half=True, include_bfloat16=True):
     names = ["float32", "float64"] + ["float16"] * include_half + ["bfloat16"] * include_bfloat16
     # A library that has no bfloat16, for which a placeholder stands, is tested without it.
-    return [dtype for dtype in _types(*names) if hasattr(dtype, "itemsize")]
+    return [dtype for dtype in _types(*names) if isinstance(getattr(dtype, "itemsize", None), int)]

@@ -104,6 +104,10 @@ class Storage:
         return self.owner.ctypes.data
 
 
+def storage(tensor):
+    return Storage(tensor)
+
+
 def new(tensor, size):
     return tensor.new_empty(size)
 
@@ -114,7 +118,7 @@ def cast(tensor, dtype=None, _type=pullback.Tensor.type, **kwargs):
 
 def add_legacy_attributes():
     """Methods of torch.Tensor and attributes of torch.dtype that PyTorch keeps for old programs."""
-    pullback.Tensor.storage, pullback.Tensor.new, pullback.Tensor.type = Storage, new, cast
+    pullback.Tensor.storage, pullback.Tensor.new, pullback.Tensor.type = storage, new, cast
     # dtypes are NumPy's, whose type takes no attributes by the usual way.
     attributes = gc.get_referents(np.dtype.__dict__)[0]
     attributes["is_floating_point"] = property(lambda dtype: dtype.kind == "f")
