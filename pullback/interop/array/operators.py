@@ -78,10 +78,11 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _has_ufuncs(x: Any) -> bool:
-    """True if the class of `x`, of another library, says what ufuncs give: NumPy's operators are these."""
-    if type(x) in READY or issubclass(type(x), (ndarray, np.generic)):
+    """True if the class of `x` says what ufuncs give, and not what array it is: NumPy's operators are these ufuncs."""
+    kind = type(x)
+    if kind in READY or issubclass(kind, (ndarray, np.generic)) or hasattr(kind, "__array__"):
         return False
-    return getattr(type(x), "__array_ufunc__", None) is not None
+    return getattr(kind, "__array_ufunc__", None) is not None
 
 
 def _is_arraylike(x: Any) -> bool:
