@@ -104,7 +104,7 @@ step(1000, 1)
 print(resident() - before)
 """)
     assert float(top) > 150, "not enough to see anything"
-    assert max(map(float, kept)) <= 64 + 10  # the second for NumPy's and Python's own
+    assert max(map(float, kept)) <= 64 + 20  # NumPy's and Python's own are 17, whatever the heap keeps at its end
 
 
 @glibc

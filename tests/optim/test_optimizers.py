@@ -465,7 +465,7 @@ def test_trees_of_another_structure_are_refused():
 
 def test_inside_a_transform_the_functional_form_is_named():
     def loss(x):
-        p = pb.zeros(1).requires_grad_()
+        p = pb.zeros(1, requires_grad=True)
         p.grad = x
         SGD([p]).step()
         return p.sum()
