@@ -249,7 +249,7 @@ class Captured:
         for contents, arrays in self._contents:
             if contents.is_copy() and contents.has_changed():  # to run again with a large one is refused
                 for x in arrays:
-                    if type(x) is ndarray and x.dtype.kind in "fc" and self._note_read_later(x):
+                    if not isinstance(x, Tensor) and x.dtype.kind in "fc" and self._note_read_later(x):
                         continue  # a mark in one place would part it from the others
                     for here in self._parents.get(id(x), ()):
                         held = self._records[here]

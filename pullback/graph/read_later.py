@@ -6,7 +6,7 @@ import dis
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from pullback.core.cuts import Run, is_users
@@ -18,18 +18,19 @@ _READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 
 def names_of(array: ndarray) -> Iterator[str]:
     """The variables through which the memory of an array is read later, in what a transform runs if there is one."""
-    frames, inside = [], 0
-    frame = sys._getframe(1)
+    frames: list[FrameType] = []
+    inside = 0
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is Run.watch.__code__:
             inside = len(frames)
         elif is_users(frame):
             frames.append(frame)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     owner = owner_of(array)
-    for frame in frames[: inside or None]:
-        variables = {**frame.f_globals, **frame.f_locals}
-        for name in _read_after(frame.f_code, frame.f_lasti):
+    for running in frames[: inside or None]:
+        variables = {**running.f_globals, **running.f_locals}
+        for name in _read_after(running.f_code, running.f_lasti):
             x: Any = variables.get(name)
             if type(x) is ndarray and owner_of(x) is owner:
                 yield name

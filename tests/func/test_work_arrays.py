@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -168,3 +170,39 @@ def test_tanhsinh_takes_a_parameter_on_which_nothing_depends():
 
     assert jvp(f, (2.0,), (1.0,))[1] == pytest.approx(1 / 3)
     assert grad(f)(2.0) == pytest.approx(1 / 3)
+
+
+def in_another_thread():
+    """What NumPy and SciPy give there, and the types of it."""
+    made = np.zeros(3)
+    made[1] = 2.0
+    found = [
+        made, np.array([1.0, 2.0]), np.ones(2), np.full(2, 1.0), np.arange(3.0), np.asarray([1, 2]),
+        np.zeros_like(made), np.sin(made), np.sum(made), np.add.reduce([1.0, 2.0]),
+        np.vectorize(float)([1, 2]), np.r_[1.0, made],
+        optimize.brentq(lambda x: x - 1, 0.0, 3.0), optimize.root(lambda x: np.array([x[0] - 1]), [0.0]).x,
+    ]  # fmt: skip
+    return [(type(x), np.copy(x).tolist()) for x in found], isinstance(made, np.ndarray)
+
+
+def test_a_rule_that_runs_again_with_adopt_disturbs_no_other_thread():
+    begun, seen = threading.Event(), []
+
+    def other():
+        begun.wait(10)
+        seen.append(in_another_thread())
+
+    def function(x, p):
+        out = np.zeros(2)
+        if type(out) is not np.ndarray and not begun.is_set():  # adopt() is in force
+            begun.set()
+            thread.join()
+        out[0] = x[0] - p
+        out[1] = x[1] ** 2 - p * x[0]
+        return out
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    found = grad(lambda p: optimize.root(function, [1.0, 1.0], args=(p,), tol=1e-12).x[1])(2.0)
+    assert found == pytest.approx(1.0)
+    assert seen == [in_another_thread()]
