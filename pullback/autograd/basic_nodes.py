@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Gradient, Shape
-from pullback.graph.node import Edge, Node, Unpack, edge_to
+from pullback.graph.node import Edge, Node, Unpack, bare, edge_to
 from pullback.graph.undifferentiable import Error, NotImplemented
 
 
@@ -27,7 +27,7 @@ class GraphRoot(Node):
     >>> y = pb.ones(2, requires_grad=True) * 2
     >>> root = pb.autograd.basic_nodes.GraphRoot((y.grad_fn,), (pb.ones(2),), y.shape, y.dtype)
     >>> root()
-    (tensor([1., 1.]),)
+    tensor([1., 1.])
     """
 
     __slots__ = ("gradients",)
@@ -43,9 +43,9 @@ class GraphRoot(Node):
         super().__init__(edges, shape, dtype)
         self.gradients = tuple(gradients)
 
-    def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        """The gradients as Tensors."""
-        return tuple(wrap(g) if issubclass(type(g), ndarray) else g for g in self.gradients)
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """The gradients as Tensors, a single one bare."""
+        return bare(tuple(wrap(g) if issubclass(type(g), ndarray) else g for g in self.gradients))
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return self.gradients
@@ -77,7 +77,7 @@ class DelayedError(Error):
 
     Examples
     --------
-    >>> (marked,) = pb.autograd.basic_nodes.DelayedError("not this way", 1)(pb.ones(2))
+    >>> marked = pb.autograd.basic_nodes.DelayedError("not this way", 1)(pb.ones(2))
     >>> marked.grad_fn.name(), marked.requires_grad
     ('Error', True)
     """
@@ -88,8 +88,8 @@ class DelayedError(Error):
         self.num_inputs = edges if isinstance(edges, int) else None
         super().__init__(message, () if isinstance(edges, int) else edges)
 
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # no gradients, tensors to mark
-        """The inputs again, as outputs of `Error` nodes: they raise when differentiated."""
+    def __call__(self, *inputs: Tensor) -> Any:  # type: ignore[override]  # no gradients, tensors to mark
+        """The inputs again (a single one bare), as outputs of `Error` nodes: they raise when differentiated."""
         if self.num_inputs not in (None, len(inputs)):
             raise TypeError(f"DelayedError: expected {self.num_inputs} inputs, as it was made for, got {len(inputs)}.")
         outs = []
@@ -99,7 +99,7 @@ class DelayedError(Error):
             out._fn._shape, out._fn._dtype = x.shape, x.dtype
             out._requires_grad = True
             outs.append(out)
-        return tuple(outs)
+        return bare(tuple(outs))
 
 
 class UndefinedGradBackward(Node):
@@ -117,8 +117,8 @@ class UndefinedGrad(UndefinedGradBackward):
 
     __slots__ = ()
 
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
-        """The inputs again, as tensors whose gradient ends here."""
+    def __call__(self, *inputs: Tensor) -> Any:  # type: ignore[override]
+        """The inputs again (a single one bare), as tensors whose gradient ends here."""
         outs = []
         for x in inputs:
             out = wrap(x._array, x._level)
@@ -126,7 +126,7 @@ class UndefinedGrad(UndefinedGradBackward):
                 out._fn = UndefinedGradBackward((edge_to(x),), x.shape, x.dtype)
                 out._requires_grad = True
             outs.append(out)
-        return tuple(outs)
+        return bare(tuple(outs))
 
 
 __all__ = [

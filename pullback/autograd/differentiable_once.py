@@ -81,7 +81,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             (*ctx.edges(), *(edge_to(g) for g in grads)),  # wherever a second derivative might come from
         )
         results = results if isinstance(results, tuple) else (results,)
-        return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)
+        return tuple(error(r) if isinstance(r, Tensor) else r for r in results)
 
     once.once = True  # type: ignore[attr-defined]  # its results are marked: see function_intermediates
     return once

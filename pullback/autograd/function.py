@@ -1005,7 +1005,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     result = detached_here(out) if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
-    if records and (extra := result._extra) is not None and extra.base is not None:
+    if (extra := result._extra) is not None and extra.base is not None and modes.current().records(ctx._level):
         extra.made_by = Origin("function", ctx.name())
     return result
 

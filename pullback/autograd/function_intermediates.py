@@ -268,4 +268,4 @@ def _refused(ctx: Any, old: Any) -> Any:
         "@once_differentiable.",
         ctx.edges(),
     )
-    return error(old)[0]
+    return error(old)

@@ -397,6 +397,10 @@ class Tensor(_Methods):
     def requires_grad(self, value: bool) -> None:
         set_requires_grad(self, value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise _undeletable("requires_grad")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` of a leaf; returns the tensor.
 
@@ -457,6 +461,14 @@ class Tensor(_Methods):
         extra = self._extra
         fn = slots.refresh_view(self) if extra is not None and extra.base is not None else self._fn
         return fn if fn is None else fn.node()
+
+    @property
+    def _grad_fn(self) -> Any:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise GradientError("_grad_fn of a tensor cannot be deleted: detach() gives one without.")
 
     @property
     def output_nr(self) -> int:
@@ -563,6 +575,10 @@ class Tensor(_Methods):
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
 
+    @data.deleter
+    def data(self) -> None:
+        raise _undeletable("data")
+
     @property
     def _version(self) -> int:
         if self.is_inference():
@@ -585,6 +601,10 @@ class Tensor(_Methods):
         if self._fn is not None:
             raise GradientError(f"_backward_hooks: {self.grad_fn.name()} holds the hooks; call register_hook.")
         extra_of(self).hooks = None if hooks is None else HookDict(hooks)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise _undeletable("_backward_hooks")
 
     @property
     def volatile(self) -> bool:
@@ -1036,6 +1056,10 @@ def _cannot_be_copied(tensor: Tensor) -> GradientError:
         f"a tensor computed by {tensor.grad_fn.name()} cannot be pickled or copied with its graph; pickle t.detach() "
         "(and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
     )
+
+
+def _undeletable(name: str) -> GradientError:
+    return GradientError(f"{name} of a tensor cannot be deleted: assign to it.")
 
 
 def _say_that_nothing_fills_grad(tensor: Tensor) -> None:

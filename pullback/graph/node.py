@@ -208,9 +208,14 @@ class Node:
             "t.detach(), and compute the rest again."
         )
 
-    def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Run this node's backward on tensors, recording it when grad mode is on."""
-        return slots.call_node(self, grads)
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """Run this node's backward on tensors, recording it when grad mode is on: a tuple, a single gradient bare."""
+        return bare(slots.call_node(self, grads))
+
+
+def bare(results: tuple[Any, ...]) -> Any:
+    """What a node gives that is called: a tuple, or the only result."""
+    return results[0] if len(results) == 1 else results
 
 
 class MultiNode(Node):

@@ -285,3 +285,18 @@ def test_a_dirty_view_that_is_read_itself_gives_backward_tensors(view):
     (g,) = pb.autograd.grad(loss(x), x, create_graph=True)
     assert g.tolist() == expected
     assert pb.func.grad(lambda t: pb.func.grad(loss)(t * t).sum())(np.ones(2)).tolist() == [0, 0]
+
+
+def test_a_view_made_by_a_function_of_constants_names_the_function_when_written_to():
+    class Viewing(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    view = Viewing.apply(pb.ones(2))
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        view += pb.ones(2, requires_grad=True)

@@ -152,6 +152,9 @@ def test_grad_is_none_until_there_is_one():
     assert x.grad is None
     x.grad = pb.ones(3)
     del x.grad
+    for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
+        with pytest.raises(RuntimeError, match=f"{name} of a tensor cannot be deleted"):
+            delattr(x, name)
     assert x.grad is None
 
 

@@ -63,7 +63,7 @@ def _grads(problem: Problem, outputs: list[Tensor], undefined: Sequence[int], ze
     for k, output in enumerate(outputs):
         ones = np.ones_like(values_of(output))
         hidden = k in undefined and not zeros
-        heads.append(UndefinedGrad()(output)[0] if hidden else output)
+        heads.append(UndefinedGrad()(output) if hidden else output)
         cotangents.append(from_numpy(np.zeros_like(ones) if k in undefined and zeros else ones))
     try:
         grads = grad(heads, problem.checked, cotangents, retain_graph=True, allow_unused=True)
