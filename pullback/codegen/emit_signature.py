@@ -118,6 +118,8 @@ class SignatureEmitter:
             given = f"keepdim if keepdims is UNSET else {self._renamed(arg, 'keepdims')}"
         elif missing:
             given = f"{name} if {name} is not UNSET else {missing}"
+        elif arg.default == ():  # None stands for no element, as in PyTorch
+            given = f"() if {name} is None else {name}"
         if arg.type.base == "ScalarType":
             checked = f"number_type(run.__name__, {name})"
             return f"None if {name} is None else {checked}" if arg.type.optional else checked

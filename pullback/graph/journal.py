@@ -63,7 +63,11 @@ class Journal:
         self.end: ndarray | None = None
 
     def reaches(self, version: int, root: ndarray | None) -> bool:
-        """True if it knows of every write into this memory until `version`."""
+        """True if it knows of every write into this memory until `version`, the present one.
+
+        What was noted beyond that did not happen: the write was refused, and the program caught the error.
+        """
+        del self.writes[max(version - self.first, 0) :]
         return self.first + len(self.writes) == version and (self.root and self.root()) is root
 
 

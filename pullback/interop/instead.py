@@ -83,6 +83,10 @@ ADVICE = {
     "np.random.shuffle": "t = t[np.random.permutation(len(t))]",
     "np.vectorize": "the function for whole arrays, or np.stack of its values in a loop",
     "operator.setitem": f"{_INTO} a[i] = x",
+    "scipy.linalg.hessenberg": "np.linalg.eig, svd or qr: a matrix does not determine the basis of its Hessenberg form",
+    "scipy.linalg.matrix_balance": "np.linalg.solve(T, A @ T) with T = "
+    "scipy.linalg.matrix_balance(A.detach().numpy())[1], whose powers of two are constants",
+    "scipy.signal.residue": "p = np.roots(a) and r = np.polyval(b, p) / np.polyval(np.polyder(a), p), for simple poles",
     "statistics.NormalDist": "scipy.stats.norm(mu, sigma) after pullback.adopt(), or pullback.scipy.stats.norm",
     "math.hypot": "np.hypot(x, y), or np.linalg.norm(np.stack([...])) of more numbers",
     "math.log": "np.log(x), or np.log(x) / np.log(base)",

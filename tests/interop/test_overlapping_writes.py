@@ -3,6 +3,7 @@
 Each write is linear or quadratic in what the array holds, so that central differences of any step are exact.
 """
 
+import operator
 import random
 from functools import partial
 
@@ -262,3 +263,31 @@ def test_operators_of_whole_numbers_take_them_from_the_left():
 
     pb.func.grad(loss)(np.array([1.0, 2.0, 3.0]))
     assert [np.asarray(x).tolist() for x in found] == [[0, 2, 2], [2, 4, 8], [1, 3, 3]]
+
+
+CAUGHT_WRITES = {
+    "shape": lambda y: operator.setitem(y, ..., y.T),
+    "shape of plain numbers": lambda y: operator.setitem(y, ..., np.ones((3, 2))),
+    "shape at an index array": lambda y: operator.setitem(y, [0, 1], y.T),
+    "in place": lambda y: operator.iadd(y, y.T),
+    "copyto": lambda y: np.copyto(y, y.T),
+}
+
+
+@pytest.mark.parametrize("fail", CAUGHT_WRITES.values(), ids=CAUGHT_WRITES)
+def test_a_refused_write_that_is_caught_changes_nothing_for_the_backward(fail):
+    def f(x):
+        y = np.tanh(x)
+        z = y * y
+        y[0] = y[1]
+        for _ in range(2):
+            with pytest.raises(ValueError):
+                fail(y)
+        y[1] *= 3.0
+        with pytest.raises(ValueError):
+            fail(y)
+        return (y * y).sum() + z.sum()
+
+    x = np.arange(1.0, 7.0).reshape(2, 3) * 0.1
+    slopes = 2 * np.tanh(x) / np.cosh(x) ** 2
+    np.testing.assert_allclose(pb.func.grad(f)(x), slopes * [[1.0], [11.0]])

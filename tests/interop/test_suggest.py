@@ -411,3 +411,32 @@ def test_remedies_are_right():
 def test_kinds_of_arrays_and_loops_that_have_no_tensors(call, remedy):
     with pytest.raises((TypeError, RuntimeError), match=remedy):
         pb.func.grad(call)(np.array([1.0, 3.0]))
+
+
+REWRITTEN = {
+    "scipy.linalg.matrix_balance": (
+        lambda A: scipy.linalg.matrix_balance(A)[0],
+        lambda A: np.linalg.solve(T := scipy.linalg.matrix_balance(A.detach().numpy())[1], A @ T),
+        [[1.0, 2e3, 1.0], [0.0, 3.0, 0.0], [1e4, 2.0, 1.0]],
+    ),
+    "scipy.signal.residue": (
+        lambda a: scipy.signal.residue([1.0, 3.0], a)[0],
+        lambda a: np.polyval([1.0, 3.0], p := np.roots(a)) / np.polyval(np.polyder(a), p),
+        [1.0, 3.0, 2.0],
+    ),
+    "scipy.linalg.hessenberg": (scipy.linalg.hessenberg, None, np.eye(2)),
+}
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_what_scipy_cannot_differentiate_is_refused_in_words_that_name_a_way(name):
+    call, rewritten, given = REWRITTEN[name]
+    x = pb.tensor(given, requires_grad=True)
+    with pytest.raises(DetachingError) as caught:
+        call(x)
+    assert name in str(caught.value)
+    assert ADVICE[name] in str(caught.value)
+    if rewritten is not None:
+        found = rewritten(x)
+        assert found.requires_grad
+        np.testing.assert_allclose(np.sort(found.detach().numpy().ravel()), np.sort(call(np.array(given)).ravel()))

@@ -43,3 +43,12 @@ def test_polygamma_as_a_method_takes_its_order():
 def test_a_method_takes_its_tensor_first(name):
     firsts = [next(iter(inspect.signature(form.function).parameters)) for form in OPERATORS[name]]
     assert name == "where" or {"input", "self", "A", "repeats"}.intersection(firsts)
+
+
+def test_arguments_may_be_left_open_where_they_may_in_pytorch():
+    x = pb.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.roll(1, dims=None).tolist() == pb.roll(x, 1).tolist() == [[4.0, 1.0], [2.0, 3.0]]
+    for name in ("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"):
+        transform = getattr(pb.fft, name)
+        assert transform(x, s=4, dim=0).tolist() == transform(x, s=(4,), dim=(0,)).tolist()
+        assert transform(x, s=4).tolist() == transform(x, s=(4,)).tolist()

@@ -551,7 +551,7 @@ like__strided_view = lambda run: lambda input, size, stride, storage_offset, geo
     input, size, stride, storage_offset, geometry)
 like__restride = lambda run: lambda input, source, target, counted: run(input, source, target, counted)
 like_roll = lambda run: lambda input, shifts, dims=(): run(
-    input, shifts if type(shifts) in SOME_INTS else some_ints(run.__name__, "shifts", shifts), dims if type(dims) in SOME_INTS else some_ints(run.__name__, "dims", dims))
+    input, shifts if type(shifts) in SOME_INTS else some_ints(run.__name__, "shifts", shifts), dims if type((dims := () if dims is None else dims)) in SOME_INTS else some_ints(run.__name__, "dims", dims))
 like_rot90 = lambda run: lambda input, k=1, dims=(0, 1): run(
     input, k if type(k) in AN_INT else an_int(run.__name__, "k", k), dims if type(dims) in SOME_INTS else some_ints(run.__name__, "dims", dims))
 like_repeat = lambda run: lambda input, *repeats_, repeats=UNSET: run(

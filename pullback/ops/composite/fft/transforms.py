@@ -162,6 +162,7 @@ def _inverse_hermitian(name, x, sizes, dims, norm, ops):
 
 def _half_sizes(name, x, sizes, dims):
     """(points of the real side in the last dimension, sizes of the half spectrum, dims)."""
+    sizes = (sizes,) if isinstance(sizes, int) else sizes
     given = sizes is not None and sizes[-1] != -1
     sizes, dims = _sizes_and_dims(name, x, sizes, dims)
     _require_dims(name, dims)
@@ -178,6 +179,7 @@ def _require_dims(name, dims):
 
 def _sizes_and_dims(name, x, sizes, dims):
     """Both as lists of one length, the dimensions checked and not negative."""
+    sizes = (sizes,) if isinstance(sizes, int) else sizes
     if dims is None:
         dims = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
         if sizes is not None and len(sizes) > x.ndim:
