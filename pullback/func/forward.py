@@ -100,7 +100,10 @@ def push(
     check_callable(transform, function)
     state = modes.current()
     leaves, structure = paired(transform, primals, tangents, state.level)
-    level, forward = state.level + 1, ForwardLevel(masks, f"func.{transform}")
+    level, forward = (
+        state.level + 1,
+        ForwardLevel(masks, f"func.{transform}", state.level - (transform == "linearize")),
+    )  # has a tape around
     inner = state.deeper() if state.plain else tangents_kept(state.deeper())
     before, refused = modes.set_modes(inner), refusals.last
     try:

@@ -23,16 +23,18 @@ class ForwardLevel:
     transform : str, optional
         The one whose call it is, as errors name it. Values of a block are constants after it, as in PyTorch; those of a
         transform were never given to anybody, except its arguments.
+    around : int, default 0
+        How many transforms were under way around that call: where there are more again, one is a later one.
     masks : bool, default True
         Whether tangents of many samples carry masks of what is untouched (see `untouched`): who looks for NaNs in the
         result, and computes these again one by one, does without.
     """
 
-    __slots__ = ("_arguments", "_begun", "_lasting", "masks", "number", "open", "transform")
+    __slots__ = ("_arguments", "_begun", "_lasting", "around", "masks", "number", "open", "transform")
 
-    def __init__(self, masks: bool = True, transform: str | None = None) -> None:
+    def __init__(self, masks: bool = True, transform: str | None = None, around: int = 0) -> None:
         self.number = _next_number()
-        self.masks, self.transform = masks, transform
+        self.masks, self.transform, self.around = masks, transform, around
         self.open = True
         self._lasting: ForwardLevel | None = None
         self._arguments: list[ref[Any]] = []

@@ -94,7 +94,7 @@ def without_closed_levels(x: Tensor) -> Tensor:
     """
     while type(x._array) is DualArray and not x._array.level.open:
         dual = x._array
-        if modes.current().level >= x._level and dual.level.is_lost(dual) and _may_move(dual.tangent):
+        if modes.current().level > dual.level.around and dual.level.is_lost(dual) and _may_move(dual.tangent):
             raise EndedLevelError(dual.level.transform)
         x = _primal(x)
     return x
