@@ -81,7 +81,9 @@ class BackwardTwiceError(Portable, Explained, RuntimeError):
         super().__init__(
             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
             f"already been freed): {node_name} has already released the tensors it saved for backward. Specify "
-            "retain_graph=True in the first backward() or grad() call if the graph is needed again."
+            "retain_graph=True in the first backward() or grad() call if the graph is needed again. If the function "
+            "keeps a value of an earlier call (in a cache, a global variable or an attribute), let it compute that "
+            "again in each call."
         )
 
 

@@ -100,7 +100,10 @@ def push(
     check_callable(transform, function)
     state = modes.current()
     leaves, structure = paired(transform, primals, tangents, state.level)
-    level, forward = state.level + 1, ForwardLevel(masks)
+    level, forward = (
+        state.level + 1,
+        ForwardLevel(masks, f"func.{transform}", state.level - (transform == "linearize")),
+    )  # has a tape around
     inner = state.deeper() if state.plain else tangents_kept(state.deeper())
     before, refused = modes.set_modes(inner), refusals.last
     try:
@@ -136,7 +139,7 @@ def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     dual = pack(primal, tangent, forward, False)
     if forward.masks:
         dual.untouched = zeros_in(tangent)
-    return dual
+    return forward.begin_at(dual)
 
 
 def paired(transform: str, primals: Any, tangents: Any, level: int) -> tuple[Any, ...]:

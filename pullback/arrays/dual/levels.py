@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
+from weakref import ref
 
 from pullback.core.sequence import next_leaf_nr, recorded_since
 
@@ -18,23 +20,38 @@ class ForwardLevel:
 
     Parameters
     ----------
+    transform : str, optional
+        The one whose call it is, as errors name it. Values of a block are constants after it, as in PyTorch; those of a
+        transform were never given to anybody, except its arguments.
+    around : int, default 0
+        How many transforms were under way around that call: where there are more again, one is a later one.
     masks : bool, default True
         Whether tangents of many samples carry masks of what is untouched (see `untouched`): who looks for NaNs in the
         result, and computes these again one by one, does without.
     """
 
-    __slots__ = ("_begun", "_lasting", "masks", "number", "open")
+    __slots__ = ("_arguments", "_begun", "_lasting", "around", "masks", "number", "open", "transform")
 
-    def __init__(self, masks: bool = True) -> None:
+    def __init__(self, masks: bool = True, transform: str | None = None, around: int = 0) -> None:
         self.number = _next_number()
-        self.masks = masks
+        self.masks, self.transform, self.around = masks, transform, around
         self.open = True
         self._lasting: ForwardLevel | None = None
+        self._arguments: list[ref[Any]] = []
         self._begun = next_leaf_nr()
 
     def is_recorded(self, level: int) -> bool:
         """True if Tensors of `level`, or higher ones, have come to be recorded since: nodes may have saved duals."""
         return recorded_since(self._begun, level)
+
+    def begin_at(self, dual: Any) -> Any:
+        """Note a dual number that the function is given, and return it."""
+        self._arguments.append(ref(dual))
+        return dual
+
+    def is_lost(self, dual: Any) -> bool:
+        """True if a dual number of this level is none that others may know as a constant later on."""
+        return self.transform is not None and not any(known() is dual for known in self._arguments)
 
     @property
     def lasting(self) -> ForwardLevel:
@@ -55,6 +72,7 @@ class _LastingLevel(ForwardLevel):
     def __init__(self, number: int) -> None:
         self.number = number
         self.masks = self.open = True
+        self.transform = None
         self._begun = -1
 
     @property

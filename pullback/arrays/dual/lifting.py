@@ -17,11 +17,12 @@ from pullback.arrays.dual.boundary import (
     primal_of,
     record_pack,
 )
+from pullback.arrays.dual.errors import EndedLevelError
 from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
-from pullback.core.array_type import REGISTERED, array_type
+from pullback.core.array_type import REGISTERED, array_type, numbers_of
 from pullback.core.array_type import innermost as values_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -87,10 +88,23 @@ def innermost(args: Sequence[Any], level: int) -> ForwardLevel | None:
 
 
 def without_closed_levels(x: Tensor) -> Tensor:
-    """`x`, or its primal where the level of its tangent is closed."""
+    """`x`, or its primal where the level of its tangent is closed.
+
+    Inside of another transform the primal would be a constant there, in silence.
+    """
     while type(x._array) is DualArray and not x._array.level.open:
+        dual = x._array
+        if modes.current().level > dual.level.around and dual.level.is_lost(dual) and _may_move(dual.tangent):
+            raise EndedLevelError(dual.level.transform)
         x = _primal(x)
     return x
+
+
+def _may_move(tangent: Any) -> bool:
+    if tangent is None:
+        return False
+    numbers = numbers_of(tangent)
+    return numbers is None or bool(np.any(numbers))
 
 
 def _without_levels(x: Tensor) -> Tensor:
