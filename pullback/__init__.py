@@ -108,6 +108,7 @@ int8 = np.dtype("int8")
 uint64, uint32, uint16, uint8 = np.dtype("uint64"), np.dtype("uint32"), np.dtype("uint16"), np.dtype("uint8")
 bool = np.dtype("bool")
 preserve_format, contiguous_format = "preserve_format", "contiguous_format"  # orders of memory, for clone and to
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"  # and for contiguous
 inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 
 _OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
@@ -143,7 +144,7 @@ __all__ = [  # noqa: RUF022 - by kind
     "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
-    "preserve_format", "contiguous_format",
+    "preserve_format", "contiguous_format", "channels_last", "channels_last_3d",
     "inf", "nan", "pi", "e", "newaxis",
 ]  # fmt: skip
 __all__ += list(PUBLIC[""])  # the operators

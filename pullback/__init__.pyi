@@ -130,6 +130,8 @@ uint8: np.dtype[np.uint8]
 bool: np.dtype[np.bool_]
 preserve_format: str
 contiguous_format: str
+channels_last: str
+channels_last_3d: str
 inf: PyFloat
 nan: PyFloat
 pi: PyFloat

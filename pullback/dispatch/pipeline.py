@@ -59,7 +59,7 @@ from pullback.dispatch.steps import (
 from pullback.dispatch.targets import (
     admit,
     check_out,
-    check_writeable,
+    once_in_memory,
     out_targets,
     refuse_graph,
     refuse_tangents,
@@ -258,14 +258,14 @@ def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
         note_write(target, args[1] if op.kernel == "setitem" else ...)
     elif target._counter is not None and type(target._counter.journal) in KEEPERS:
         note_write(target, args[1] if op.kernel == "setitem" else ...)
-    _write(op, target, raws, args)
+    _write(op, target, raws, args, records)
     bump(target, op.inplace_name)
     if records:
         _record_write(op, target, given)
     return target
 
 
-def _write(op: Operator, target: Tensor, raws: Sequence[Any], args: Sequence[Any]) -> None:
+def _write(op: Operator, target: Tensor, raws: list[Any], args: Sequence[Any], records: bool) -> None:
     """Compute, and let `target` hold the result."""
     name = op.inplace_name
     if isinstance(target._array, Tensor):
@@ -279,10 +279,11 @@ def _write(op: Operator, target: Tensor, raws: Sequence[Any], args: Sequence[Any
         and f"{op.kernel}_" in NUMPY.kernels
         and table_of(flat_arguments(op, raws)) is NUMPY
     ):
-        check_writeable(name, target._array)
+        if not target._array.flags.writeable:
+            raws[op.tensors[0][0]] = once_in_memory(op, target, records, args[1] if op.kernel == "setitem" else ())
         kernel(op, raws, args, f"{op.kernel}_", name)  # writes into the array itself
     else:
-        write_result(op, target, kernel(op, raws, args, called=name))
+        write_result(op, target, kernel(op, raws, args, called=name), records)
 
 
 def _record_write(op: Operator, target: Tensor, given: Sequence[Any]) -> None:

@@ -20,6 +20,7 @@ from pullback.dispatch.steps import adapt, survey
 from pullback.graph.inplace_rules import check_inplace, refuse_inference
 from pullback.graph.node import edge_to
 from pullback.graph.replay import spread_write
+from pullback.graph.strides import overlaps_itself
 from pullback.graph.view import base_of, live_views, make_view
 
 
@@ -135,7 +136,7 @@ def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     return before
 
 
-def write_result(op: Operator, target: Tensor, result: Any) -> None:
+def write_result(op: Operator, target: Tensor, result: Any, records: bool = True) -> None:
     """Write what `op` has computed into the array of `target`."""
     data: Any = target._array
     if not issubclass(type(data), ndarray):
@@ -143,7 +144,7 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
             raise shape_error(op.inplace_name, data, np.shape(result))
         replace(target, assigned(op.inplace_name, data, result))
         return
-    write_array(op.inplace_name, data, result)
+    write_array(op.inplace_name, data if data.flags.writeable else once_in_memory(op, target, records), result)
 
 
 def assigned(name: str, data: Any, value: Any) -> Any:
@@ -196,6 +197,23 @@ def check_writeable(name: str, data: ndarray) -> None:
             f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
             "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
+
+
+def once_in_memory(op: Operator, target: Tensor, records: bool, index: Any = ()) -> ndarray:
+    """A writeable array in the place of a read-only one, such as expand() gives, if the write changes no place twice.
+
+    A row of x.expand(n, 3) is one, though other rows show it too. In a graph its gradient is another matter.
+    """
+    base, data = base_of(target), target._array
+    index = index if isinstance(index, tuple) else (index,)
+    basic = all(i is None or i is ... or type(i) in (int, slice) for i in index)
+    if not records and basic and type(target) is Tensor and base is not None and type(base._array) is ndarray:
+        place = data[index if ... in index else (*index, ...)]
+        if base._array.flags.writeable and not overlaps_itself(place):
+            data = data.view()
+            data.flags.writeable = True
+    check_writeable(op.inplace_name, data)
+    return data  # type: ignore[no-any-return]
 
 
 def shape_error(name: str, data: Any, shape: Shape) -> OperatorError:

@@ -155,8 +155,26 @@ def test_contiguous_takes_a_memory_format():
     assert x.contiguous(memory_format=pb.contiguous_format) is x
     assert x.T.contiguous(memory_format=pb.contiguous_format).is_contiguous()
     assert x.T.contiguous(memory_format=pb.preserve_format).stride() == (1, 3)
-    with pytest.raises(RuntimeError, match=r"contiguous\(.*memory_format is .* got 'channels_last'"):
-        x.contiguous(memory_format="channels_last")
+    with pytest.raises(RuntimeError, match=r"contiguous\(.*memory_format is .* got 'channels_first'"):
+        x.contiguous(memory_format="channels_first")
+
+
+@pytest.mark.parametrize(
+    ("shape", "memory_format"), [((2, 3, 4, 5), pb.channels_last), ((2, 3, 1, 4, 5), pb.channels_last_3d)]
+)
+def test_channels_last_changes_the_order_of_memory_alone(shape, memory_format):
+    x = pb.randn(*shape, dtype=pb.float64, requires_grad=True)
+    y = x.contiguous(memory_format=memory_format)
+    assert y.stride(1) == 1
+    assert y.permute(0, *range(2, len(shape)), 1).is_contiguous()
+    assert y.contiguous(memory_format=memory_format) is y
+    np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy())
+    (y * y).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy())
+    batch = pb.randn(3, *shape)
+    assert pb.vmap(lambda x: x.contiguous(memory_format=memory_format))(batch).shape == batch.shape
+    with pytest.raises(RuntimeError, match=f"required rank {len(shape)} tensor to use {memory_format} format"):
+        x[0].contiguous(memory_format=memory_format)
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,29 @@ OVERLAPPING = {
 }
 
 
+WRITES = [lambda t: t[0].mul_(2), lambda t: t.__setitem__(0, 2), lambda t: t[1:2].zero_(), lambda t: t[:, 0].fill_(2)]
+
+
+@pytest.mark.parametrize("write", WRITES[:3])
+def test_a_row_of_an_expanded_tensor_is_written_into_outside_of_a_graph(write):
+    t, row = pb.ones(3).expand(4, 3), pb.ones(1, 3)
+    write(t)
+    write(row if write is not WRITES[2] else row.expand(2, 3))
+    assert t._version == 1
+    assert t.tolist() == row.tolist() * 4
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_shows_one_place_twice_or_is_meant_to_be_read_only_is_not_written_into(write):
+    fixed = np.ones((4, 3))
+    fixed.flags.writeable = False
+    y = (pb.ones(3, requires_grad=True) * 1).expand(4, 3)
+    for t in (pb.from_numpy(fixed), pb.from_numpy(np.broadcast_to(np.ones(3), (4, 3))), y):
+        refused(lambda t=t: write(t), "more than one element", "single memory location", "clone()")
+    refused(lambda: pb.ones(3).expand(4, 3).mul_(2), "single memory location", "clone()")
+    refused(lambda: WRITES[3](pb.ones(3).expand(4, 3)), "single memory location", "clone()")
+
+
 @pytest.mark.parametrize("view", OVERLAPPING.values(), ids=OVERLAPPING)
 def test_a_view_that_overlaps_itself_is_not_written_into_while_recording(view):
     y = leaf() * 1

@@ -78,7 +78,7 @@ def _order(array, memory_format):
     if memory_format is not None and memory_format != "preserve_format":
         raise TypeError(
             "memory_format must be pullback.preserve_format (the default) or pullback.contiguous_format, got "
-            f"{memory_format!r}."
+            f"{memory_format!r}; x.contiguous(memory_format=pullback.channels_last) puts channels last."
         )
     if 0 in array.strides and any(not s and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         return "C"

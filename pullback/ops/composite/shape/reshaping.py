@@ -6,6 +6,7 @@ from math import prod
 from pullback.core.dims import wrap_dim
 from pullback.ops.composite.checks import require_arrays
 
+_CHANNELS_LAST = {"channels_last": 3, "channels_last_3d": 4}  # where the channels come to be last
 MANY_PARTS = 1_000_000  # of which all but a few would be empty
 
 
@@ -31,10 +32,21 @@ def broadcast_to(self, size, *, ops):
 
 def contiguous(self, *, memory_format="contiguous_format", ops):
     """self itself if its elements lie in C order without gaps, else a copy that does; with preserve_format, itself."""
+    if memory_format in _CHANNELS_LAST:
+        last = _CHANNELS_LAST[memory_format]
+        if self.ndim != last + 1:
+            raise RuntimeError(
+                f"required rank {last + 1} tensor to use {memory_format} format: contiguous got shape "
+                f"{tuple(self.shape)}"
+            )
+        turned = ops.permute(self, (0, *range(2, last + 1), 1))
+        if ops.is_contiguous(turned):
+            return self
+        return ops.permute(ops.clone(turned, memory_format="contiguous_format"), (0, last, *range(1, last)))
     if memory_format not in ("contiguous_format", "preserve_format"):
         raise RuntimeError(
-            f"contiguous: memory_format is pullback.contiguous_format or pullback.preserve_format, got "
-            f"{memory_format!r}"
+            f"contiguous: memory_format is pullback.contiguous_format, preserve_format, channels_last or "
+            f"channels_last_3d, got {memory_format!r}"
         )
     if memory_format == "preserve_format" or ops.is_contiguous(self):
         return self
