@@ -190,3 +190,24 @@ def test_rates_on_a_plateau(case, expected):
     options, metrics = case
     optimizer = sgd()
     same(rates(optimizer, lr_scheduler.ReduceLROnPlateau(optimizer, **options), metrics), expected)
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_state_of_pytorchs_schedulers_of_schedulers_is_taken(chained):
+    optimizer = SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    parts = [lr_scheduler.ConstantLR(optimizer), lr_scheduler.ExponentialLR(optimizer, 0.5)]
+    made = lr_scheduler.ChainedScheduler(parts) if chained else lr_scheduler.SequentialLR(optimizer, parts, [2])
+    given = {**made.state_dict(), "_schedulers": [{**part.state_dict(), "last_epoch": 7} for part in parts]}
+    if chained:
+        del given["last_epoch"]  # PyTorch keeps none
+    made.load_state_dict(given)
+    assert [part.last_epoch for part in parts] == [7, 7]
+    with pytest.raises(TypeError, match=r"state_dict\(\) of a \w+ of 2 schedulers"):
+        made.load_state_dict({"schedulers": []})
+
+
+def test_a_constant_factor_for_no_epochs_stays_as_in_pytorch():
+    optimizer = SGD([pb.zeros(1, requires_grad=True)], lr=1.0)
+    scheduler = lr_scheduler.ConstantLR(optimizer, factor=0.25, total_iters=0)
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.25]

@@ -67,7 +67,8 @@ def no_randomness(batch: Batch) -> GradientError:
     if not batch.called.startswith("vmap"):  # what runs on a batch by itself has no such argument
         return GradientError(
             f"vmap: We do not yet support calling random operations inside of vmap: {batch.called} computes several "
-            "samples at once, and nobody has said whether each draws numbers of its own. Draw them outside."
+            "samples at once, and nobody has said whether each draws numbers of its own. Draw them outside, or say so "
+            'where the function has the option: func.jacfwd(f, randomness="same").'
         )
     return GradientError(
         f"{batch.called}: called random operation while in randomness error mode. Say whether each sample draws "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pullback.core.misuse import shown
 from pullback.optim.lr_scheduler.base import LRScheduler
 from pullback.optim.optimizer import Optimizer
+from pullback.optim.options import shown_dict
 
 
 class _Compound(LRScheduler):
@@ -17,11 +18,17 @@ class _Compound(LRScheduler):
     _schedulers: list[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self._schedulers]}
+        return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        own = dict(state_dict)
-        for scheduler, state in zip(self._schedulers, own.pop("schedulers"), strict=True):
+        if not isinstance(state_dict, Mapping) or len(state_dict.get("_schedulers", ())) != len(self._schedulers):
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}.load_state_dict: give what state_dict() of a {name} of {len(self._schedulers)} schedulers "
+                f"returned, not {shown_dict(state_dict)}"
+            )
+        own = {"last_epoch": state_dict["_schedulers"][-1]["last_epoch"], **state_dict}  # which PyTorch's may lack
+        for scheduler, state in zip(self._schedulers, own.pop("_schedulers"), strict=True):
             scheduler.load_state_dict(state)
         super().load_state_dict(own)
 
@@ -70,7 +77,7 @@ class SequentialLR(_Compound):
                 f"not {len(milestones)}"
             )
         _of_one_optimizer("SequentialLR", schedulers, optimizer)
-        self._schedulers, self.milestones = list(schedulers), list(milestones)
+        self._schedulers, self._milestones = list(schedulers), list(milestones)
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         # Each scheduler has made its first step: what they set is undone, and only the first one's holds.
         for group in optimizer.param_groups:
@@ -79,11 +86,15 @@ class SequentialLR(_Compound):
         self._schedulers[0].step()
         self._last_lr = self._rates()
 
+    def state_dict(self) -> dict[str, Any]:
+        """The states of its schedulers, its milestones and epoch, by PyTorch's names."""
+        return {**super().state_dict(), "_milestones": list(self._milestones)}
+
     def step(self) -> None:
         self.last_epoch += 1
-        number = bisect_right(self.milestones, self.last_epoch)
+        number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
-        if number and self.milestones[number - 1] == self.last_epoch:  # it begins, from the first rate
+        if number and self._milestones[number - 1] == self.last_epoch:  # it begins, from the first rate
             for group in self.optimizer.param_groups:
                 group["lr"] = group["initial_lr"]
             scheduler.last_epoch = -1

@@ -254,7 +254,8 @@ class ConstantLR(_ByFactor):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
-        return self.first_factor if epoch < self.total_iters else 1.0
+        # It begins by the factor, and is undone when epoch `total_iters` comes: never if that is 0, as in PyTorch.
+        return 1.0 if 0 < self.total_iters <= epoch else self.first_factor
 
 
 class LinearLR(_ByFactor):
