@@ -161,7 +161,10 @@ def show_saved(node: Node, name: str) -> Any:
     >>> pb.autograd.graph.show_saved(x.exp().grad_fn, "result").detach()
     tensor([2.71828183, 7.3890561 ])
     """
-    saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
+    slot = f"saved_{name}"
+    if hasattr(type(node), slot) and not hasattr(node, slot):  # no formula that will run reads it
+        return None
+    saved, version = getattr(node, slot), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):
         return tuple(_unpacked(node, s, v) for s, v in zip(saved, version, strict=True))
     return _unpacked(node, saved, version)

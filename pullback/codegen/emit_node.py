@@ -93,7 +93,10 @@ class NodeEmitter:
         shared = [
             name for name in self.derivative.saved if layout.unpacked(name) and (single or len(layout.users(name)) > 1)
         ]
-        lines = self._gradients() + [self._unpack(name) for name in shared]
+        lines = self._gradients() + [self._unpack(name) for name in shared if not layout.when_used(name)]
+        for needed in dict.fromkeys(filter(None, map(layout.when_used, shared))):
+            lines.append(f"if {needed}:")
+            lines += [f"    {self._unpack(name)}" for name in shared if layout.when_used(name) == needed]
         if single:
             return [*lines, *self._only(layout.formulas[0])]
         lines.append(" = ".join(gradient(arg.name) for arg in layout.inputs) + " = None")

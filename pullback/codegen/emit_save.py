@@ -63,7 +63,4 @@ def emit_save(layout: NodeLayout) -> list[str]:
 
 def condition(layout: NodeLayout, slot: Slot) -> str:
     """When a slot must be filled; "" for always."""
-    users = layout.users(slot.saves)
-    if len(users) != 1 or len(layout.formulas) == 1:
-        return ""
-    return " or ".join(layout.needed(arg, "node") for arg in layout.inputs_of(users[0]))
+    return layout.when_used(slot.saves, "node")

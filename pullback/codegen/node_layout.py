@@ -64,6 +64,13 @@ class NodeLayout:
             return []
         return [f for f in self.formulas if isinstance(f.formula, Formula) and name in f.formula.uses]
 
+    def when_used(self, name: str, owner: str = "self") -> str:
+        """The text of the question whether a formula will run that needs a saved value unpacked; "" for always."""
+        users = self.users(name)
+        if len(users) in (0, len(self.formulas)):
+            return ""
+        return " or ".join(self.needed(arg, owner) for formula in users for arg in self.inputs_of(formula))
+
     def unpacked(self, name: str) -> bool:
         """True if a saved thing is a tensor (or list of them), to be checked and unpacked in backward."""
         saved = self.derivative.saved[name]

@@ -5,8 +5,7 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.basic_nodes import DelayedError, Error, GraphRoot, Identity, NotImplemented, UndefinedGrad
-from pullback.autograd.graph import call_node
-from pullback.autograd.graph import Node
+from pullback.autograd.graph import Node, call_node
 from pullback.core.tensor import wrap
 from pullback.graph.node import AccumulateGrad
 

@@ -933,19 +933,21 @@ class HermitianMapCurveBackward0(Node):
     saves_self = True
 
     def save(node, out, A, direction, other, values, vectors, function):
-        node.saved_A, node.version_A = save_input(A, True)
-        node.saved_values, node.version_values = save_input(values, True)
-        node.saved_vectors, node.version_vectors = save_input(vectors, True)
         node.arg_function = function if type(function) in FIXED else snapshot(function)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_A, node.version_A = save_input(A, True)
+            node.saved_values, node.version_values = save_input(values, True)
+            node.saved_vectors, node.version_vectors = save_input(vectors, True)
         if node._nexts[2] is not None:
             node.saved_direction, node.version_direction = save_input(direction)
         if node._nexts[1] is not None:
             node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
-        A = unpack(self.saved_A, self.version_A, self)
-        values = unpack(self.saved_values, self.version_values, self)
-        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            A = unpack(self.saved_A, self.version_A, self)
+            values = unpack(self.saved_values, self.version_values, self)
+            vectors = unpack(self.saved_vectors, self.version_vectors, self)
         grad_of_A = grad_of_direction = grad_of_other = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "hermitian_map_curve", "A")

@@ -318,13 +318,15 @@ class AddcdivBackward0(Node):
     pointwise = True
 
     def save(node, out, input, tensor1, tensor2, value):
-        node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
         node.arg_value = value if type(value) in FIXED else snapshot(value)
         if node._nexts[2] is not None:
             node.saved_tensor1, node.version_tensor1 = save_input(tensor1)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
 
     def apply(self, ops, grad, unpack):
-        tensor2 = unpack(self.saved_tensor2, self.version_tensor2, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            tensor2 = unpack(self.saved_tensor2, self.version_tensor2, self)
         grad_of_self = grad_of_tensor1 = grad_of_tensor2 = None
         if self._nexts[0] is not None:
             grad_of_self = grad
@@ -348,13 +350,15 @@ class LerpBackward0(Node):
     pointwise = True
 
     def save(node, out, input, end, weight):
-        node.saved_weight, node.version_weight = save_input(weight)
         if node._nexts[2] is not None:
             node.saved_self, node.version_self = save_input(input)
             node.saved_end, node.version_end = save_input(end)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
-        weight = unpack(self.saved_weight, self.version_weight, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            weight = unpack(self.saved_weight, self.version_weight, self)
         grad_of_self = grad_of_end = grad_of_weight = None
         if self._nexts[0] is not None:
             grad_of_self = grad * (1 - weight).conjugate()

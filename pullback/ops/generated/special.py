@@ -297,14 +297,16 @@ class BetaDensityBackward0(Node):
         node.saved_alpha, node.version_alpha = save_input(alpha)
         node.saved_beta, node.version_beta = save_input(beta)
         node.saved_x, node.version_x = save_input(x)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_result = out._array
+            node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         alpha = unpack(self.saved_alpha, self.version_alpha, self)
         beta = unpack(self.saved_beta, self.version_beta, self)
         x = unpack(self.saved_x, self.version_x, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_alpha = grad_of_beta = grad_of_x = None
         if self._nexts[0] is not None:
             grad_of_alpha = grad * (ops.xlogy(result_, x) + result_ * (ops.digamma(alpha + beta) - ops.digamma(alpha)))

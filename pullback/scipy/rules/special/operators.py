@@ -1675,15 +1675,17 @@ class BetaincinvBackward0(Node):
     def save(node, out, a, b, y):
         node.saved_a, node.version_a = save_input(a)
         node.saved_b, node.version_b = save_input(b)
-        node.saved_y, node.version_y = save_input(y)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_y, node.version_y = save_input(y)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         b = unpack(self.saved_b, self.version_b, self)
-        y = unpack(self.saved_y, self.version_y, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            y = unpack(self.saved_y, self.version_y, self)
         grad_of_a = grad_of_b = grad_of_y = None
         if self._nexts[0] is not None:
             grad_of_a = (
@@ -1734,15 +1736,17 @@ class BetainccinvBackward0(Node):
     def save(node, out, a, b, y):
         node.saved_a, node.version_a = save_input(a)
         node.saved_b, node.version_b = save_input(b)
-        node.saved_y, node.version_y = save_input(y)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_y, node.version_y = save_input(y)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
         b = unpack(self.saved_b, self.version_b, self)
-        y = unpack(self.saved_y, self.version_y, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            y = unpack(self.saved_y, self.version_y, self)
         grad_of_a = grad_of_b = grad_of_y = None
         if self._nexts[0] is not None:
             grad_of_a = (
@@ -2100,15 +2104,17 @@ class GdtriaBackward0(Node):
     pointwise = True
 
     def save(node, out, p, b, x):
-        node.saved_b, node.version_b = save_input(b)
         node.saved_x, node.version_x = save_input(x)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_b, node.version_b = save_input(b)
 
     def apply(self, ops, grad, unpack):
-        b = unpack(self.saved_b, self.version_b, self)
         x = unpack(self.saved_x, self.version_x, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            b = unpack(self.saved_b, self.version_b, self)
         grad_of_p = grad_of_b = grad_of_x = None
         if self._nexts[0] is not None:
             grad_of_p = grad * (1 / (x * ops.gamma_density(b, result_ * x))).conjugate()
@@ -2220,16 +2226,18 @@ class GdtrixBackward0(Node):
 
     def save(node, out, a, b, p):
         node.saved_a, node.version_a = save_input(a)
-        node.saved_b, node.version_b = save_input(b)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_b, node.version_b = save_input(b)
         if node._nexts[1] is not None:
             node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
-        b = unpack(self.saved_b, self.version_b, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            b = unpack(self.saved_b, self.version_b, self)
         grad_of_a = grad_of_b = grad_of_p = None
         if self._nexts[0] is not None:
             grad_of_a = grad * (-result_ / a).conjugate()
@@ -3047,15 +3055,17 @@ class FdtriBackward0(Node):
     def save(node, out, dfn, dfd, p):
         node.saved_dfn, node.version_dfn = save_input(dfn)
         node.saved_dfd, node.version_dfd = save_input(dfd)
-        node.saved_p, node.version_p = save_input(p)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
         dfn = unpack(self.saved_dfn, self.version_dfn, self)
         dfd = unpack(self.saved_dfd, self.version_dfd, self)
-        p = unpack(self.saved_p, self.version_p, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            p = unpack(self.saved_p, self.version_p, self)
         grad_of_dfn = grad_of_dfd = grad_of_p = None
         if self._nexts[0] is not None:
             grad_of_dfn = (
@@ -3173,15 +3183,17 @@ class NrdtrimnBackward0(Node):
     pointwise = True
 
     def save(node, out, p, std, x):
-        node.saved_std, node.version_std = save_input(std)
-        node.saved_x, node.version_x = save_input(x)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_std, node.version_std = save_input(std)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        std = unpack(self.saved_std, self.version_std, self)
-        x = unpack(self.saved_x, self.version_x, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            std = unpack(self.saved_std, self.version_std, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_p = grad_of_std = grad_of_x = None
         if self._nexts[0] is not None:
             grad_of_p = grad * (-std * sqrt_2pi * ops.exp(0.5 * ops.square((x - result_) / std))).conjugate()
@@ -7500,15 +7512,17 @@ class GenlaguerreDerivativeBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, x, i):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_x, node.version_x = save_input(x)
         node.arg_i = i if type(i) in FIXED else snapshot(i)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "genlaguerre_derivative", "n")
@@ -7540,15 +7554,17 @@ class GegenbauerDerivativeBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, x, i):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_x, node.version_x = save_input(x)
         node.arg_i = i if type(i) in FIXED else snapshot(i)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "gegenbauer_derivative", "n")
@@ -7584,18 +7600,20 @@ class JacobiDerivativeBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, beta, x, i, j):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_beta, node.version_beta = save_input(beta)
-        node.saved_x, node.version_x = save_input(x)
         node.arg_i = i if type(i) in FIXED else snapshot(i)
         node.arg_j = j if type(j) in FIXED else snapshot(j)
+        if node._nexts[1] is not None or node._nexts[2] is not None or node._nexts[3] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_beta, node.version_beta = save_input(beta)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        beta = unpack(self.saved_beta, self.version_beta, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None or self._nexts[3] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            beta = unpack(self.saved_beta, self.version_beta, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_beta = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "jacobi_derivative", "n")
@@ -7627,14 +7645,16 @@ class EvalGenlaguerreBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, x):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_x, node.version_x = save_input(x)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "eval_genlaguerre", "n")
@@ -7664,14 +7684,16 @@ class EvalGegenbauerBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, x):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_x, node.version_x = save_input(x)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "eval_gegenbauer", "n")
@@ -7712,16 +7734,18 @@ class EvalJacobiBackward0(Node):
     pointwise = True
 
     def save(node, out, n, alpha, beta, x):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_beta, node.version_beta = save_input(beta)
-        node.saved_x, node.version_x = save_input(x)
+        if node._nexts[1] is not None or node._nexts[2] is not None or node._nexts[3] is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha)
+            node.saved_beta, node.version_beta = save_input(beta)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        alpha = unpack(self.saved_alpha, self.version_alpha, self)
-        beta = unpack(self.saved_beta, self.version_beta, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None or self._nexts[3] is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            beta = unpack(self.saved_beta, self.version_beta, self)
+            x = unpack(self.saved_x, self.version_x, self)
         grad_of_n = grad_of_alpha = grad_of_beta = grad_of_x = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "eval_jacobi", "n")
@@ -8034,17 +8058,19 @@ class ChndtrixBackward0(Node):
     pointwise = True
 
     def save(node, out, p, df, nc):
-        node.saved_p, node.version_p = save_input(p)
         node.saved_df, node.version_df = save_input(df)
         node.saved_nc, node.version_nc = save_input(nc)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
-        p = unpack(self.saved_p, self.version_p, self)
         df = unpack(self.saved_df, self.version_df, self)
         nc = unpack(self.saved_nc, self.version_nc, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[1] is not None or self._nexts[2] is not None:
+            p = unpack(self.saved_p, self.version_p, self)
         grad_of_p = grad_of_df = grad_of_nc = None
         if self._nexts[0] is not None:
             grad_of_p = grad * (1 / ops.scipy_special.chndtr_density(result_, df, nc, 0)).conjugate()
@@ -8637,16 +8663,18 @@ class NcfdtriBackward0(Node):
         node.saved_dfn, node.version_dfn = save_input(dfn)
         node.saved_dfd, node.version_dfd = save_input(dfd)
         node.saved_nc, node.version_nc = save_input(nc)
-        node.saved_p, node.version_p = save_input(p)
         node.saved_result = out._array
         node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
+            node.saved_p, node.version_p = save_input(p)
 
     def apply(self, ops, grad, unpack):
         dfn = unpack(self.saved_dfn, self.version_dfn, self)
         dfd = unpack(self.saved_dfd, self.version_dfd, self)
         nc = unpack(self.saved_nc, self.version_nc, self)
-        p = unpack(self.saved_p, self.version_p, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        if self._nexts[0] is not None or self._nexts[1] is not None or self._nexts[2] is not None:
+            p = unpack(self.saved_p, self.version_p, self)
         grad_of_dfn = grad_of_dfd = grad_of_nc = grad_of_p = None
         if self._nexts[0] is not None:
             grad_of_dfn = (
@@ -9246,17 +9274,19 @@ class SphericalHarmonicBackward0(Node):
     pointwise = True
 
     def save(node, out, n, m, theta, phi):
-        node.saved_m, node.version_m = save_input(m, True)
         if node._nexts[2] is not None:
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_theta, node.version_theta = save_input(theta)
             node.saved_phi, node.version_phi = save_input(phi)
+        if node._nexts[2] is not None or node._nexts[3] is not None:
+            node.saved_m, node.version_m = save_input(m, True)
         if node._nexts[3] is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
-        m = unpack(self.saved_m, self.version_m, self)
+        if self._nexts[2] is not None or self._nexts[3] is not None:
+            m = unpack(self.saved_m, self.version_m, self)
         grad_of_n = grad_of_m = grad_of_theta = grad_of_phi = None
         if self._nexts[0] is not None:
             raise derivative_not_implemented(self, "spherical_harmonic", "n")
