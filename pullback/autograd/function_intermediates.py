@@ -92,29 +92,36 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
     places: list[int] = []
     names: list[str] = []
     others: list[str] = []
+    graphs = False  # of forward's own
     for i, x in enumerate(ctx._to_save):
-        if isinstance(x, Tensor) and not x._requires_grad and _is_one(x, ctx, args, outputs):
-            places.append(i)
+        if isinstance(x, Tensor) and _is_one(x, ctx, args, outputs):
+            if x._requires_grad:
+                graphs = True
+            else:
+                places.append(i)
     if len(ctx.__dict__) > ctx._own:  # what forward has set stands behind the node's own
         for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
             for x in flatten(kept)[0] if type(kept) in (list, tuple, dict) else (kept,):
                 if not isinstance(x, Tensor):
                     if not is_plain(x) and name not in others and not any(x is y for y in args):
                         others.append(name)
-                elif not x._requires_grad and name not in names and _is_one(x, ctx, args, outputs):
-                    names.append(name)
+                elif _is_one(x, ctx, args, outputs):
+                    if (x._requires_grad or ctx._outer) and name not in others:
+                        others.append(name)
+                    if not x._requires_grad and name not in names:
+                        names.append(name)
     function = ctx._function
     if (outside := function.__dict__.get("_reads_outside")) is None:  # found once for each class
         outside = function._reads_outside = reads_outside(function.backward)
     several = len(outputs) > 1 and any(x is y for x in ctx._to_save for y in outputs)
-    if places or names or others or several or outside:
+    if places or names or others or several or outside or graphs:
         return Intermediates(places, names, others, args, ctx)
     return None
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
     """True if a constant is no input and no output; a view of one is made without recording, as all else there."""
-    if x._level != ctx._level or x._array.dtype.kind not in "fc":
+    if x._level > ctx._level or x._array.dtype.kind not in "fc":
         return False
     return not any(x is y for y in (*args, *outputs)) or any(x is y for y in ctx._non_differentiable)
 

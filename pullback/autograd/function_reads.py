@@ -28,6 +28,7 @@ import numpy as np
 
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.autograd.api import gradients_of
+from pullback.autograd.function_arrays import differentiated_inside
 from pullback.autograd.saved_hooks import pack
 from pullback.core import cuts, modes
 from pullback.core.array_type import array_type, carries_derivative, innermost, numbers_of
@@ -53,7 +54,7 @@ def is_plain(x: Any) -> bool:
     if isinstance(x, _CONSTANT):
         return True
     if issubclass(type(x), (ndarray, np.generic)):
-        return x.dtype.kind not in "fcO"
+        return x.dtype.kind not in "fcOV"
     if isinstance(x, ModuleType):
         return not is_users_module(x)
     if isinstance(x, type):
@@ -269,23 +270,35 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     function, computing = ctx._function, (ctx._function.forward, ctx._function.setup_context)
     several = sorted({nr for _, _, nr in ctx._saved if nr is not None}) if ctx.outputs > 1 else []
     outside = function._reads_outside and may_share(ctx.name(), computing, function.backward)
-    if not (names or several or outside):
+    lost = {i for i, x in enumerate(ctx.saved_tensors) if ctx._saved[i][2] is None and _is_lost(ctx, x)}
+    if not (names or several or outside or lost):
         return None
     if args is None:
         return _UNKNOWN.format("they are gone")
     try:
-        near, here = _Trial(ctx, args, True), _Trial(ctx, args, False)  # what is left behind is of the inputs
+        near, here = (_Trial(ctx, args, h, lost) for h in (1, 0))  # what is left behind is of the inputs
         for nr in several:
             if here.ignores(nr) and not alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
                 return _IGNORED.format(nr)
         if alike(here.results, near.results):
             return None
-        for name in names:
-            if not alike(here.results, here.pulled({**here.kept, name: near.kept.get(name)})):
-                return _KNOWN.format(f"ctx.{name}{_place(computing, name)}")
+        found = [name for name in names if here.differs_with(near, name)]
     except Exception as error:  # noqa: BLE001 - it may do what cannot be done again
         return _UNKNOWN.format(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    if found:
+        return _KNOWN.format(f"ctx.{found[0]}{_place(computing, found[0])}")
+    if lost and not outside:
+        return _KNOWN.format(f"a saved tensor{_place(computing, 'save_for_backward')}")
     return _KNOWN.format(_outside(function.backward))
+
+
+def _is_lost(ctx: Any, x: Any) -> bool:
+    """True if the graphs of a node do not know how a tensor that it keeps depends on the inputs, if it does."""
+    if not isinstance(x, Tensor) or x.dtype.kind not in "fc":
+        return False
+    if x._requires_grad and x._level == ctx._level:
+        return not _reaches(x, {edge.node() for edge in ctx.edges() if edge is not None})
+    return bool(ctx._outer) and not differentiated_inside((x,))
 
 
 _KNOWN = "reads {}, which depends on the inputs where the graph does not see it"
@@ -298,8 +311,8 @@ _UNKNOWN = (
 class _Trial:
     """One more run of forward, at the inputs of a node or close by, and what its backward then gives."""
 
-    def __init__(self, ctx: Any, args: Sequence[Any], close_by: bool) -> None:
-        self.ctx = ctx
+    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int]) -> None:
+        self.ctx, self.lost = ctx, lost  # places among the saved tensors
         rng = np.random.default_rng(0)
         self.grads = [
             None if dtype is None else wrap(np.asarray(rng.standard_normal(shape), dtype), ctx._level)
@@ -308,7 +321,9 @@ class _Trial:
         before = modes.current()
         try:
             modes.set_modes(before.with_recording(False, ctx._level))
-            self._run(ctx._function, args, tuple(moved(x, rng, close_by) for x in args))
+            moves = [needs or differentiated_inside((x,)) for x, needs in zip(args, ctx.needs_input_grad, strict=True)]
+            points = tuple(moved(x, rng, distance if m else 0) for x, m in zip(args, moves, strict=True))
+            self._run(ctx._function, args, points)
         finally:
             modes.restore(before)
 
@@ -319,7 +334,7 @@ class _Trial:
             made = self._ctx(copy, points)
             found = copy._run_forward(made, points)
             self.outputs = found if isinstance(found, tuple) else (found,)
-            self.kept = dict(islice(made.__dict__.items(), made._own, None))
+            self.kept, self.saved = dict(islice(made.__dict__.items(), made._own, None)), made._to_save
             self.backward = copies[2]
             self._exchange(points, args)
             self.results = self.pulled()
@@ -335,7 +350,7 @@ class _Trial:
             (new, structure), (old, other) = flatten(x), flatten(self.ctx.__dict__.get(name))
             if structure == other:
                 pairs = [
-                    (a, isinstance(a, Tensor) or (issubclass(type(a), ndarray) and is_plain(a)), b)
+                    (a, self._stays(a) or (issubclass(type(a), ndarray) and is_plain(a)), b)
                     for a, b in zip(old, new, strict=True)
                 ]
                 self.kept[name] = unflatten(structure, [a if stays else b for a, stays, b in pairs])
@@ -343,6 +358,16 @@ class _Trial:
         held = Captured(self.ctx.name(), self.kept, self.backward)
         if given.keys() & held._parents.keys():
             self.kept, self.backward = held._copied(given)
+
+    def _stays(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and not _is_lost(self.ctx, x)
+
+    def differs_with(self, other: _Trial, name: str) -> bool:
+        """True if backward gives something else with this attribute of ctx as another run has it."""
+        try:
+            return not alike(self.results, self.pulled({**self.kept, name: other.kept.get(name)}))
+        except Exception:  # noqa: BLE001 - it belongs to a graph, of which the rest is from this run
+            return True
 
     def ignores(self, nr: int) -> bool:
         """True if backward makes nothing of the gradient of output `nr`."""
@@ -354,8 +379,11 @@ class _Trial:
     def pulled(self, kept: Any = None, moved: Any = None, grads: Any = None) -> Sequence[Any]:
         """Return what backward gives with these attributes on ctx, and the tensors that were saved at the call."""
         made = self._ctx(self.function, ())
-        saved = zip(self.ctx.saved_tensors, self.ctx._saved, strict=True)
-        made._in_jvp, made._for_forward = True, tuple((moved or {}).get(nr, x) for x, (_, _, nr) in saved)
+        saved = enumerate(zip(self.ctx.saved_tensors, self.ctx._saved, strict=True))
+        made._in_jvp, made._for_forward = (
+            True,
+            tuple(self.saved[i] if i in self.lost else (moved or {}).get(nr, x) for i, (x, (_, _, nr)) in saved),
+        )
         made._output_metadata = self.ctx._output_metadata
         made.__dict__.update(self.kept if kept is None else kept)
         before = modes.current()
@@ -367,12 +395,12 @@ class _Trial:
         return found if isinstance(found, tuple) else (found,)
 
 
-def moved(x: Any, rng: np.random.Generator, close_by: bool) -> Any:
-    """A tensor or array like `x`, as close to it as numbers allow that must differ in half of their digits."""
+def moved(x: Any, rng: np.random.Generator, distance: float) -> Any:
+    """A tensor or array like `x`: at distance 1 as close as numbers allow that must differ in half of their digits."""
     if not issubclass(type(x), (Tensor, ndarray)) or x.dtype.kind not in "fc":
         return x
     step = np.sqrt(np.finfo(x.dtype).eps) * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
-    step = np.asarray(step if close_by else np.zeros(x.shape), x.dtype)
+    step = np.asarray(distance * step, x.dtype)
     numbers = all_numbers(x)
     step, one = (wrap(step), wrap(1 + step)) if isinstance(x, Tensor) else (step, 1 + step)
     return x * one if numbers is None or np.any(numbers) else x + step
@@ -476,7 +504,7 @@ def _copy_of(function: Any, methods: Sequence[Any]) -> Any:
 def _place(functions: Sequence[Any], name: str) -> str:
     """Where code of these functions sets or reads `name`: " (file:line)"."""
     codes = list(_codes(Captured("", *functions)))
-    for kinds in ("STORE", ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CONST")):
+    for kinds in ("STORE", ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CONST", "LOAD_ATTR", "LOAD_METHOD")):
         for code in codes:
             for i in dis.get_instructions(code):
                 if i.argval == name and i.positions and i.opname.startswith(kinds):

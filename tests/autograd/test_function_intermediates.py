@@ -320,6 +320,10 @@ def without_recording(ctx, grad):
 # Where forward puts 3 x**2, and how backward reads that.
 UNSEEN = {
     "an ndarray on ctx": (lambda ctx, x, k: setattr(ctx, "k", k.numpy()), lambda ctx, g: g * pb.tensor(ctx.k)),
+    "a structured array": (
+        lambda ctx, x, k: setattr(ctx, "k", np.array([(v,) for v in k.tolist()], [("a", "f8")])),
+        lambda ctx, g: g * pb.tensor(ctx.k["a"]),
+    ),
     "numbers on ctx": (lambda ctx, x, k: setattr(ctx, "k", k.tolist()), lambda ctx, g: g * pb.tensor(ctx.k)),
     "an object": (lambda ctx, x, k: setattr(ctx, "o", SimpleNamespace(k=k)), lambda ctx, g: g * ctx.o.k),
     "a deque": (lambda ctx, x, k: setattr(ctx, "o", deque([k])), lambda ctx, g: g * ctx.o[0]),
@@ -417,6 +421,121 @@ def test_what_backward_reads_unseen_is_refused_in_a_second_derivative(way, setup
 def test_what_does_not_depend_on_the_inputs_is_read_without_fuss(way, setup):
     x = leaf(2.0, -1.0)
     np.testing.assert_allclose(second(cubed(*SEEN[way], setup).apply, x), 9 * x.detach().numpy() ** 2)
+
+
+# Tensors that forward keeps, of which no graph knows how they depend on x.
+UNKNOWN = {
+    "detach on ctx": (lambda ctx, x, k: setattr(ctx, "x", x.detach()), lambda ctx, g: g * 3 * ctx.x**2),
+    "data on ctx": (lambda ctx, x, k: setattr(ctx, "x", x.data), lambda ctx, g: g * 3 * ctx.x**2),
+    "a tensor of numbers": (
+        lambda ctx, x, k: setattr(ctx, "k", pb.tensor(3 * x.detach().numpy() ** 2)),
+        lambda ctx, g: g * ctx.k,
+    ),
+    "detach, saved": (
+        lambda ctx, x, k: ctx.save_for_backward(x.detach()),
+        lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+    ),
+    "a tensor of numbers, saved": (
+        lambda ctx, x, k: ctx.save_for_backward(pb.tensor(k.tolist())),
+        lambda ctx, g: g * ctx.saved_tensors[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("setup", [False, True])
+@pytest.mark.parametrize("way", UNKNOWN)
+def test_tensors_of_which_no_graph_knows_are_refused_by_every_second_derivative(way, setup):
+    function = cubed(*UNKNOWN[way], setup).apply
+    total = lambda x: (function(x) + x**4).sum()  # noqa: E731
+    x = leaf(0.7, -1.3)
+    for transform in (
+        lambda x: pb.func.hessian(total)(x.detach()),
+        lambda x: pb.func.jacrev(pb.func.grad(total))(x.detach()),
+        lambda x: nested(lambda x: function(x) + x**4, x.detach()),
+        lambda x: pb.autograd.functional.hessian(total, x.detach()),
+        lambda x: second(lambda x: function(x) + x**4, x),
+        lambda x: gradgradcheck(lambda x: function(x) + x**4, x),
+    ):
+        with pytest.raises(RuntimeError, match=r"differentiate twice|leaves the graphs of all transforms"):
+            transform(x)
+
+
+def its_own_graph(keep, read, **how):
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x):
+            with pb.enable_grad():
+                inner = x.detach().requires_grad_()
+                y = inner**3
+            keep(ctx, inner, y)
+            return y.detach()
+
+        @staticmethod
+        def backward(ctx, grad):
+            inner, y = read(ctx)
+            return pb.autograd.grad(y, inner, grad, retain_graph=True, **how)[0]
+
+    return Inner.apply
+
+
+@pytest.mark.parametrize("how", [{}, {"create_graph": True}])
+@pytest.mark.parametrize(
+    ("keep", "read"),
+    [
+        (lambda ctx, x, y: (setattr(ctx, "x", x), setattr(ctx, "y", y)), lambda ctx: (ctx.x, ctx.y)),
+        (lambda ctx, x, y: setattr(ctx, "both", (x, y)), lambda ctx: ctx.both),
+        (lambda ctx, x, y: ctx.save_for_backward(x, y), lambda ctx: ctx.saved_tensors),
+    ],
+)
+def test_a_graph_of_forwards_own_is_refused_in_a_second_derivative(keep, read, how):
+    function = its_own_graph(keep, read, **how)
+    total = lambda x: (function(x) + x**4).sum()  # noqa: E731
+    x = leaf(0.7, -1.3)
+    np.testing.assert_allclose(pb.autograd.grad(function(x).sum(), x)[0].numpy(), 3 * x.detach().numpy() ** 2)
+    with pytest.raises(RuntimeError, match=r"differentiate twice through InnerBackward.*\.py:\d+"):
+        second(lambda x: function(x) + x**4, x)
+    for transform in (
+        lambda x: pb.autograd.functional.hessian(total, x),
+        lambda x: pb.autograd.functional.hvp(total, x, pb.ones_like(x)),
+    ):
+        with pytest.raises(RuntimeError, match="differentiate twice through InnerBackward"):
+            transform(x.detach())
+
+
+def test_parameters_that_forward_finds_and_saves_are_none_of_its_own():
+    weight = leaf(3.0, 3.0)
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.weight = weight
+            ctx.save_for_backward(x, weight)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, three = ctx.saved_tensors
+            return grad * three * x**2 * ctx.weight / 3
+
+    np.testing.assert_allclose(second(Scaled.apply, leaf(2.0, -1.0)), [36, 9])
+
+
+def test_what_depends_on_an_argument_that_nobody_differentiates_is_a_constant():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, p):
+            ctx.p = float(p.detach())
+            ctx.save_for_backward(x, p)
+            return p * x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, _ = ctx.saved_tensors
+            return 3 * ctx.p * x**2 * grad, (x**3 * grad).sum()
+
+    np.testing.assert_allclose(second(lambda x: Scaled.apply(x, pb.tensor(1.0)), leaf(2.0, -1.0)), [36, 9])
+    with pytest.raises(RuntimeError, match=r"reads ctx\.p"):
+        second(lambda x: Scaled.apply(x, x[0]), leaf(2.0, -1.0))
 
 
 class IgnoringAnOutput(Function):
