@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -204,7 +204,7 @@ def once_in_memory(op: Operator, target: Tensor, records: bool, index: Any = ())
 
     A row of x.expand(n, 3) is one, though other rows show it too. In a graph its gradient is another matter.
     """
-    base, data = base_of(target), target._array
+    base, data = base_of(target), cast("ndarray", target._array)
     index = index if isinstance(index, tuple) else (index,)
     basic = all(i is None or i is ... or type(i) in (int, slice) for i in index)
     if not records and basic and type(target) is Tensor and base is not None and type(base._array) is ndarray:
@@ -213,7 +213,7 @@ def once_in_memory(op: Operator, target: Tensor, records: bool, index: Any = ())
             data = data.view()
             data.flags.writeable = True
     check_writeable(op.inplace_name, data)
-    return data  # type: ignore[no-any-return]
+    return data
 
 
 def shape_error(name: str, data: Any, shape: Shape) -> OperatorError:

@@ -71,9 +71,9 @@ class Copies:
             return CellType()
         if isinstance(x, FunctionType):
             cells = tuple(map(self._copied, held.items)) or None
-            made = FunctionType(x.__code__, self._copied(x.__globals__), x.__name__, None, cells)
-            made.__qualname__, made.__doc__, made.__module__ = x.__qualname__, x.__doc__, x.__module__
-            return made
+            function = FunctionType(x.__code__, self._copied(x.__globals__), x.__name__, None, cells)
+            function.__qualname__, function.__doc__, function.__module__ = x.__qualname__, x.__doc__, x.__module__
+            return function
         return self._copy(x)
 
     def _subclass(self, cls: type) -> Any:

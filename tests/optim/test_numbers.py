@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.optim import lr_scheduler
+from pullback.optim import SGD, lr_scheduler
 from tests.optim import cases
 
 TABLE = json.loads(Path(__file__).with_name("torch_steps.json").read_text(encoding="utf-8"))

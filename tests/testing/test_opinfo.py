@@ -9,8 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.gradcheck import GradcheckError
-from pullback.core.errors import OperatorError
 from pullback.core.array_type import innermost
+from pullback.core.errors import OperatorError
 from pullback.ops import extension
 from pullback.testing import DecorateInfo, Limit, OpInfo, Raises, Sample, Skip, check_operator
 from pullback.testing.opinfo import checks
