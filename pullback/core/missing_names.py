@@ -38,8 +38,6 @@ INSTEAD = {
     "backends": _DEVICE,
     "accelerator": _DEVICE,
     "set_default_device": _DEVICE,
-    "channels_last": _LAYOUT,
-    "channels_last_3d": _LAYOUT,
     "strided": _LAYOUT,
     "layout": _LAYOUT,
     "memory_format": _LAYOUT,

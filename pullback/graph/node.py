@@ -214,7 +214,7 @@ class Node:
 
 
 def bare(results: tuple[Any, ...]) -> Any:
-    """What a node gives that is called: a tuple, or the only result."""
+    """The results of a node that was called: a tuple, or the only one."""
     return results[0] if len(results) == 1 else results
 
 

@@ -55,7 +55,7 @@ COUNTED = {
     "dispatch/outer_levels.py": (3, "an ndarray inside may be wrapped once more, and nothing else"),
     "dispatch/pipeline.py": (2, FOR_SPEED),
     "dispatch/steps.py": (3, FOR_SPEED),
-    "dispatch/targets.py": (1, FOR_SPEED),
+    "dispatch/targets.py": (2, FOR_SPEED),
     "array_api/functions.py": (1, OF_USERS),
     "exchange/of_jax.py": (2, OF_USERS),
     "exchange/of_torch.py": (1, OF_USERS),
