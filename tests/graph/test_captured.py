@@ -487,3 +487,13 @@ def test_a_cache_that_the_function_fills_keeps_no_gradient_back():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that samples run one after the other
             assert pb.func.vmap(f)(np.array([1.0, 2.0])) == pytest.approx([f(1.0), f(2.0)])
+
+
+def test_the_solution_of_a_solver_keeps_its_gradient_inside_another_one():
+    def half(k):
+        found = integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], dense_output=True)
+        return optimize.brentq(lambda t: found.sol(t)[0] - 0.5, 0.0, 1.0)
+
+    slope = -np.log(2) / 1.2**2
+    assert grad(half)(1.2) == pytest.approx(slope, rel=1e-2)
+    assert jvp(half, (1.2,), (1.0,))[1] == pytest.approx(slope, rel=1e-2)
