@@ -26,6 +26,7 @@ import numpy as np
 from pullback.core.call_site import is_users_file
 from pullback.core.tensor import Tensor, ndarray
 
+
 class Whole:
     """Base of what is not looked into: whoever holds it gives it all that may be another in a copy."""
 
