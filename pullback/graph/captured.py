@@ -27,6 +27,7 @@ from pullback.graph.held_copies import Copies
 from pullback.graph.held_objects import (
     LEAVES,
     Place,
+    Whole,
     attributes_of,
     is_of_library,
     is_users_class,
@@ -44,7 +45,7 @@ from pullback.graph.saved import checked, version_when_saved
 every_array_records: contextvars.ContextVar[bool] = contextvars.ContextVar("pullback_buffers", default=False)
 
 
-class Captured:
+class Captured(Whole):
     """Functions, and what they read at the call.
 
     Parameters

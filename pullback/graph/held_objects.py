@@ -26,9 +26,16 @@ import numpy as np
 from pullback.core.call_site import is_users_file
 from pullback.core.tensor import Tensor, ndarray
 
+
+class Whole:
+    """Base of what is not looked into: whoever holds it gives it all that may be another in a copy."""
+
+    __slots__ = ()
+
+
 LEAVES = (
     np.ndarray, np.generic, np.ufunc, Tensor, str, bytes, bytearray, int, float, complex, type, ModuleType, type(None),
-    range, slice,
+    range, slice, Whole,
 )  # fmt: skip
 _BUILTIN = (BuiltinFunctionType, MethodWrapperType)  # array.dot among them, a method of what it holds
 _CACHED = type(functools.lru_cache(len))

@@ -311,3 +311,18 @@ def test_what_the_samples_of_a_batch_leave_behind_is_nan(function, monkeypatch):
     for rule in (functions._implicit, trajectories._trajectory, loop._checkpointed):
         monkeypatch.setattr(rule._rule, "has_looped", True)  # said: others wait for the warning, which comes once
     assert np.isnan(vmap(function)(np.array([1.0, 2.0]))).all()
+
+
+def test_a_cache_that_two_solvers_share_is_named_in_forward_mode_too():
+    def of(p):
+        kept = {}
+
+        def line(x):
+            if "slope" not in kept:
+                kept["slope"] = p * p
+            return kept["slope"] * x
+
+        return integrate.quad(line, 0.0, 1.0)[0] + optimize.brentq(lambda x: line(x) - 1, 0.0, 5.0)
+
+    with pytest.raises(GradientError, match="left values behind in kept\\['slope'\\]"):
+        jvp(of, (1.2,), (1.0,))

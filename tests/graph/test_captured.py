@@ -20,7 +20,8 @@ import pullback.scipy
 from pullback.core.errors import GradientError, SavedTensorModifiedError
 from pullback.func import custom_root, grad, jvp, linearize
 from pullback.graph.captured import Captured
-from pullback.scipy import integrate, optimize
+from pullback.scipy import integrate, optimize, sparse
+from pullback.scipy.sparse.linalg import splu
 from pullback.utils.checkpoint import checkpoint
 
 FACTOR = 1.0
@@ -487,3 +488,37 @@ def test_a_cache_that_the_function_fills_keeps_no_gradient_back():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that samples run one after the other
             assert pb.func.vmap(f)(np.array([1.0, 2.0])) == pytest.approx([f(1.0), f(2.0)])
+
+
+def test_the_solution_of_a_solver_keeps_its_gradient_inside_another_one():
+    def half(k):
+        found = integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], dense_output=True)
+        return optimize.brentq(lambda t: found.sol(t)[0] - 0.5, 0.0, 1.0)
+
+    slope = -np.log(2) / 1.2**2
+    assert grad(half)(1.2) == pytest.approx(slope, rel=1e-2)
+    assert jvp(half, (1.2,), (1.0,))[1] == pytest.approx(slope, rel=1e-2)
+
+
+def sparse_matrix(k):
+    return sparse.csc_array((np.stack([2 + k, k, k / k, 3 * k / k]), ([0, 1, 0, 1], [0, 0, 1, 1])), shape=(2, 2))
+
+
+def held_as_sparse_matrix(k):
+    A = sparse_matrix(k)
+    return lambda t: (A @ np.stack([t, 1 + t]))[1]
+
+
+def held_as_factors(k):
+    factors = splu(sparse_matrix(k))
+    return lambda t: factors.solve(np.stack([t, 1 + t]))[0]
+
+
+@pytest.mark.parametrize("made", [held_as_sparse_matrix, held_as_factors])
+def test_sparse_matrices_keep_their_gradient_inside_a_solver(made):
+    def of(k):
+        return integral(made(k))
+
+    slope = (of(1.2 + 1e-5) - of(1.2 - 1e-5)) / 2e-5
+    assert grad(of)(1.2) == pytest.approx(slope, rel=1e-6)
+    assert jvp(of, (1.2,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from pullback.core.errors import ConvergenceError, LinAlgError
+from pullback.core import cuts
+from pullback.core.errors import ConvergenceError, GradientError, LinAlgError
 from pullback.core.tensor import Tensor
 from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.convergence import check_step, check_unchanged
@@ -82,6 +83,8 @@ class System:
             self._check_step(operator, x, args)
             u = self._iterated(operator, right, x, args, transposed)
         if not np.isfinite(u).all():
+            if left := next((run.left_behind for run in cuts.runs() if run.left_behind), ""):
+                raise GradientError(left)  # its tangents are nan
             raise ConvergenceError(
                 f"{self.name}: the linear system for its derivative has a solution that is not finite. The derivative "
                 "of the condition at the solution, or the cotangent (tangent) that came in, is not finite either."
