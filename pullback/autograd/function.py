@@ -709,6 +709,22 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
+    def _written(cls) -> tuple[Any, ...]:
+        """Return the functions of the author's: forward, setup_context and backward."""
+        return cls.forward, cls.setup_context, cls.backward
+
+    @classmethod
+    def _with(cls, written: Sequence[Any]) -> type[Function]:
+        """The same Function with these in place of the author's."""
+        named = zip(("forward", "setup_context", "backward"), written, strict=True)
+        return type(cls)(cls.__name__, (cls,), {name: staticmethod(method) for name, method in named})
+
+    @classmethod
+    def _pull(cls, backward: Any, ctx: Any, *grads: Any) -> Any:
+        """What this Function gives for a backward of the author's."""
+        return backward(ctx, *grads)
+
+    @classmethod
     def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
         """Return what messages call the function that gives the gradients, and that function as its author knows it."""
         return "backward", cls.backward

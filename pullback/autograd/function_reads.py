@@ -267,9 +267,9 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     `args` are the inputs of the call, or others like them; None if they are gone. `names` are those of attributes of
     ctx that hold more than whole numbers and names.
     """
-    function, computing = ctx._function, (ctx._function.forward, ctx._function.setup_context)
+    function, (*computing, pulling) = ctx._function, ctx._function._written()
     several = sorted({nr for _, _, nr in ctx._saved if nr is not None}) if ctx.outputs > 1 else []
-    outside = function._reads_outside and may_share(ctx.name(), computing, function.backward)
+    outside = function._reads_outside and may_share(ctx.name(), computing, pulling)
     lost = {i for i, x in enumerate(ctx.saved_tensors) if ctx._saved[i][2] is None and _is_lost(ctx, x)}
     if not (names or several or outside or lost):
         return None
@@ -289,7 +289,7 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
         return _KNOWN.format(f"ctx.{found[0]}{_place(computing, found[0])}")
     if lost and not outside:
         return _KNOWN.format(f"a saved tensor{_place(computing, 'save_for_backward')}")
-    return _KNOWN.format(_outside(function.backward))
+    return _KNOWN.format(_outside(pulling))
 
 
 def _is_lost(ctx: Any, x: Any) -> bool:
@@ -328,9 +328,8 @@ class _Trial:
             modes.restore(before)
 
     def _run(self, function: Any, args: Sequence[Any], points: tuple[Any, ...]) -> None:
-        ours = (function.forward, function.setup_context, function.backward)
-        with Apart(self.ctx.name(), *ours) as copies, Draws():
-            self.function = copy = _copy_of(function, copies)
+        with Apart(self.ctx.name(), *function._written()) as copies, Draws():
+            self.function = copy = function._with(copies)
             made = self._ctx(copy, points)
             found = copy._run_forward(made, points)
             self.outputs = found if isinstance(found, tuple) else (found,)
@@ -389,7 +388,7 @@ class _Trial:
         before = modes.current()
         try:
             modes.set_modes(before.with_recording(False, self.ctx._level))
-            found = self.backward(made, *(self.grads if grads is None else grads))
+            found = self.function._pull(self.backward, made, *(self.grads if grads is None else grads))
         finally:
             modes.restore(before)
         return found if isinstance(found, tuple) else (found,)
@@ -468,8 +467,8 @@ def as_differences(ctx: Any, args: Sequence[Any]) -> bool:
     before = modes.current()
     try:
         modes.set_modes(before.with_recording(True, level))
-        with Apart(ctx.name(), function.forward, function.setup_context, function.backward) as copies, Draws():
-            copy = _copy_of(function, copies)
+        with Apart(ctx.name(), *function._written()) as copies, Draws():
+            copy = function._with(copies)
             copy.double_backward = "exact"
             there = slope(copy, 0.0, True)
             for h in (1e-5, 1e-4, 1e-6):
@@ -493,12 +492,6 @@ def _step(x: Any, rng: np.random.Generator) -> Any:
     """A step from `x`, of a size that fits each number."""
     size = np.abs(x)
     return np.where(size, size, np.max(size, initial=0) or 1) * rng.uniform(-1, 1, x.shape)
-
-
-def _copy_of(function: Any, methods: Sequence[Any]) -> Any:
-    """The same Function with these as its forward, setup_context and backward."""
-    named = zip(("forward", "setup_context", "backward"), methods, strict=True)
-    return type(function)(function.__name__, (function,), {name: staticmethod(method) for name, method in named})
 
 
 def _place(functions: Sequence[Any], name: str) -> str:
