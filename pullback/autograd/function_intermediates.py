@@ -95,7 +95,7 @@ def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Inte
     names, others = _attributes(ctx, args, outputs) if len(ctx.__dict__) > ctx._own else ([], [])
     function = ctx._function
     if (outside := function.__dict__.get("_reads_outside")) is None:  # found once for each class
-        outside = function._reads_outside = reads_outside(function.backward)
+        outside = function._reads_outside = reads_outside(function._written()[-1])
     several = len(outputs) > 1 and any(x is y for x in ctx._to_save for y in outputs)
     if ones or names or others or several or outside:
         return Intermediates(places, names, others, args, ctx)
@@ -136,7 +136,7 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     kept, watch = ctx._intermediates, Cuts(ctx._level, edges)
     watched = functools.partial(watch.watch, backward)
     results = watched(ctx, *grads) if kept is None else _with_places(ctx, *grads, backward=watched)
-    if ctx._function.double_backward == "exact" or hasattr(backward, "once") or is_apart():
+    if ctx._function.double_backward == "exact" or hasattr(ctx._function._written()[-1], "once") or is_apart():
         return results
     why = None if kept is None else kept.reads(ctx)
     if why is not None:
@@ -162,11 +162,16 @@ def run_nested(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
 
 
 def _message(ctx: Any, why: str) -> str:
+    function = ctx._function
+    or_so = (
+        f'; or, where this is a constant, say so: double_backward = "exact" in the class {function.__name__}'
+        if isinstance(function, type)
+        else ""
+    )
     return (
         f"trying to differentiate twice through {ctx.name()}, whose backward {why}: the second derivative would lack "
         "a part. Save the inputs (ctx.save_for_backward) and compute it from them in backward; mark backward with "
-        '@once_differentiable; or, where this is a constant, say so: double_backward = "exact" in the class '
-        f"{ctx._function.__name__}."
+        f"@once_differentiable{or_so}."
     )
 
 
@@ -227,7 +232,7 @@ def _forward_again(ctx: Any, args: list[Any] | None) -> tuple[Any, bool]:
     if args is None:
         return None, True
     function = ctx._function
-    fresh, run = function._backward_cls(function, ctx._level, args), cuts.Run(ctx._level)
+    fresh, run = ctx._like(function, args), cuts.Run(ctx._level)
     try:
         with Draws():
             run.watch(function._run_forward, fresh, tuple(args))

@@ -85,9 +85,17 @@ def reads_outside(function: Any, seen: set[int] | None = None) -> bool:
     return any(reads_outside(x, seen) for x in values if not is_plain(x))
 
 
+class _Captured(Captured):
+    """What functions hold, except for operators that are called: these run as they are."""
+
+    def _note(self, part: Any, parent: int) -> None:
+        if not getattr(type(part), "_is_operator", False):
+            super()._note(part, parent)
+
+
 def may_share(name: str, computing: Sequence[Any], pulling: Any) -> bool:
     """True if what runs at the call can change what `pulling` reads besides what it is given."""
-    writer = Captured(name, *computing)
+    writer = _Captured(name, *computing)
     stored: set[str] = set()
     for code in _codes(writer):
         stored |= {i.argval for i in dis.get_instructions(code) if i.opname in _STORES}
@@ -96,7 +104,7 @@ def may_share(name: str, computing: Sequence[Any], pulling: Any) -> bool:
     mutable = {here for here, held in writer._records.items() if not held.of_module and _is_mutable(held.holder)}
     if not (mutable or stored or writer._arrays or writer.held_tensors):
         return False
-    reader = Captured(name, pulling)
+    reader = _Captured(name, pulling)
     for one, other in ((writer._arrays, reader._arrays), (writer.held_tensors, reader.held_tensors)):
         if set(map(_owner, one)) & set(map(_owner, other)):
             return True
@@ -222,7 +230,7 @@ class Apart:
     """
 
     def __init__(self, name: str, *functions: Any) -> None:
-        self.captured = Captured(name, *functions)
+        self.captured = _Captured(name, *functions)
 
     def __enter__(self) -> tuple[Any, ...]:
         held, self._legacy = self.captured, np.random.get_state()  # noqa: NPY002 - the user's forward may draw there
@@ -334,12 +342,12 @@ class _Trial:
             found = copy._run_forward(made, points)
             self.outputs = found if isinstance(found, tuple) else (found,)
             self.kept, self.saved = dict(islice(made.__dict__.items(), made._own, None)), made._to_save
-            self.backward = copies[2]
+            self.backward = copies[-1]
             self._exchange(points, args)
             self.results = self.pulled()
 
     def _ctx(self, function: Any, points: Any) -> Any:
-        made = function._backward_cls(function, self.ctx._level, points)
+        made = self.ctx._like(function, points)
         made.needs_input_grad, made._materialize = self.ctx.needs_input_grad, self.ctx._materialize
         return made
 
@@ -354,7 +362,7 @@ class _Trial:
                 ]
                 self.kept[name] = unflatten(structure, [a if stays else b for a, stays, b in pairs])
         given = {id(p): x for p, x in zip(points, args, strict=True) if isinstance(x, Tensor)}
-        held = Captured(self.ctx.name(), self.kept, self.backward)
+        held = _Captured(self.ctx.name(), self.kept, self.backward)
         if given.keys() & held._parents.keys():
             self.kept, self.backward = held._copied(given)
 
@@ -434,9 +442,12 @@ def as_differences(ctx: Any, args: Sequence[Any]) -> bool:
 
     For a backward that detaches: it may have good reasons, such as a shift that cancels, or a log.
     """
-    if any(isinstance(x, Tensor) and type(x._array) is not ndarray for x in args):
+    if not isinstance(ctx._function, type) or any(
+        isinstance(x, Tensor) and type(x._array) is not ndarray for x in args
+    ):
         return False
-    rng, level, function = np.random.default_rng(0), ctx._level, ctx._function
+    function: Any = ctx._function
+    rng, level = np.random.default_rng(0), ctx._level
     points = {i: np.asarray(args[i]._array, np.result_type(args[i].dtype, "f8")) for i, e in enumerate(ctx._nexts) if e}
     grads = {nr: rng.standard_normal(shape) for nr, (shape, d) in enumerate(ctx._output_metadata) if d is not None}
     turns, steps = ({i: _step(x, rng) for i, x in xs.items()} for xs in (grads, points))
@@ -496,7 +507,7 @@ def _step(x: Any, rng: np.random.Generator) -> Any:
 
 def _place(functions: Sequence[Any], name: str) -> str:
     """Where code of these functions sets or reads `name`: " (file:line)"."""
-    codes = list(_codes(Captured("", *functions)))
+    codes = list(_codes(_Captured("", *functions)))
     for kinds in ("STORE", ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CONST", "LOAD_ATTR", "LOAD_METHOD")):
         for code in codes:
             for i in dis.get_instructions(code):
@@ -508,7 +519,7 @@ def _place(functions: Sequence[Any], name: str) -> str:
 def _outside(backward: Any) -> str:
     """Names of the variables that a backward reads, and where."""
     found = {}
-    for held in Captured("", backward)._records.values():
+    for held in _Captured("", backward)._records.values():
         function = held.holder
         if isinstance(function, FunctionType) and is_users_file(function.__code__.co_filename):
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

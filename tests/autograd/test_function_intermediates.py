@@ -538,6 +538,36 @@ def test_what_depends_on_an_argument_that_nobody_differentiates_is_a_constant():
         second(lambda x: Scaled.apply(x, x[0]), leaf(2.0, -1.0))
 
 
+class SlopeByNumPy(Function):
+    @staticmethod
+    def forward(ctx, x, grad):
+        ctx.save_for_backward(x, grad)
+        return pb.tensor(3 * x.detach().numpy() ** 2 * grad.detach().numpy())
+
+    @staticmethod
+    def backward(ctx, again):
+        x, grad = ctx.saved_tensors
+        return 6 * x * grad * again, 3 * x**2 * again
+
+
+class CubeByNumPy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return pb.tensor(x.detach().numpy() ** 3)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return SlopeByNumPy.apply(ctx.saved_tensors[0], grad)
+
+
+def test_a_backward_that_is_another_function_of_the_module_has_its_second_derivative():
+    x = leaf(0.7, -1.3)
+    found = pb.autograd.functional.hessian(lambda x: CubeByNumPy.apply(x).sum(), x.detach())
+    np.testing.assert_allclose(found.numpy(), np.diag(6 * x.detach().numpy()))
+    assert gradgradcheck(CubeByNumPy.apply, x)
+
+
 class IgnoringAnOutput(Function):
     @staticmethod
     def forward(ctx, x):
