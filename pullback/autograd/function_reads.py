@@ -289,7 +289,10 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
             if here.ignores(nr) and not alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
                 return _IGNORED.format(nr)
         if alike(here.results, near.results):
-            return None
+            far = _far(ctx, args, lost, here)
+            if far is None:
+                return None
+            near = far
         found = [name for name in names if here.differs_with(near, name)]
     except Exception as error:  # noqa: BLE001 - it may do what cannot be done again
         return _UNKNOWN.format(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
@@ -298,6 +301,26 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     if lost and not outside:
         return _KNOWN.format(f"a saved tensor{_place(computing, 'save_for_backward')}")
     return _KNOWN.format(_outside(pulling))
+
+
+def _far(ctx: Any, args: Sequence[Any], lost: set[int], here: _Trial) -> _Trial | None:
+    """A run further away, if its backward gives what grows with the distance: not as a mask does, which jumps."""
+    try:
+        one, two = (_Trial(ctx, args, h, lost, 0.2) for h in (1, 2))
+    except Exception:  # noqa: BLE001 - such inputs may not be allowed
+        return None
+    grows = False
+    for results in zip(here.results, one.results, two.results, strict=True):
+        if any(x is None for x in results):
+            continue
+        a, b, c = (np.asarray(all_numbers(x)) for x in results)
+        rough = 64 * np.finfo(a.dtype).eps * np.max(np.abs(a), initial=0)
+        seen = np.abs(c - a) > rough
+        rates = np.abs(c - a)[seen] / np.maximum(np.abs(b - a)[seen], rough / 8)
+        if not np.all((rates > 1.6) & (rates < 5)):  # 2 or, where the derivative is 0, 4
+            return None
+        grows = grows or bool(seen.any())
+    return two if grows else None
 
 
 def _is_lost(ctx: Any, x: Any) -> bool:
@@ -319,7 +342,7 @@ _UNKNOWN = (
 class _Trial:
     """One more run of forward, at the inputs of a node or close by, and what its backward then gives."""
 
-    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int]) -> None:
+    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int], power: float = 0.5) -> None:
         self.ctx, self.lost = ctx, lost  # places among the saved tensors
         rng = np.random.default_rng(0)
         self.grads = [
@@ -330,7 +353,7 @@ class _Trial:
         try:
             modes.set_modes(before.with_recording(False, ctx._level))
             moves = [needs or differentiated_inside((x,)) for x, needs in zip(args, ctx.needs_input_grad, strict=True)]
-            points = tuple(moved(x, rng, distance if m else 0) for x, m in zip(args, moves, strict=True))
+            points = tuple(moved(x, rng, distance if m else 0, power) for x, m in zip(args, moves, strict=True))
             self._run(ctx._function, args, points)
         finally:
             modes.restore(before)
@@ -402,11 +425,11 @@ class _Trial:
         return found if isinstance(found, tuple) else (found,)
 
 
-def moved(x: Any, rng: np.random.Generator, distance: float) -> Any:
+def moved(x: Any, rng: np.random.Generator, distance: float, power: float = 0.5) -> Any:
     """A tensor or array like `x`: at distance 1 as close as numbers allow that must differ in half of their digits."""
     if not issubclass(type(x), (Tensor, ndarray)) or x.dtype.kind not in "fc":
         return x
-    step = np.sqrt(np.finfo(x.dtype).eps) * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
+    step = np.finfo(x.dtype).eps ** power * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
     step = np.asarray(distance * step, x.dtype)
     numbers = all_numbers(x)
     step, one = (wrap(step), wrap(1 + step)) if isinstance(x, Tensor) else (step, 1 + step)

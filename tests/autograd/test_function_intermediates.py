@@ -538,6 +538,35 @@ def test_what_depends_on_an_argument_that_nobody_differentiates_is_a_constant():
         second(lambda x: Scaled.apply(x, x[0]), leaf(2.0, -1.0))
 
 
+def hidden(function, slope, pull=lambda ctx, g: g * pb.tensor(ctx.k)):
+    class Hidden(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.k = slope(x.detach().numpy())
+            return function(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return pull(ctx, grad)
+
+    return Hidden.apply
+
+
+def test_a_small_part_and_one_whose_first_derivative_is_zero_are_seen_from_further_away():
+    small = hidden(lambda x: 1e6 * x + 1e-4 * x**2, lambda v: 2e-4 * v, lambda ctx, g: g * (1e6 + pb.tensor(ctx.k)))
+    for function, x in ((small, leaf(0.7, -1.3)), (hidden(pb.sin, np.cos), leaf(0.0, 0.0))):
+        with pytest.raises(RuntimeError, match=r"reads ctx\.k"):
+            second(function, x)
+
+
+def test_masks_of_many_numbers_are_constants():
+    x = leaf(*np.random.default_rng(0).standard_normal(20_000))
+    relu = hidden(lambda x: x.relu(), lambda v: 1.0 * (v > 0))
+    np.testing.assert_allclose(second(relu, x), 1.0 * (x.detach().numpy() > 0))
+    near = hidden(lambda x: x * (x > 0.5), lambda v: 1.0 * (v > 0.5))
+    np.testing.assert_allclose(second(near, x), 1.0 * (x.detach().numpy() > 0.5))
+
+
 class SlopeByNumPy(Function):
     @staticmethod
     def forward(ctx, x, grad):
