@@ -567,6 +567,29 @@ def test_masks_of_many_numbers_are_constants():
     np.testing.assert_allclose(second(near, x), 1.0 * (x.detach().numpy() > 0.5))
 
 
+class Largest(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.i = int(x.argmax())
+        ctx.save_for_backward(x)
+        return x[ctx.i] ** 3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        found = pb.zeros(2, dtype=x.dtype)
+        found[ctx.i] = 3 * x[ctx.i] ** 2 * grad
+        return found
+
+
+def test_backward_may_fill_a_tensor_that_it_makes_in_every_transform():
+    x = leaf(0.7, -1.3)
+    assert pb.func.grad(Largest.apply)(x.detach()).numpy() == pytest.approx([3 * 0.7**2, 0])
+    np.testing.assert_allclose(nested(Largest.apply, x.detach()).numpy(), [4.2, 0])
+    np.testing.assert_allclose(pb.func.hessian(Largest.apply)(x.detach()).numpy(), [[4.2, 0], [0, 0]])
+    np.testing.assert_allclose(pb.autograd.functional.hessian(Largest.apply, x.detach()).numpy(), [[4.2, 0], [0, 0]])
+
+
 class SlopeByNumPy(Function):
     @staticmethod
     def forward(ctx, x, grad):
