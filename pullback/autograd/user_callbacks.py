@@ -36,7 +36,7 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], records: bool, lev
     if level:  # the transform has run its function: what is made now is made inside of it all the same
         function, args = cuts.Run(level).watch, (function, *args)
     try:  # a signal's exception may come between any two lines
-        modes.set_modes(before.with_recording(records, level))
+        modes.set_modes(before.within(level).with_recording(records, level))
         if depth >= DEEPEST:
             return _in_a_new_thread(function, args)
         _here.depth = depth + 1

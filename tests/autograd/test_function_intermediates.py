@@ -590,6 +590,36 @@ def test_backward_may_fill_a_tensor_that_it_makes_in_every_transform():
     np.testing.assert_allclose(pb.autograd.functional.hessian(Largest.apply, x.detach()).numpy(), [[4.2, 0], [0, 0]])
 
 
+class Again(Function):
+    """A checkpoint: backward runs the function again."""
+
+    @staticmethod
+    def forward(ctx, function, x):
+        ctx.function = function
+        ctx.save_for_backward(x)
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with pb.enable_grad():
+            (found,) = pb.autograd.grad(ctx.function(x), x, grad, create_graph=True)
+        return None, found
+
+
+def test_enable_grad_in_a_backward_is_about_the_level_that_it_serves():
+    x = leaf(0.7, -1.3).detach()
+    total = lambda x: Again.apply(lambda x: x**3, x).sum()  # noqa: E731
+    want = np.diag(6 * x.numpy())
+    np.testing.assert_allclose(pb.func.jacrev(total)(x).numpy(), 3 * x.numpy() ** 2)
+    for hessian in (
+        pb.func.hessian(total),
+        pb.func.jacrev(pb.func.jacrev(total)),
+        pb.func.jacfwd(pb.func.jacrev(total)),
+    ):
+        np.testing.assert_allclose(hessian(x).numpy(), want)
+
+
 class SlopeByNumPy(Function):
     @staticmethod
     def forward(ctx, x, grad):
