@@ -120,6 +120,10 @@ class FunctionNode(MultiNode):
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
+    def _like(self, function: Any, args: Sequence[Any]) -> Any:
+        """Return a fresh node for another run of the same call."""
+        return function._backward_cls(function, self._level, args)
+
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors and arrays for `backward`, which finds them in `saved_tensors`, checked for modification.
@@ -707,6 +711,24 @@ class Function(metaclass=_FunctionMeta):
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
         )
+
+    @classmethod
+    def _written(cls) -> tuple[Any, ...]:
+        """Return the functions of the author's: forward, setup_context and backward."""
+        return cls.forward, cls.setup_context, cls.backward
+
+    @classmethod
+    def _with(cls, written: Sequence[Any]) -> type[Function]:
+        """The same Function with these in place of the author's."""
+        named = zip(("forward", "setup_context", "backward"), written, strict=True)
+        kind: Any = type(cls)
+        made: type[Function] = kind(cls.__name__, (cls,), {name: staticmethod(method) for name, method in named})
+        return made
+
+    @classmethod
+    def _pull(cls, backward: Any, ctx: Any, *grads: Any) -> Any:
+        """What this Function gives for a backward of the author's."""
+        return backward(ctx, *grads)
 
     @classmethod
     def _named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:

@@ -89,34 +89,34 @@ def _reference(x: Any) -> Any:
 
 def intermediates(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> Intermediates | None:
     """Return what a forward has kept that is no input, no output and not their memory, and might depend on these."""
-    places: list[int] = []
-    names: list[str] = []
-    others: list[str] = []
-    graphs = False  # of forward's own
-    for i, x in enumerate(ctx._to_save):
-        if isinstance(x, Tensor) and _is_one(x, ctx, args, outputs):
-            if x._requires_grad:
-                graphs = True
-            else:
-                places.append(i)
-    if len(ctx.__dict__) > ctx._own:  # what forward has set stands behind the node's own
-        for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
-            for x in flatten(kept)[0] if type(kept) in (list, tuple, dict) else (kept,):
-                if not isinstance(x, Tensor):
-                    if not is_plain(x) and name not in others and not any(x is y for y in args):
-                        others.append(name)
-                elif _is_one(x, ctx, args, outputs):
-                    if (x._requires_grad or ctx._outer) and name not in others:
-                        others.append(name)
-                    if not x._requires_grad and name not in names:
-                        names.append(name)
+    ones = {i: x for i, x in enumerate(ctx._to_save) if isinstance(x, Tensor) and _is_one(x, ctx, args, outputs)}
+    places = [i for i, x in ones.items() if not x._requires_grad]
+    # What forward has set stands behind the node's own.
+    names, others = _attributes(ctx, args, outputs) if len(ctx.__dict__) > ctx._own else ([], [])
     function = ctx._function
     if (outside := function.__dict__.get("_reads_outside")) is None:  # found once for each class
-        outside = function._reads_outside = reads_outside(function.backward)
+        outside = function._reads_outside = reads_outside(function._written()[-1])
     several = len(outputs) > 1 and any(x is y for x in ctx._to_save for y in outputs)
-    if places or names or others or several or outside or graphs:
+    if ones or names or others or several or outside:
         return Intermediates(places, names, others, args, ctx)
     return None
+
+
+def _attributes(ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> tuple[list[str], list[str]]:
+    """(names of attributes with such tensors, of those that may depend on the arguments where no graph sees it)."""
+    names: list[str] = []
+    others: list[str] = []
+    for name, kept in islice(ctx.__dict__.items(), ctx._own, None):
+        for x in flatten(kept)[0] if type(kept) in (list, tuple, dict) else (kept,):
+            if not isinstance(x, Tensor):
+                if not is_plain(x) and name not in others and not any(x is y for y in args):
+                    others.append(name)
+            elif _is_one(x, ctx, args, outputs):
+                if (x._requires_grad or ctx._outer) and name not in others:
+                    others.append(name)
+                if not x._requires_grad and name not in names:
+                    names.append(name)
+    return names, others
 
 
 def _is_one(x: Tensor, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> bool:
@@ -136,7 +136,7 @@ def run_followed(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     kept, watch = ctx._intermediates, Cuts(ctx._level, edges)
     watched = functools.partial(watch.watch, backward)
     results = watched(ctx, *grads) if kept is None else _with_places(ctx, *grads, backward=watched)
-    if ctx._function.double_backward == "exact" or hasattr(backward, "once") or is_apart():
+    if ctx._function.double_backward == "exact" or hasattr(ctx._function._written()[-1], "once") or is_apart():
         return results
     why = None if kept is None else kept.reads(ctx)
     if why is not None:
@@ -162,11 +162,16 @@ def run_nested(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
 
 
 def _message(ctx: Any, why: str) -> str:
+    function = ctx._function
+    or_so = (
+        f'; or, where this is a constant, say so: double_backward = "exact" in the class {function.__name__}'
+        if isinstance(function, type)
+        else ""
+    )
     return (
         f"trying to differentiate twice through {ctx.name()}, whose backward {why}: the second derivative would lack "
         "a part. Save the inputs (ctx.save_for_backward) and compute it from them in backward; mark backward with "
-        '@once_differentiable; or, where this is a constant, say so: double_backward = "exact" in the class '
-        f"{ctx._function.__name__}."
+        f"@once_differentiable{or_so}."
     )
 
 
@@ -227,7 +232,7 @@ def _forward_again(ctx: Any, args: list[Any] | None) -> tuple[Any, bool]:
     if args is None:
         return None, True
     function = ctx._function
-    fresh, run = function._backward_cls(function, ctx._level, args), cuts.Run(ctx._level)
+    fresh, run = ctx._like(function, args), cuts.Run(ctx._level)
     try:
         with Draws():
             run.watch(function._run_forward, fresh, tuple(args))

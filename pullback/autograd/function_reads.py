@@ -85,9 +85,17 @@ def reads_outside(function: Any, seen: set[int] | None = None) -> bool:
     return any(reads_outside(x, seen) for x in values if not is_plain(x))
 
 
+class _Captured(Captured):
+    """What functions hold, except for operators that are called: these run as they are."""
+
+    def _note(self, part: Any, parent: int) -> None:
+        if not getattr(type(part), "_is_operator", False):
+            super()._note(part, parent)
+
+
 def may_share(name: str, computing: Sequence[Any], pulling: Any) -> bool:
     """True if what runs at the call can change what `pulling` reads besides what it is given."""
-    writer = Captured(name, *computing)
+    writer = _Captured(name, *computing)
     stored: set[str] = set()
     for code in _codes(writer):
         stored |= {i.argval for i in dis.get_instructions(code) if i.opname in _STORES}
@@ -96,7 +104,7 @@ def may_share(name: str, computing: Sequence[Any], pulling: Any) -> bool:
     mutable = {here for here, held in writer._records.items() if not held.of_module and _is_mutable(held.holder)}
     if not (mutable or stored or writer._arrays or writer.held_tensors):
         return False
-    reader = Captured(name, pulling)
+    reader = _Captured(name, pulling)
     for one, other in ((writer._arrays, reader._arrays), (writer.held_tensors, reader.held_tensors)):
         if set(map(_owner, one)) & set(map(_owner, other)):
             return True
@@ -222,7 +230,7 @@ class Apart:
     """
 
     def __init__(self, name: str, *functions: Any) -> None:
-        self.captured = Captured(name, *functions)
+        self.captured = _Captured(name, *functions)
 
     def __enter__(self) -> tuple[Any, ...]:
         held, self._legacy = self.captured, np.random.get_state()  # noqa: NPY002 - the user's forward may draw there
@@ -267,9 +275,9 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     `args` are the inputs of the call, or others like them; None if they are gone. `names` are those of attributes of
     ctx that hold more than whole numbers and names.
     """
-    function, computing = ctx._function, (ctx._function.forward, ctx._function.setup_context)
+    function, (*computing, pulling) = ctx._function, ctx._function._written()
     several = sorted({nr for _, _, nr in ctx._saved if nr is not None}) if ctx.outputs > 1 else []
-    outside = function._reads_outside and may_share(ctx.name(), computing, function.backward)
+    outside = function._reads_outside and may_share(ctx.name(), computing, pulling)
     lost = {i for i, x in enumerate(ctx.saved_tensors) if ctx._saved[i][2] is None and _is_lost(ctx, x)}
     if not (names or several or outside or lost):
         return None
@@ -281,7 +289,10 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
             if here.ignores(nr) and not alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
                 return _IGNORED.format(nr)
         if alike(here.results, near.results):
-            return None
+            far = _far(ctx, args, lost, here)
+            if far is None:
+                return None
+            near = far
         found = [name for name in names if here.differs_with(near, name)]
     except Exception as error:  # noqa: BLE001 - it may do what cannot be done again
         return _UNKNOWN.format(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
@@ -289,7 +300,27 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
         return _KNOWN.format(f"ctx.{found[0]}{_place(computing, found[0])}")
     if lost and not outside:
         return _KNOWN.format(f"a saved tensor{_place(computing, 'save_for_backward')}")
-    return _KNOWN.format(_outside(function.backward))
+    return _KNOWN.format(_outside(pulling))
+
+
+def _far(ctx: Any, args: Sequence[Any], lost: set[int], here: _Trial) -> _Trial | None:
+    """A run further away, if its backward gives what grows with the distance: not as a mask does, which jumps."""
+    try:
+        one, two = (_Trial(ctx, args, h, lost, 0.2) for h in (1, 2))
+    except Exception:  # noqa: BLE001 - such inputs may not be allowed
+        return None
+    grows = False
+    for results in zip(here.results, one.results, two.results, strict=True):
+        if any(x is None for x in results):
+            continue
+        a, b, c = (np.asarray(all_numbers(x)) for x in results)
+        rough = 64 * np.finfo(a.dtype).eps * np.max(np.abs(a), initial=0)
+        seen = np.abs(c - a) > rough
+        rates = np.abs(c - a)[seen] / np.maximum(np.abs(b - a)[seen], rough / 8)
+        if not np.all((rates > 1.6) & (rates < 5)):  # 2 or, where the derivative is 0, 4
+            return None
+        grows = grows or bool(seen.any())
+    return two if grows else None
 
 
 def _is_lost(ctx: Any, x: Any) -> bool:
@@ -311,7 +342,7 @@ _UNKNOWN = (
 class _Trial:
     """One more run of forward, at the inputs of a node or close by, and what its backward then gives."""
 
-    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int]) -> None:
+    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int], power: float = 0.5) -> None:
         self.ctx, self.lost = ctx, lost  # places among the saved tensors
         rng = np.random.default_rng(0)
         self.grads = [
@@ -322,25 +353,24 @@ class _Trial:
         try:
             modes.set_modes(before.with_recording(False, ctx._level))
             moves = [needs or differentiated_inside((x,)) for x, needs in zip(args, ctx.needs_input_grad, strict=True)]
-            points = tuple(moved(x, rng, distance if m else 0) for x, m in zip(args, moves, strict=True))
+            points = tuple(moved(x, rng, distance if m else 0, power) for x, m in zip(args, moves, strict=True))
             self._run(ctx._function, args, points)
         finally:
             modes.restore(before)
 
     def _run(self, function: Any, args: Sequence[Any], points: tuple[Any, ...]) -> None:
-        ours = (function.forward, function.setup_context, function.backward)
-        with Apart(self.ctx.name(), *ours) as copies, Draws():
-            self.function = copy = _copy_of(function, copies)
+        with Apart(self.ctx.name(), *function._written()) as copies, Draws():
+            self.function = copy = function._with(copies)
             made = self._ctx(copy, points)
             found = copy._run_forward(made, points)
             self.outputs = found if isinstance(found, tuple) else (found,)
             self.kept, self.saved = dict(islice(made.__dict__.items(), made._own, None)), made._to_save
-            self.backward = copies[2]
+            self.backward = copies[-1]
             self._exchange(points, args)
             self.results = self.pulled()
 
     def _ctx(self, function: Any, points: Any) -> Any:
-        made = function._backward_cls(function, self.ctx._level, points)
+        made = self.ctx._like(function, points)
         made.needs_input_grad, made._materialize = self.ctx.needs_input_grad, self.ctx._materialize
         return made
 
@@ -355,7 +385,7 @@ class _Trial:
                 ]
                 self.kept[name] = unflatten(structure, [a if stays else b for a, stays, b in pairs])
         given = {id(p): x for p, x in zip(points, args, strict=True) if isinstance(x, Tensor)}
-        held = Captured(self.ctx.name(), self.kept, self.backward)
+        held = _Captured(self.ctx.name(), self.kept, self.backward)
         if given.keys() & held._parents.keys():
             self.kept, self.backward = held._copied(given)
 
@@ -389,17 +419,17 @@ class _Trial:
         before = modes.current()
         try:
             modes.set_modes(before.with_recording(False, self.ctx._level))
-            found = self.backward(made, *(self.grads if grads is None else grads))
+            found = self.function._pull(self.backward, made, *(self.grads if grads is None else grads))
         finally:
             modes.restore(before)
         return found if isinstance(found, tuple) else (found,)
 
 
-def moved(x: Any, rng: np.random.Generator, distance: float) -> Any:
+def moved(x: Any, rng: np.random.Generator, distance: float, power: float = 0.5) -> Any:
     """A tensor or array like `x`: at distance 1 as close as numbers allow that must differ in half of their digits."""
     if not issubclass(type(x), (Tensor, ndarray)) or x.dtype.kind not in "fc":
         return x
-    step = np.sqrt(np.finfo(x.dtype).eps) * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
+    step = np.finfo(x.dtype).eps ** power * np.sign(rng.uniform(-1, 1, x.shape)) * rng.uniform(1, 2, x.shape)
     step = np.asarray(distance * step, x.dtype)
     numbers = all_numbers(x)
     step, one = (wrap(step), wrap(1 + step)) if isinstance(x, Tensor) else (step, 1 + step)
@@ -435,9 +465,12 @@ def as_differences(ctx: Any, args: Sequence[Any]) -> bool:
 
     For a backward that detaches: it may have good reasons, such as a shift that cancels, or a log.
     """
-    if any(isinstance(x, Tensor) and type(x._array) is not ndarray for x in args):
+    if not isinstance(ctx._function, type) or any(
+        isinstance(x, Tensor) and type(x._array) is not ndarray for x in args
+    ):
         return False
-    rng, level, function = np.random.default_rng(0), ctx._level, ctx._function
+    function: Any = ctx._function
+    rng, level = np.random.default_rng(0), ctx._level
     points = {i: np.asarray(args[i]._array, np.result_type(args[i].dtype, "f8")) for i, e in enumerate(ctx._nexts) if e}
     grads = {nr: rng.standard_normal(shape) for nr, (shape, d) in enumerate(ctx._output_metadata) if d is not None}
     turns, steps = ({i: _step(x, rng) for i, x in xs.items()} for xs in (grads, points))
@@ -468,8 +501,8 @@ def as_differences(ctx: Any, args: Sequence[Any]) -> bool:
     before = modes.current()
     try:
         modes.set_modes(before.with_recording(True, level))
-        with Apart(ctx.name(), function.forward, function.setup_context, function.backward) as copies, Draws():
-            copy = _copy_of(function, copies)
+        with Apart(ctx.name(), *function._written()) as copies, Draws():
+            copy = function._with(copies)
             copy.double_backward = "exact"
             there = slope(copy, 0.0, True)
             for h in (1e-5, 1e-4, 1e-6):
@@ -495,15 +528,9 @@ def _step(x: Any, rng: np.random.Generator) -> Any:
     return np.where(size, size, np.max(size, initial=0) or 1) * rng.uniform(-1, 1, x.shape)
 
 
-def _copy_of(function: Any, methods: Sequence[Any]) -> Any:
-    """The same Function with these as its forward, setup_context and backward."""
-    named = zip(("forward", "setup_context", "backward"), methods, strict=True)
-    return type(function)(function.__name__, (function,), {name: staticmethod(method) for name, method in named})
-
-
 def _place(functions: Sequence[Any], name: str) -> str:
     """Where code of these functions sets or reads `name`: " (file:line)"."""
-    codes = list(_codes(Captured("", *functions)))
+    codes = list(_codes(_Captured("", *functions)))
     for kinds in ("STORE", ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CONST", "LOAD_ATTR", "LOAD_METHOD")):
         for code in codes:
             for i in dis.get_instructions(code):
@@ -515,7 +542,7 @@ def _place(functions: Sequence[Any], name: str) -> str:
 def _outside(backward: Any) -> str:
     """Names of the variables that a backward reads, and where."""
     found = {}
-    for held in Captured("", backward)._records.values():
+    for held in _Captured("", backward)._records.values():
         function = held.holder
         if isinstance(function, FunctionType) and is_users_file(function.__code__.co_filename):
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.errors import GradientError
 
 DEEPEST = 30  # users' functions inside each other in one thread
@@ -33,8 +33,10 @@ queued: list[tuple[Any, int, Callable[[], Any]]] = []
 def call(function: Callable[..., Any], args: tuple[Any, ...], records: bool, level: int) -> Any:
     """`function(*args)` with recording at `level` switched on or off."""
     before, depth = modes.current(), _here.depth
+    if level:  # the transform has run its function: what is made now is made inside of it all the same
+        function, args = cuts.Run(level).watch, (function, *args)
     try:  # a signal's exception may come between any two lines
-        modes.set_modes(before.with_recording(records, level))
+        modes.set_modes(before.within(level).with_recording(records, level))
         if depth >= DEEPEST:
             return _in_a_new_thread(function, args)
         _here.depth = depth + 1

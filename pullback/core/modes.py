@@ -92,6 +92,12 @@ class Modes:
             modes = modes.with_recording(enabled, level)
         return modes
 
+    def within(self, level: int) -> Modes:
+        """The state in which `level` is the innermost, if that has been left: a user's switch holds for it."""
+        if level <= self.level:
+            return self
+        return Modes(level, self.off, self.inference, self.observers, self.differentiated, self.batched - {level})
+
     def with_inference(self, enabled: bool) -> Modes:
         """The state inside (or outside) inference mode, which never records."""
         modes = self.switched(not enabled)

@@ -111,6 +111,7 @@ class CustomOp:
     tensor(6.)
     """
 
+    _is_operator = True  # see autograd/function_reads.py
     _origin: tuple[str, str]  # the module and the name of the function
 
     def __init__(
@@ -137,7 +138,7 @@ class CustomOp:
         self._function = getattr(loaded, leaf)
         self._operator: Operator = OPERATORS[f"{namespace}.{leaf}"]
         self._signature, self._kernel = signature, kernel
-        self._derivative = Derivative(name, signature)
+        self._derivative = Derivative(name, signature, self._function)
         arity, inputs = len(signature.kinds), self._derivative.inputs
         self._operator.rule = rule_of(self._operator, self._derivative.push, arity, inputs)
         self._operator.derived = self._derivative.record
@@ -217,6 +218,7 @@ class CustomOp:
         if setup_context is not None:
             self._admit("register_autograd(setup_context=...)", setup_context, None)
         self._derivative.pull, self._derivative.setup_context = backward, setup_context
+        self._derivative.__dict__.pop("_reads_outside", None)  # of the one that was missing
         return backward
 
     def register_tangent(self, tangent: Callable[..., Any], /) -> Callable[..., Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from pullback.autograd.function import FunctionNode, finish
+from pullback.autograd.function_arrays import differentiated_inside, named
 from pullback.core import modes
 from pullback.core.array_face import as_array, shown_as_tensors
 from pullback.core.array_type import SCALARS, TENSOR
@@ -25,6 +27,11 @@ class OperatorNode(FunctionNode):
 
     _lists: tuple[int | None, ...]  # for each argument how many tensors it is a list of, or None
 
+    def _like(self, function: Any, args: Sequence[Any]) -> Any:
+        made = type(self)(function, self._level, tuple(args))
+        made._lists, made._nexts = self._lists, self._nexts
+        return made
+
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """As of a custom Function, with NumPy's face where the operator is written for ndarrays."""
@@ -36,9 +43,10 @@ class OperatorNode(FunctionNode):
 class Derivative:
     """The backward and the tangent of one operator. It stands where a node of a custom Function has the Function."""
 
-    follows_intermediates = False  # of what runs inside of an operator nothing is followed
+    follows_intermediates, double_backward = True, None  # as of a custom Function
 
-    def __init__(self, name: str, signature: Signature) -> None:
+    def __init__(self, name: str, signature: Signature, function: Callable[..., Any]) -> None:
+        self.function = function  # the operator as it is called
         self.name, self.signature, self.arrays = name, signature, bool(signature.arrays)
         self.__name__ = name
         self.setup_context: Callable[..., Any] | None = None
@@ -62,19 +70,44 @@ class Derivative:
         # A gradient for a constant array is no mistake, and leads nowhere.
         ctx._given_tensors = tuple(a and x is not None for a, x in zip(arrays, leaves, strict=True))
         edges = tuple(edge_to(x) for x in leaves)
-        if self.setup_context is not None:
-            result = list(outputs) if self.signature.outputs is None else out
-            before = modes.set_modes(modes.current().with_recording(False, level))
-            try:
-                with shown_as_tensors((*leaves, *outputs)), self._seen_by_user(ctx):
-                    self.setup_context(ctx, args, result)
-            finally:
-                modes.restore(before)
+        ctx._outer = differentiated_inside(leaves)
+        before = modes.set_modes(modes.current().with_recording(False, level))
+        try:
+            self._set_up(ctx, args, leaves, out)
+        finally:
+            modes.restore(before)
         before = modes.set_modes(modes.current().with_observers(()))  # whom the operator tells of the node
         try:
             finish(ctx, leaves, outputs, edges, True)
         finally:
             modes.restore(before)
+
+    def _set_up(self, ctx: OperatorNode, args: Sequence[Any], leaves: Sequence[Any], out: Any) -> None:
+        if self.setup_context is None:
+            return
+        outputs = (out,) if isinstance(out, Tensor) else tuple(out)
+        with shown_as_tensors((*leaves, *outputs)), self._seen_by_user(ctx):
+            self.setup_context(ctx, tuple(args), list(outputs) if self.signature.outputs is None else out)
+        ctx._to_save = named(ctx.name(), ctx._level, leaves, [], ctx._to_save, "save_for_backward")
+
+    # -- what is asked of a custom Function: see autograd/function_reads.py ------------------------------------------
+    def _written(self) -> tuple[Any, ...]:
+        return self.setup_context, self.pull
+
+    def _with(self, written: Sequence[Any]) -> Derivative:
+        """The same with these in place of the author's setup_context and backward."""
+        other = copy(self)
+        other.setup_context, other.pull = written
+        return other
+
+    def _pull(self, pull: Any, ctx: OperatorNode, *grads: Any) -> Any:
+        return self._with((self.setup_context, pull)).backward(ctx, *grads)
+
+    def _run_forward(self, ctx: OperatorNode, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        args = tuple(_gathered(leaves, ctx._lists))
+        out = by_name(self.function, self.signature, (), args)
+        self._set_up(ctx, args, leaves, out)
+        return (out,) if isinstance(out, Tensor) else tuple(out)
 
     @contextmanager
     def _seen_by_user(self, ctx: OperatorNode) -> Iterator[None]:

@@ -538,6 +538,118 @@ def test_what_depends_on_an_argument_that_nobody_differentiates_is_a_constant():
         second(lambda x: Scaled.apply(x, x[0]), leaf(2.0, -1.0))
 
 
+def hidden(function, slope, pull=lambda ctx, g: g * pb.tensor(ctx.k)):
+    class Hidden(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.k = slope(x.detach().numpy())
+            return function(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return pull(ctx, grad)
+
+    return Hidden.apply
+
+
+def test_a_small_part_and_one_whose_first_derivative_is_zero_are_seen_from_further_away():
+    small = hidden(lambda x: 1e6 * x + 1e-4 * x**2, lambda v: 2e-4 * v, lambda ctx, g: g * (1e6 + pb.tensor(ctx.k)))
+    for function, x in ((small, leaf(0.7, -1.3)), (hidden(pb.sin, np.cos), leaf(0.0, 0.0))):
+        with pytest.raises(RuntimeError, match=r"reads ctx\.k"):
+            second(function, x)
+
+
+def test_masks_of_many_numbers_are_constants():
+    x = leaf(*np.random.default_rng(0).standard_normal(20_000))
+    relu = hidden(lambda x: x.relu(), lambda v: 1.0 * (v > 0))
+    np.testing.assert_allclose(second(relu, x), 1.0 * (x.detach().numpy() > 0))
+    near = hidden(lambda x: x * (x > 0.5), lambda v: 1.0 * (v > 0.5))
+    np.testing.assert_allclose(second(near, x), 1.0 * (x.detach().numpy() > 0.5))
+
+
+class Largest(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.i = int(x.argmax())
+        ctx.save_for_backward(x)
+        return x[ctx.i] ** 3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        found = pb.zeros(2, dtype=x.dtype)
+        found[ctx.i] = 3 * x[ctx.i] ** 2 * grad
+        return found
+
+
+def test_backward_may_fill_a_tensor_that_it_makes_in_every_transform():
+    x = leaf(0.7, -1.3)
+    assert pb.func.grad(Largest.apply)(x.detach()).numpy() == pytest.approx([3 * 0.7**2, 0])
+    np.testing.assert_allclose(nested(Largest.apply, x.detach()).numpy(), [4.2, 0])
+    np.testing.assert_allclose(pb.func.hessian(Largest.apply)(x.detach()).numpy(), [[4.2, 0], [0, 0]])
+    np.testing.assert_allclose(pb.autograd.functional.hessian(Largest.apply, x.detach()).numpy(), [[4.2, 0], [0, 0]])
+
+
+class Again(Function):
+    """A checkpoint: backward runs the function again."""
+
+    @staticmethod
+    def forward(ctx, function, x):
+        ctx.function = function
+        ctx.save_for_backward(x)
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with pb.enable_grad():
+            (found,) = pb.autograd.grad(ctx.function(x), x, grad, create_graph=True)
+        return None, found
+
+
+def test_enable_grad_in_a_backward_is_about_the_level_that_it_serves():
+    x = leaf(0.7, -1.3).detach()
+    total = lambda x: Again.apply(lambda x: x**3, x).sum()  # noqa: E731
+    want = np.diag(6 * x.numpy())
+    np.testing.assert_allclose(pb.func.jacrev(total)(x).numpy(), 3 * x.numpy() ** 2)
+    for hessian in (
+        pb.func.hessian(total),
+        pb.func.jacrev(pb.func.jacrev(total)),
+        pb.func.jacfwd(pb.func.jacrev(total)),
+    ):
+        np.testing.assert_allclose(hessian(x).numpy(), want)
+
+
+class SlopeByNumPy(Function):
+    @staticmethod
+    def forward(ctx, x, grad):
+        ctx.save_for_backward(x, grad)
+        return pb.tensor(3 * x.detach().numpy() ** 2 * grad.detach().numpy())
+
+    @staticmethod
+    def backward(ctx, again):
+        x, grad = ctx.saved_tensors
+        return 6 * x * grad * again, 3 * x**2 * again
+
+
+class CubeByNumPy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return pb.tensor(x.detach().numpy() ** 3)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return SlopeByNumPy.apply(ctx.saved_tensors[0], grad)
+
+
+def test_a_backward_that_is_another_function_of_the_module_has_its_second_derivative():
+    x = leaf(0.7, -1.3)
+    found = pb.autograd.functional.hessian(lambda x: CubeByNumPy.apply(x).sum(), x.detach())
+    np.testing.assert_allclose(found.numpy(), np.diag(6 * x.detach().numpy()))
+    assert gradgradcheck(CubeByNumPy.apply, x)
+
+
 class IgnoringAnOutput(Function):
     @staticmethod
     def forward(ctx, x):

@@ -444,3 +444,41 @@ def test_infer_schema_reads_every_kind_of_annotation():
     assert infer_schema(_of(f"{text} -> list[Tensor]"), op_name="f") == (
         'f(Tensor x, str s="a", int? k=None, float[] w=[1.0, 2], *, bool on=False) -> Tensor[]'
     )
+
+
+KEPT_UNSEEN = {
+    "detached": (
+        lambda ctx, x: ctx.save_for_backward(x.detach()),
+        lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g,
+    ),
+    "an ndarray": (lambda ctx, x: setattr(ctx, "k", 3 * x.detach().numpy() ** 2), lambda ctx, g: g * pb.tensor(ctx.k)),
+    "an ndarray, saved": (
+        lambda ctx, x: ctx.save_for_backward(3 * x.detach().numpy() ** 2),
+        lambda ctx, g: g * ctx.saved_tensors[0],
+    ),
+    "numbers": (lambda ctx, x: setattr(ctx, "k", x.tolist()), lambda ctx, g: 3 * pb.tensor(ctx.k) ** 2 * g),
+}
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, pb.Tensor])
+@pytest.mark.parametrize("way", KEPT_UNSEEN)
+def test_what_setup_context_keeps_unseen_is_refused_in_second_derivatives(kind, way):
+    keep, pull = KEPT_UNSEEN[way]
+
+    def cube(x):
+        return x**3
+
+    cube.__annotations__ = {"x": kind, "return": kind}
+    op = custom_op(f"tests_library::cube_{kind.__name__}_{list(KEPT_UNSEEN).index(way)}", mutates_args=())(cube)
+    op.register_autograd(pull, setup_context=lambda ctx, inputs, output: keep(ctx, inputs[0]))
+    x = np.array([0.7, -1.3])
+    total = lambda x: (op(x) + x**4).sum()  # noqa: E731
+    t = pb.tensor(x, requires_grad=True)
+    np.testing.assert_allclose(pb.autograd.grad(total(t), t)[0].numpy(), 3 * x**2 + 4 * x**3)
+    for transform in (
+        lambda: pb.func.hessian(total)(x),
+        lambda: pb.func.grad(lambda x: pb.func.grad(total)(x).sum())(x),
+        lambda: pb.autograd.grad(pb.autograd.grad(total(t), t, create_graph=True)[0].sum(), t),
+    ):
+        with pytest.raises(RuntimeError, match="differentiate twice through Cube"):
+            transform()
