@@ -481,3 +481,15 @@ def test_many_samples_of_plain_integrals_are_those_of_a_loop():
     area = lambda k: integrate.quad(lambda t: np.exp(k * t), 0, 1)[0]  # noqa: E731
     k = np.linspace(0.5, 2, 40)
     np.testing.assert_allclose(pb.func.vmap(area)(k), [area(x) for x in k], rtol=1e-13)
+
+
+def test_a_table_of_narrow_pieces_has_its_whole_gradient():
+    nodes = np.linspace(0, 1, 40)
+
+    def of_table(values):
+        return integrate.quad(lambda t: np.interp(t, nodes, values), 0, 1, limit=400, epsabs=1e-5, epsrel=1e-5)[0]
+
+    with pb.adopt():
+        found = pb.func.grad(of_table)(np.exp(nodes))
+    trapezoids = np.full(40, 1 / 39) * np.r_[0.5, np.ones(38), 0.5]
+    np.testing.assert_allclose(found, trapezoids, rtol=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -130,6 +130,7 @@ def _change() -> None:
             _switch_off()  # the whole of it, before Ctrl-C goes on
             raise
     if _active and not State.on:
+        _note_ours()  # before anything changes: cut off here, there is nothing to take back
         try:
             _switch_on(wanted)
         except BaseException:
@@ -142,7 +143,7 @@ def _switch_on(wanted: frozenset[str]) -> None:
     State.on, State.packages, State.whole = True, wanted, False
     apply_patches()
     builtins.__import__ = _importing(builtins.__import__)
-    _rebind(adopted)
+    _bind()
     ON_CHANGE.append(show_ufuncs)
     State.whole = True
 
@@ -152,20 +153,38 @@ def _switch_off() -> None:
     State.whole = False
     while show_ufuncs in ON_CHANGE:
         ON_CHANGE.remove(show_ufuncs)
-    _rebind(genuine_of)
+    _take_back()
     undo_patches()
     if (genuine := getattr(builtins.__import__, "genuine", None)) is not None:
         builtins.__import__ = genuine
     State.on = False
 
 
-def _rebind(convert: Callable[[Any], Any]) -> None:
+_ours: dict[tuple[int, str], Any] = {}  # by namespace and name: what comes from pullback.scipy itself, and stays
+
+
+def _note_ours() -> None:
+    _ours.clear()
+    _ours.update({(id(space), name): x for space, name, x in _reached() if genuine_of(x) is not x})
+
+
+def _bind() -> None:
+    for namespace, name, value in _reached():
+        if (found := adopted(value)) is not value:
+            namespace[name] = found
+
+
+def _take_back() -> None:
+    for namespace, name, value in _reached():
+        if (found := genuine_of(value)) is not value and _ours.get((id(namespace), name)) is not value:
+            namespace[name] = found
+
+
+def _reached() -> Iterator[tuple[dict[str, Any], str, Any]]:
     for namespace in namespaces():
         if is_reached(namespace):
             for name, value in list(namespace.items()):
-                found = convert(value)
-                if found is not value:
-                    namespace[name] = found
+                yield namespace, name, value
 
 
 def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:

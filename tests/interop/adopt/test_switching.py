@@ -1,6 +1,7 @@
 """adopt() and release() that are cut off, as by Ctrl-C, leave nothing that the next one does not put right."""
 
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -67,3 +68,17 @@ def test_the_end_of_a_block_that_is_cut_off_is_its_end(count, monkeypatch):
         assert State.on
     assert not State.on
     assert globals()["np"] is sys.modules["numpy"]
+
+
+def test_what_was_imported_from_pullback_scipy_stays_when_adopt_ends():
+    program = (
+        "import numpy as np, pullback as pb\n"
+        "from pullback.scipy.special import gammaln\n"
+        "from pullback.scipy import linalg\n"
+        "before = gammaln, linalg\n"
+        "with pb.adopt():\n"
+        "    pass\n"
+        "assert (gammaln, linalg) == before\n"
+        "assert pb.func.grad(lambda x: gammaln(x))(2.0) > 0\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

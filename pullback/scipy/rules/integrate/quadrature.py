@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.errors import GradientError
+from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.interop.adopt.ways import genuine
@@ -41,6 +41,7 @@ class _Problem:
     """An integral as it was asked for."""
 
     factor: Callable[[Any], Any] | None = None
+    splits = True  # `together` may integrate
     outside: Any = 1.0
     passed = ("full_output", "epsabs", "epsrel", "limit", "maxp1", "limlst")
 
@@ -55,7 +56,12 @@ class _Problem:
         return np.reshape(self.call.integrand(x, leaves), (1,))
 
     def components(self, f: Callable[[Any], Any], limits: Sequence[Any]) -> list[Any]:
-        """Return what SciPy gives for each component of a vector; each point is asked for once."""
+        """Return what SciPy gives for each component of a vector; each point is asked for once.
+
+        Many components are integrated together: each entry of a table may live on a piece of the interval that is so
+        narrow that a rule for it alone sees nothing. Where that does not converge, at a singular end for example, each
+        is integrated alone, and compared.
+        """
         known: dict[float, Any] = {}
 
         def at(x: float) -> Any:
@@ -66,16 +72,40 @@ class _Problem:
         a, b, *points = map(float, limits)
         options = {**self.options, "points": points} if points else self.options
         found: list[Any] = []
-        size = 1
+        together, size = None, 1
         while len(found) < size:
             found.append(genuine(self.call.name)(lambda x: float(at(x)[len(found)]), a, b, **options))
             size = len(next(iter(known.values()), (0,)))
+            if len(found) == 1 and size > _FEW and self.splits:
+                together, error = self.together(at, a, b, points)
+                if error <= max(self.options["epsabs"], self.options["epsrel"] * np.abs(together).max()):
+                    return [(y, *found[0][1:]) for y in together]
+        for nr, (alone, by, *_) in enumerate(found if together is not None else ()):
+            if abs(alone - together[nr]) > by + error:
+                raise ConvergenceError(
+                    f"{self.call.name}: its derivative with respect to {size} numbers is an integral of as many "
+                    f"functions. That of number {nr} is {alone} alone, and {together[nr]} together with the others: "
+                    "some live on pieces of the interval that are too narrow. Give the places between the pieces, such "
+                    "as the knots of a spline, as points=."
+                )
         return found
+
+    def together(self, f: Callable[[float], Any], a: float, b: float, points: Sequence[float]) -> Any:
+        """The integrals of all components on the same pieces of the interval, and a bound of their errors."""
+        tolerances = {"epsabs": self.options["epsabs"], "epsrel": self.options["epsrel"]}
+        given = {"norm": "max", "limit": _PIECES, "points": points or None, **tolerances}
+        with np.errstate(all="ignore"):
+            return genuine("scipy.integrate.quad_vec")(f, a, b, **given)[:2]
+
+
+_FEW = 3  # components, which are integrated one by one
+_PIECES = 10_000
 
 
 class _Weighted(_Problem):
     """An integral with one of SciPy's weights, moved so that what is differentiated stands in the integrand."""
 
+    splits = False  # QUADPACK's rules alone know the weights
     passed = (*_Problem.passed, "weight", "wvar", "wopts")
 
     def __init__(self, call: Call) -> None:
