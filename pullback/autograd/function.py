@@ -727,7 +727,7 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _pull(cls, backward: Any, ctx: Any, *grads: Any) -> Any:
-        """What this Function gives for a backward of the author's."""
+        """The gradients that a backward of the author's gives for this Function."""
         return backward(ctx, *grads)
 
     @classmethod

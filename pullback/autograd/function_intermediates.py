@@ -50,7 +50,7 @@ class Intermediates:
         self.dirty = bool(ctx._dirty)
         self.versions = [version_of(x) if isinstance(x, Tensor) else 0 for x in args]
         self.agreed: bool | None = None
-        self.unseen: Any = ...  # not known yet: see `Intermediates.reads`
+        self.unseen: dict[bool, str | None] = {}  # see `Intermediates.reads`
 
     def arguments(self) -> list[Any] | None:
         """The arguments of forward, if they are all there."""
@@ -68,11 +68,14 @@ class Intermediates:
         pairs = zip(found, self.versions, strict=True)
         return found if all(not isinstance(x, Tensor) or version_of(x) == n for x, n in pairs) else None
 
-    def reads(self, ctx: Any) -> str | None:
-        """Say what backward reads that depends on the arguments unseen, found at the first call."""
-        if self.unseen is ...:
-            self.unseen = unseen(ctx, self.arguments(), self.others)
-        return self.unseen  # type: ignore[no-any-return]
+    def reads(self, ctx: Any, outer: bool = False) -> str | None:
+        """Say what backward reads that depends on the arguments unseen, found at the first call.
+
+        `outer`: on those that transforms further out differentiate.
+        """
+        if outer not in self.unseen:
+            self.unseen[outer] = unseen(ctx, self.arguments(), self.others, outer)
+        return self.unseen[outer]
 
     def agrees(self, ctx: Any) -> bool:
         """True if the derivative of backward in the graph is that of differences, whatever it detaches."""
@@ -155,7 +158,7 @@ def run_nested(ctx: Any, *grads: Any, backward: Callable[..., Any]) -> Any:
     kept, watch = ctx._intermediates, Cuts(max(ctx._outer))
     results = watch.watch(backward, ctx, *grads)
     if ctx._function.double_backward != "exact" and not is_apart():
-        why = watch.found or (None if kept is None else kept.reads(ctx))
+        why = watch.found or (None if kept is None else kept.reads(ctx, outer=True))
         if why is not None:
             raise GradientError(_message(ctx, why))
     return results

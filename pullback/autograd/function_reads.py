@@ -269,11 +269,11 @@ class Apart:
                     setattr(cls, name, x)
 
 
-def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | None:
+def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str], outer: bool = False) -> str | None:
     """Say what the backward of a node reads that depends on the inputs unseen; None if there is nothing.
 
     `args` are the inputs of the call, or others like them; None if they are gone. `names` are those of attributes of
-    ctx that hold more than whole numbers and names.
+    ctx that hold more than whole numbers and names. `outer`: only transforms further out differentiate these inputs.
     """
     function, (*computing, pulling) = ctx._function, ctx._function._written()
     several = sorted({nr for _, _, nr in ctx._saved if nr is not None}) if ctx.outputs > 1 else []
@@ -284,12 +284,12 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     if args is None:
         return _UNKNOWN.format("they are gone")
     try:
-        near, here = (_Trial(ctx, args, h, lost) for h in (1, 0))  # what is left behind is of the inputs
+        near, here = (_Trial(ctx, args, h, lost, outer) for h in (1, 0))  # what is left behind is of the inputs
         for nr in several:
             if here.ignores(nr) and not alike(here.results, here.pulled(moved={nr: near.outputs[nr]})):
                 return _IGNORED.format(nr)
         if alike(here.results, near.results):
-            far = _far(ctx, args, lost, here)
+            far = _far(ctx, args, lost, outer, here)
             if far is None:
                 return None
             near = far
@@ -303,10 +303,10 @@ def unseen(ctx: Any, args: Sequence[Any] | None, names: Sequence[str]) -> str | 
     return _KNOWN.format(_outside(pulling))
 
 
-def _far(ctx: Any, args: Sequence[Any], lost: set[int], here: _Trial) -> _Trial | None:
+def _far(ctx: Any, args: Sequence[Any], lost: set[int], outer: bool, here: _Trial) -> _Trial | None:
     """A run further away, if its backward gives what grows with the distance: not as a mask does, which jumps."""
     try:
-        one, two = (_Trial(ctx, args, h, lost, 0.2) for h in (1, 2))
+        one, two = (_Trial(ctx, args, h, lost, outer, 0.2) for h in (1, 2))
     except Exception:  # noqa: BLE001 - such inputs may not be allowed
         return None
     grows = False
@@ -342,7 +342,9 @@ _UNKNOWN = (
 class _Trial:
     """One more run of forward, at the inputs of a node or close by, and what its backward then gives."""
 
-    def __init__(self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int], power: float = 0.5) -> None:
+    def __init__(
+        self, ctx: Any, args: Sequence[Any], distance: float, lost: set[int], outer: bool, power: float = 0.5
+    ) -> None:
         self.ctx, self.lost = ctx, lost  # places among the saved tensors
         rng = np.random.default_rng(0)
         self.grads = [
@@ -352,7 +354,10 @@ class _Trial:
         before = modes.current()
         try:
             modes.set_modes(before.with_recording(False, ctx._level))
-            moves = [needs or differentiated_inside((x,)) for x, needs in zip(args, ctx.needs_input_grad, strict=True)]
+            moves = [
+                (needs and not outer) or differentiated_inside((x,))
+                for x, needs in zip(args, ctx.needs_input_grad, strict=True)
+            ]
             points = tuple(moved(x, rng, distance if m else 0, power) for x, m in zip(args, moves, strict=True))
             self._run(ctx._function, args, points)
         finally:
