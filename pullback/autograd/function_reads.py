@@ -86,7 +86,7 @@ def reads_outside(function: Any, seen: set[int] | None = None) -> bool:
 
 
 class _Captured(Captured):
-    """What functions hold, except for operators that are called: these run as they are."""
+    """The values that functions hold, but for operators that are called: these run as they are."""
 
     def _note(self, part: Any, parent: int) -> None:
         if not getattr(type(part), "_is_operator", False):
