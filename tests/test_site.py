@@ -120,6 +120,7 @@ def test_every_function_that_takes_something_says_what_it_refuses(site):
 MARKS = {"what is returned": "Returns\n---", "an example": ">>> "}
 ELSEWHERE = {
     "pullback.array_api": "the standard's names, which docs/array_api.md lists",
+    "pullback.overrides": "the protocol and its modes, which docs/overrides.md explains",
     "pullback.ops": "`load` for operators of one's own, which pullback.extend has too",
     "pullback.scipy": "SciPy's names, of which docs/scipy.md has tables",
     "pullback.signal": "holds pullback.signal.windows alone",

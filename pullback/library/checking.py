@@ -28,7 +28,13 @@ from pullback.testing.opinfo.tag_checks import check_tags, kernel_arguments
 
 
 class OpCheckError(AssertionError):
-    """An operator does not keep what its declaration, or one of its rules, says."""
+    """An operator does not keep what its declaration, or one of its rules, says.
+
+    Examples
+    --------
+    >>> issubclass(pb.library.OpCheckError, AssertionError)
+    True
+    """
 
 
 class Skipped(Exception):  # noqa: N818 - no error

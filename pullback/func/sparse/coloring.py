@@ -195,6 +195,11 @@ class Coloring:
 
         Of those that are read in products with columns, and of those in products with rows.
 
+        Returns
+        -------
+        tuple, tuple
+            Of arrays: bool by entry, int by color, and two of int by entry that is read.
+
         Examples
         --------
         >>> J = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
