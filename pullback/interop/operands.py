@@ -44,7 +44,8 @@ def operand(x: Any) -> Any:
 
 def number(x: Any) -> Any:
     """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
-    if issubclass(type(x), (Rational, float)) and not issubclass(type(x), Integral):
+    kind = type(x)
+    if kind not in READY and issubclass(kind, (Rational, float)) and not issubclass(kind, Integral):
         return float(x)
     return x
 

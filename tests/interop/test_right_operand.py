@@ -143,3 +143,10 @@ def test_who_says_what_ufuncs_give_is_asked_for_operators_too(name):
 def test_ufuncs_take_fractions(f):
     for x in array(lambda x: f(x, Fraction(1, 4))):
         assert (np.asarray(pb.func.stop_gradient(x)) == f(1.0, 0.25)).all()
+
+
+def test_a_float64_compares_with_float32_as_in_numpy():
+    seen = []
+    x = np.array([0.1], np.float32)
+    pb.func.grad(lambda y: (seen.append(y > np.float64(0.1)), y.sum())[1])(x)
+    assert bool(seen[0][0]) is bool((x > np.float64(0.1))[0]) is True

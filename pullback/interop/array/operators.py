@@ -65,7 +65,7 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     if not all(type(x) in READY for x in args):
         if any(_has_ufuncs(x) for x in args):
             return _UFUNCS[op.name](*args)
-        args = [x if type(x) in READY else number(x) for x in args]
+        args = [number(x) for x in args]
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
     if (
