@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,7 +90,11 @@ def check_operator(info: OpInfo) -> None:
 
 def _run(info: OpInfo, name: str, check: Check, dtype: DTypeLike | None) -> None:
     """Run a check in its decorators."""
-    decorated: Any = check
+
+    @wraps(check)  # for this run alone: unittest's decorators leave marks on the function that they are given
+    def decorated(info: OpInfo, dtype: Any) -> None:
+        check(info, dtype)
+
     for decoration in info.decorators:
         if decoration.is_active(name, dtype):
             for decorator in decoration.decorators:
