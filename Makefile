@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BENCH_ARGS ?= --pinned
-TEST_ARGS ?= -n auto
+TEST_ARGS ?= -n auto --dist worksteal
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 

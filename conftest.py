@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Iterator
 
 import hypothesis
@@ -48,6 +49,19 @@ def nothing_left_on() -> Iterator[None]:
 
 def pytest_collection_finish() -> None:
     """Take the tests themselves, millions of objects, out of the collector's sight: `adopt()` looks through all."""
+    _freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """Likewise what pytest keeps of each test that has run, some thirty objects."""
+    if next(_FINISHED) % 500 == 0:
+        _freeze()
+
+
+_FINISHED = itertools.count(1)
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 
