@@ -53,12 +53,15 @@ def _handler(*_: object) -> None:
     raise Stop
 
 
-def every_instant(prepare: Callable[[], Callable[[], Any]]) -> Iterator[int]:
-    """Run what `prepare()` returns again and again, stopped at one instant later each time, until none is left."""
+def every_instant(prepare: Callable[[], Callable[[], Any]], step: int = 1) -> Iterator[int]:
+    """Run what `prepare()` returns again and again, stopped at one instant later each time, until none is left.
+
+    With a step, at one out of so many instants, begun at random.
+    """
     prepare()()  # what is imported at first use: NumPy's own modules can be imported but once
     before, profiler = signal.signal(signal.SIGALRM, _handler), sys.getprofile()
     try:
-        for event in count():
+        for event in count(random.randrange(step), step):
             program = prepare()
             trigger, unsent = _signals_at(event)
             try:

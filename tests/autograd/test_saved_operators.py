@@ -62,7 +62,7 @@ def pack(tensor):
 
 @pytest.mark.parametrize(("info", "dtype"), list(cases()))
 def test_gradients_are_those_without_hooks(info, dtype):
-    for sample in list(accepted(info, dtype))[:SAMPLES]:
+    for i, sample in enumerate(list(accepted(info, dtype))[:SAMPLES]):
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if not inputs:
@@ -80,7 +80,8 @@ def test_gradients_are_those_without_hooks(info, dtype):
             def checkpointed(*args):
                 return checkpoint(function, *args)  # noqa: B023
 
-            for way in (hooked, checkpointed):
+            # A checkpoint looks through all that its function can reach, which is here every record.
+            for way in (hooked, checkpointed) if i == 0 else (hooked,):
                 for got, want in zip(gradients(way, inputs), expected, strict=True):
                     assert (got is None) == (want is None)
                     if want is not None:

@@ -29,6 +29,8 @@ LEFT_OUT = {
     ("scipy.signal.buttord", ("args", 0), 0.0): "a filter that passes nothing",
     ("scipy.signal.iircomb", ("args", 1), 1.0): "a tangent of pi / 2",
     ("scipy.special.nctdtrinc", ("args", 2), 0.0): "SciPy finds no solution beside it",
+    ("scipy.integrate.cubature", ("kwargs", "rtol"), 0.0): "a tolerance that is not reached, for half a minute",
+    ("scipy.integrate.cubature", ("kwargs", "rtol"), 1e-8): "likewise, with a result that does not depend on it",
 }
 
 
