@@ -5,12 +5,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BENCH_ARGS ?= --pinned
-TEST_ARGS ?= -n auto --dist worksteal
+TEST_ARGS ?= --sample -n auto --dist worksteal
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytorch-suite lint format bench codegen docs wheel release clean
+.PHONY: help demo test test-all pytorch-suite lint format bench codegen docs wheel release clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,11 @@ help:  ## show this list
 demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictures in demo/
 	$(RUN) -m pullback demo all
 
-test: $(VENV)/.test  ## run every test, docstring example and README example
+test: $(VENV)/.test  ## run every test and example, of large families of cases a sample
 	$(RUN) -m pytest $(TEST_ARGS)
+
+test-all: $(VENV)/.test  ## run every case of every test
+	$(RUN) -m pytest -n auto --dist worksteal
 
 pytorch-suite: $(VENV)/.test  ## run PyTorch's own tests of autograd, fetched from Debian's source package
 	@tests/pytorch_suite/fetch.sh; case $$? in \

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import itertools
+import random
 from collections.abc import Iterator
 
 import hypothesis
@@ -47,6 +49,50 @@ def nothing_left_on() -> Iterator[None]:
         pytest.fail(f"the test has left on: {', '.join(sorted(found))}")
 
 
+# -- a sample of the tests -------------------------------------------------------------------------------------
+CASES = 6  # of a test that has more, unless it is marked `each_operator`
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make test` passes."""
+    group = parser.getgroup("pullback")
+    group.addoption(
+        "--sample", action="store_true", help=f"run {CASES} cases of a test that has more, and no slow test"
+    )
+    group.addoption("--sample-seed", type=int, metavar="N", help="what draws these cases; without it, the date")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers, and choose the seed."""
+    config.addinivalue_line("markers", "slow: takes many seconds, and --sample leaves it out")
+    config.addinivalue_line("markers", "each_operator: --sample has one case of each operator, in float64 if it can")
+    if config.option.sample_seed is None:  # the workers of xdist take the seed of the process that starts them
+        config.option.sample_seed = int(f"{dt.datetime.now(tz=dt.UTC):%Y%m%d}")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say how to have the same sample again."""
+    seed = config.option.sample_seed
+    return f"a sample of the cases; --sample --sample-seed={seed} draws it again" if config.option.sample else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Drop cases before tests are made of them: making them takes half a minute in each process."""
+    yield
+    calls = metafunc._calls
+    if not metafunc.config.option.sample or len(calls) <= CASES:
+        return
+    if metafunc.definition.get_closest_marker("each_operator"):
+        first: dict[str, pytest.CallSpec] = {}
+        for call in sorted(calls, key=lambda call: call.params.get("dtype", np.float64) != np.float64):
+            first.setdefault(call.params["info"].full_name, call)
+        calls[:] = first.values()
+    else:
+        drawn = random.Random(f"{metafunc.config.option.sample_seed} {metafunc.definition.nodeid}")  # noqa: S311
+        calls[:] = [calls[i] for i in sorted(drawn.sample(range(len(calls)), CASES))]
+
+
 def pytest_collection_finish() -> None:
     """Take the tests themselves, millions of objects, out of the collector's sight: `adopt()` looks through all."""
     _freeze()
@@ -66,6 +112,11 @@ def _freeze() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the operators' examples to tests/test_documentation.py, which has them all and allows for last digits."""
-    items[:] = [item for item in items if not item.nodeid.startswith("pullback/__init__.py::pullback.")]
+    items[:] = [
+        item
+        for item in items
+        if not item.nodeid.startswith("pullback/__init__.py::pullback.")
+        and not (config.option.sample and item.get_closest_marker("slow"))
+    ]

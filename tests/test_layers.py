@@ -83,35 +83,40 @@ def targets(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-MODULES = modules()
-IMPORTS = {name: imports(name, MODULES) for name in MODULES}
-
-
 def part(module: str) -> str:
     """`pullback.core.node` -> `core`."""
     below = module.partition(".")[2]
     return below.partition(".")[0]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_down(module):
-    home = part(module)
-    assert home == GENERATOR or home in LAYER, f"{module}: say in {Path(__file__).name} which layer {home!r} is in"
-    wrong = []
-    for target, line in IMPORTS[module].items():
-        if part(target) == home:
-            continue
-        if GENERATOR in (home, part(target)):
-            allowed = module in USERS_OF_THE_GENERATOR
-        else:
-            allowed = LAYER[part(target)] < LAYER[home]
-        if not allowed:
-            wrong.append(f"{MODULES[module]}:{line} imports {target}")
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, int]]:
+    """Of each module, what it imports."""
+    known = modules()
+    return {name: imports(name, known) for name in known}
+
+
+def is_allowed(module: str, target: str) -> bool:
+    home, other = part(module), part(target)
+    if GENERATOR in (home, other):
+        return home == other or module in USERS_OF_THE_GENERATOR
+    return home == other or LAYER[other] < LAYER[home]
+
+
+def test_imports_go_down(found):
+    homes = {part(module) for module in found} - {GENERATOR, *LAYER}
+    assert not homes, f"say in {Path(__file__).name} in which layer they are"
+    wrong = [
+        f"{module}:{line} imports {target}"
+        for module, targets in found.items()
+        for target, line in targets.items()
+        if not is_allowed(module, target)
+    ]
     assert not wrong, "\n".join(["upward or sideways:", *wrong])
 
 
-def test_no_circle():
-    graph = {name: set(found) - {name} for name, found in IMPORTS.items()}
+def test_no_circle(found):
+    graph = {name: set(targets) - {name} for name, targets in found.items()}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:

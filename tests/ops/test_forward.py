@@ -5,6 +5,7 @@ import pytest
 from pullback.testing.opinfo.checks import check_aliases, check_forward
 
 
+@pytest.mark.each_operator
 @pytest.mark.check("forward")
 def test_forward_agrees_with_the_reference(info, dtype):
     check_forward(info, dtype)

@@ -79,6 +79,7 @@ def test_tangent_agrees_with_differences(info, dtype):
                 assert_close(tangent, difference, rtol=1e-4, atol=1e-5, equal_nan=True, check_dtype=False)
 
 
+@pytest.mark.each_operator
 @pytest.mark.check("tangent")
 def test_tangent_agrees_with_backward(info, dtype):
     """<u, J v> and <J^T u, v>, the one by forward mode and the other by backward, are one number."""

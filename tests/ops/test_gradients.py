@@ -5,6 +5,7 @@ import pytest
 from pullback.testing.opinfo.checks import check_gradient, check_second
 
 
+@pytest.mark.each_operator
 @pytest.mark.check("gradient")
 def test_gradient_agrees_with_differences(info, dtype):
     check_gradient(info, dtype)

@@ -52,6 +52,7 @@ def test_values(info):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.each_operator
 @pytest.mark.parametrize("info", cases(order=1))
 def test_derivatives(info):
     checked(info, info.grad_dtypes, check_derivatives, SAMPLES_OF_DERIVATIVES, OF_DERIVATIVES)
