@@ -72,6 +72,7 @@ def commands(folder):
             yield [*shlex.split(line)[1:], *(FILES if target == "test" else ())]
 
 
+@pytest.mark.slow
 def test_following_the_steps_to_the_letter_gives_an_operator_that_passes_its_tests(tmp_path):
     if hasattr(pb, "lambertw"):
         declared = (ROOT / "pullback/ops/derivatives.yaml").read_text(encoding="utf-8")

@@ -329,6 +329,7 @@ def fail(loss, w, k):
     raise AssertionError(where)
 
 
+@pytest.mark.slow
 def test_ten_thousand_training_steps_do_not_grow():
     """By tracemalloc, with the garbage collector off: no bytes, no blocks, no objects more than after a few steps."""
     steps = 10_000 if LONG else 500

@@ -93,6 +93,7 @@ def test_a_doc_stays_a_doc(text):
     assert all(character.isprintable() or character == "\n" for character in code)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.text(st.sampled_from("\\\"'\n{}NxuU0a #;"), max_size=30))
 @example('"""')

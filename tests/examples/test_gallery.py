@@ -24,6 +24,7 @@ def run(folder, *command):
     return subprocess.run(python, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transforms", "implicit", "third_party_ops"])
 def test_the_pictures_are_drawn(name, tmp_path):
     drawn = run(ROOT / "examples" / name, SITE / "pictures.py", name, tmp_path)

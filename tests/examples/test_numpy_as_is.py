@@ -109,6 +109,7 @@ def test_every_program_is_tried(run):
     assert len(run.PROGRAMS) == 27
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(pb, "adopt"), reason="nothing to adopt with")
 def test_the_table_and_the_pictures(run, capsys, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib", reason="extra demo")

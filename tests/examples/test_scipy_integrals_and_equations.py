@@ -37,6 +37,7 @@ def test_a_program_knows_nothing_of_pullback_and_runs_by_itself(name, runner, ca
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["LSODA", "BDF"])
 def test_sensitivities_are_those_that_sundials_prints(method, runner):
     found = runner.sensitivities(method)
@@ -80,6 +81,7 @@ def test_the_law_of_stefan_and_boltzmann(runner):
     assert slope == pytest.approx(4 * 5.670374419e-8 * 300.0**3, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_stiff_fit_finds_the_rates_and_their_errors(runner):
     found, errors, runs = runner.fitted()
     stiff = runner.program("stiff_fit")
@@ -94,6 +96,7 @@ def test_the_stiff_fit_finds_the_rates_and_their_errors(runner):
     np.testing.assert_allclose(errors, np.sqrt(np.diag(np.linalg.inv(J.T @ J))), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_what_is_printed_and_drawn(runner, capsys, tmp_path):
     pytest.importorskip("matplotlib")
     runner.main(["robertson"])

@@ -121,6 +121,7 @@ def test_the_adjoint_is_right_where_errors_grow_backward(k, method):
     assert grad(lambda k: fading(k, method=method, **loose))(k) == pytest.approx(grad(faded)(k), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_derivative_of_the_adjoint_is_right_there_or_refused(monkeypatch):
     expected, loose = grad(grad(faded))(20.0), {"method": "RK45", "rtol": 1e-7, "atol": 1e-9}
     gradient = grad(lambda k: fading(k, **loose))

@@ -210,6 +210,7 @@ def adopting():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", areas())
 def test_a_tensor_in_every_position(area):
     wrong, tried = [], 0
