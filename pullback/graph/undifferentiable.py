@@ -44,9 +44,7 @@ class Error(Node):
     __slots__ = ("message", "shown")
     takes_undefined = True
 
-    def __init__(
-        self, message: str, edges: Iterable[Edge | None] = (), further: Iterable[Edge | None] = ()
-    ) -> None:
+    def __init__(self, message: str, edges: Iterable[Edge | None] = (), further: Iterable[Edge | None] = ()) -> None:
         edges = tuple(edges)
         super().__init__((*edges, *further))
         self.message, self.shown = message, len(edges)

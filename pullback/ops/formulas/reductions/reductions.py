@@ -101,7 +101,7 @@ def std_jvp(x, tangent, std, dim, correction, keepdim, *, ops):
 
 
 def var_mean_backward(grad_var, grad_mean, x, dim, correction, keepdim, *, ops):
-    """The gradient of both; one that is undefined is left out, for the slope of a variance may be infinite."""
+    """The gradient of a variance, whose slope may be infinite, and a mean; one that is undefined is left out."""
     return sum_of_terms(
         None if grad_var is None else var_backward(grad_var, x, dim, correction, keepdim, ops=ops),
         None if grad_mean is None else mean_backward(grad_mean, x.shape, dim, keepdim, ops=ops),
@@ -109,7 +109,7 @@ def var_mean_backward(grad_var, grad_mean, x, dim, correction, keepdim, *, ops):
 
 
 def std_mean_backward(grad_std, grad_mean, x, std, dim, correction, keepdim, *, ops):
-    """The same for the root of the variance."""
+    """The gradient of a standard deviation and a mean; one that is undefined is left out."""
     grad_var = None if grad_std is None else std_to_var(grad_std, std, ops=ops)
     return var_mean_backward(grad_var, grad_mean, x, dim, correction, keepdim, ops=ops)
 
