@@ -10,7 +10,7 @@ from pullback.arrays.dual.array import plain_part
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.kernels import overlap
 from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
-from pullback.arrays.dual.untouched import relate
+from pullback.arrays.dual.untouched import relate, written
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.autograd.function_arguments import explain_missing_attribute
@@ -238,6 +238,7 @@ def _written(
         )
     if tangent._array is not array.tangent:
         wrap(array.tangent, target._level).copy_(tangent)
+    written(array, None)
     return target
 
 

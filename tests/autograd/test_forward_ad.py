@@ -621,3 +621,36 @@ def test_a_gradient_goes_through_the_tangent_of_a_view():
         tangent = forward_ad.unpack_dual(dual[1:]).tangent
         (tangent * tangent).sum().backward()
     assert t.grad.tolist() == [0, 2, 2]
+
+
+class Doubling(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t.mul_(2)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda d: d.mul_(2),
+        lambda d: d.zero_(),
+        lambda d: d[1:].mul_(2),
+        lambda d: d.__setitem__(0, 5.0),
+        Doubling.apply,
+    ],
+    ids=["operator", "zero_", "view", "element", "Function"],
+)
+def test_a_write_into_a_dual_is_one_into_the_tangent_that_was_given(write):
+    w = pb.ones(3, requires_grad=True)
+    t = w * 2
+    total = (t * t).sum()  # which saves t
+    with dual_level(), pb.no_grad():
+        write(make_dual(pb.zeros(3), t))
+    assert t._version == 1
+    with pytest.raises(RuntimeError, match="its dual Tensor has modified it since"):
+        total.backward()
