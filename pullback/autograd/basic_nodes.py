@@ -92,14 +92,16 @@ class DelayedError(Error):
         """The inputs again (a single one bare), as outputs of `Error` nodes: they raise when differentiated."""
         if self.num_inputs not in (None, len(inputs)):
             raise TypeError(f"DelayedError: expected {self.num_inputs} inputs, as it was made for, got {len(inputs)}.")
-        outs = []
-        for x in inputs:
-            out = wrap(x._array, x._level)
-            out._fn = Error(self.message, (*self.edges(), edge_to(x)))
-            out._fn._shape, out._fn._dtype = x.shape, x.dtype
-            out._requires_grad = True
-            outs.append(out)
-        return bare(tuple(outs))
+        return bare(tuple(failing(x, self.message, (*self.edges(), edge_to(x))) for x in inputs))
+
+
+def failing(x: Tensor, message: str, edges: Iterable[Edge | None], further: Iterable[Edge | None] = ()) -> Tensor:
+    """The numbers of `x` as the output of an `Error`, which raises on the way to any of these edges."""
+    out = wrap(x._array, x._level)
+    error = out._fn = Error(message, edges, further)
+    error._shape, error._dtype = x.shape, x.dtype
+    out._requires_grad = True
+    return out
 
 
 class UndefinedGradBackward(Node):

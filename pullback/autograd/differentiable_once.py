@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pullback.autograd.basic_nodes import DelayedError
+from pullback.autograd.basic_nodes import failing
 from pullback.core import modes
 from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError, type_name
@@ -76,12 +76,14 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             modes.restore(state)
         if not state.records(ctx._level):
             return results
-        error = DelayedError(
-            f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable",
-            (*ctx.edges(), *(edge_to(g) for g in grads)),  # wherever a second derivative might come from
+        message = (
+            f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable"
         )
-        results = results if isinstance(results, tuple) else (results,)
-        return tuple(error(r) if isinstance(r, Tensor) else r for r in results)
+        # The graph shows the arguments, as PyTorch's does. A second derivative might come from the gradients as well.
+        return tuple(
+            failing(r, message, ctx.edges(), map(edge_to, (r, *grads))) if isinstance(r, Tensor) else r
+            for r in (results if isinstance(results, tuple) else (results,))
+        )
 
     once.once = True  # type: ignore[attr-defined]  # its results are marked: see function_intermediates
     return once

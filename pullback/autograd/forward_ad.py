@@ -27,7 +27,7 @@ from pullback.core.named import named
 from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
-from pullback.graph.view import Origin, make_view
+from pullback.graph.view import Origin, make_view, shares_memory
 
 # The levels that this thread or task is inside of, the innermost last.
 _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())
@@ -293,8 +293,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     -------
     UnpackedDualTensor
         A namedtuple (primal, tangent), both differentiable. The tangent of what `make_dual` gave is the Tensor that it
-        was given, where the two share memory. The tangent is None, and the primal `tensor` itself, where
-        there is no tangent of that level: outside of one, or for what does not depend on a dual tensor.
+        was given, where the two share memory, and the tangent of a view is a view of that Tensor. The tangent is None,
+        and the primal `tensor` itself, where there is no tangent of that level: outside of one, or for what does not
+        depend on a dual tensor.
 
     Raises
     ------
@@ -324,9 +325,20 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if found.tangent is None:
         return UnpackedDualTensor(primal, None)
     given = found.given
-    return UnpackedDualTensor(
-        primal, given if given is not None and found.tangent is given._array else dual.tangent_of(tensor, at)
-    )
+    if given is not None and found.tangent is given._array:
+        return UnpackedDualTensor(primal, given)
+    tangent = dual.tangent_of(tensor, at)
+    _note_view(tangent, found)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def _note_view(tangent: Tensor, found: DualArray) -> None:
+    """The tangent of a view of what `make_dual` gave is a view of the Tensor that it was given."""
+    given = None if found.kin is None else found.kin.given
+    if given is None or given._level != tangent._level or memory_of(given._array) is None:
+        return
+    if shares_memory(found.tangent, given._array):
+        make_view(tangent, given)
 
 
 def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:

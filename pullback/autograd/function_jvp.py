@@ -10,7 +10,7 @@ from pullback.arrays.dual.array import plain_part
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.kernels import overlap
 from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
-from pullback.arrays.dual.untouched import relate
+from pullback.arrays.dual.untouched import relate, written
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.autograd.function_arguments import explain_missing_attribute
@@ -142,15 +142,15 @@ def _dual(
     """One output with its tangent; an argument that was modified in place gets it in place."""
     if not isinstance(out, Tensor):
         return out
-    raw = None if tangent is None else tangent._array if tangent._level == ctx._level else tangent
+    raw = None if tangent is None else _raw(ctx, tangent)
     of = next((i for i, p in enumerate(primals) if out is p), None)
     if any(out is x for x in ctx._dirty) and of is not None:
-        return _written(ctx, given[of], raw, top)
+        return _written(ctx, given[of], tangent, directions[of], top)
     if out.dtype.kind not in "fc":
         return out
     shared = _shared_with(out, primals)
-    if shared is not None and raw is not None:
-        raw = _view_of_tangent(ctx, out, raw, primals[shared], directions[shared], given[shared], top)
+    if shared is not None and tangent is not None:
+        raw = _view_of_tangent(ctx, out, tangent, primals[shared], directions[shared], given[shared], top)
     elif type(raw) is ndarray:
         raw = raw.copy()  # jvp may return what others hold
     elif raw is not None and any(overlap(plain_part(raw), plain_part(t)) for t in directions if t is not None):
@@ -169,6 +169,11 @@ def _dual(
     return result
 
 
+def _raw(ctx: FunctionNode, tangent: Tensor) -> Any:
+    """A tangent that jvp returned as what a dual number holds."""
+    return tangent._array if tangent._level == ctx._level else tangent
+
+
 def _shared_with(out: Tensor, primals: Sequence[Any]) -> int | None:
     """Which argument's memory the output is in, that it is or is a view of."""
     memory = plain_part(out)
@@ -176,24 +181,33 @@ def _shared_with(out: Tensor, primals: Sequence[Any]) -> int | None:
 
 
 def _view_of_tangent(
-    ctx: FunctionNode, out: Tensor, raw: Any, primal: Tensor, direction: Tensor | None, given: Any, top: ForwardLevel
+    ctx: FunctionNode,
+    out: Tensor,
+    tangent: Tensor,
+    primal: Tensor,
+    direction: Tensor | None,
+    given: Tensor,
+    top: ForwardLevel,
 ) -> Any:
     """The tangent of an output in the memory of an argument: that part of the argument's, so that one write is both's.
 
-    None where the argument has no tangent, and jvp gave that part of the zeros that it got.
+    None where the argument has no tangent, and jvp gave that part of the zeros that it got. The very tangent of the
+    argument is refused, as in PyTorch: an output is a tensor of its own beside the argument, and so is its tangent.
     """
-    parts = [plain_part(x) for x in (out, primal, raw, direction)]
-    if all(type(x) is ndarray for x in parts):
+    parts = [plain_part(x) for x in (out, primal, tangent, direction)]
+    held = at_level(given, top)
+    if tangent is not direction and all(type(x) is ndarray for x in parts):
         here, whole, moved, moving = parts
         if _lies(moved, moving) == _lies(here, whole):
-            held = at_level(given, top)
-            return None if held is None or held.tangent is None else raw
+            return None if held is None or held.tangent is None else _raw(ctx, tangent)
     name = ctx.name().removesuffix("Backward")
-    of = "same base as the argument's tangent" if primal._is_view() else "given argument's tangent"
+    is_view = given._is_view() and held is not None and held.given is None  # what make_dual gives is no view of a dual
+    of = "same base as the argument's tangent" if is_view else "given argument's tangent"
     raise GradientError(
         f"{name}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
         f"view of the {of}: a write into the one would leave the other's tangent as it was. Let jvp return the same "
-        "view of the argument's tangent (t.view(-1) for x.view(-1)), or forward a copy (x.clone())."
+        "view of the argument's tangent (t.view(-1) for x.view(-1), t.view_as(t) for x itself), or forward a copy "
+        "(x.clone())."
     )
 
 
@@ -204,18 +218,27 @@ def _lies(part: ndarray, whole: ndarray) -> tuple[Any, ...]:
     return (start - of if part.size else 0, *steps)
 
 
-def _written(ctx: FunctionNode, target: Tensor, tangent: Any, top: ForwardLevel) -> Tensor:
-    """An argument whose primal forward has written into, with its tangent written too."""
+def _written(
+    ctx: FunctionNode, target: Tensor, tangent: Tensor | None, direction: Tensor | None, top: ForwardLevel
+) -> Tensor:
+    """An argument whose primal forward has written into, with its tangent written too, by jvp; None is zeros."""
     array: Any = target._array
     if type(array) is not DualArray or array.level.number != top.number or array.tangent is None:
         raise InplaceError(
             f"{ctx.name()}: forward modified an argument in place that has no tangent, while another has one, so its "
             "new tangent could not be stored. Make it dual first (forward_ad.make_dual(t, zeros)), or pass a clone()."
         )
-    if tangent is not array.tangent:
-        wrap(array.tangent, target._level).copy_(
-            TENSOR.zeros(target.shape, dtype=target.dtype) if tangent is None else wrap(tangent, target._level)
+    if tangent is None:
+        tangent = TENSOR.zeros(target.shape, dtype=target.dtype)
+    elif tangent is not direction:
+        raise InplaceError(
+            f"{ctx.name().removesuffix('Backward')}: An inplace custom Function is not modifying the forward mode "
+            "gradients inplace. Forward modifies an argument in place, so jvp must modify the argument's tangent in "
+            "place, and return it: write t.mul_(2); return t."
         )
+    if tangent._array is not array.tangent:
+        wrap(array.tangent, target._level).copy_(tangent)
+    written(array, None)
     return target
 
 

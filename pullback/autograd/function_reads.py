@@ -207,7 +207,7 @@ def _reaches(x: Tensor, targets: set[Node]) -> bool:
         node = todo.pop()
         if node in targets:
             return True
-        new = {n for n, _ in node.next_functions if n is not None} - seen
+        new = {edge.node() for edge in node.edges() if edge is not None} - seen
         if all(type(n) is not AccumulateGrad for n in targets):
             new = {n for n in new if n._sequence_nr >= oldest}
         seen |= new

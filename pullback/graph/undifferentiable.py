@@ -32,6 +32,8 @@ class Error(Node):
     ----------
     message : str
     edges : iterable of Edge or None, optional
+    further : iterable of Edge or None, optional
+        Edges on which it raises too, and which `next_functions` leaves out.
 
     Examples
     --------
@@ -39,12 +41,18 @@ class Error(Node):
     'Error'
     """
 
-    __slots__ = ("message",)
+    __slots__ = ("message", "shown")
     takes_undefined = True
 
-    def __init__(self, message: str, edges: Iterable[Edge | None] = ()) -> None:
-        super().__init__(edges)
-        self.message = message
+    def __init__(self, message: str, edges: Iterable[Edge | None] = (), further: Iterable[Edge | None] = ()) -> None:
+        edges = tuple(edges)
+        super().__init__((*edges, *further))
+        self.message, self.shown = message, len(edges)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Tuple of (node, output number) for each of `edges`."""
+        return super().next_functions[: getattr(self, "shown", None)]  # a NotImplemented has all in one
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         raise RuntimeError(self.message)

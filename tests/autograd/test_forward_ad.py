@@ -597,3 +597,60 @@ def test_the_tangent_of_a_part_of_a_larger_memory_lies_in_one_of_that_size():
     with dual_level():
         unpack_dual(make_dual(primal, w) * 3).tangent.sum().backward()
     assert w.grad.tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_the_tangent_of_a_view_is_a_view_of_the_tensor_that_was_given(requires_grad):
+    x, t = pb.ones(4, requires_grad=requires_grad), pb.tensor([1.0, 2.0, 3.0, 4.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, t)
+        for view in (dual[1:], dual.view(2, 2), dual.view(2, 2)[1]):
+            assert forward_ad.unpack_dual(view).tangent._base is t
+        assert forward_ad.unpack_dual(dual.clone()).tangent._base is None
+        version = t._version
+        with pb.no_grad():
+            forward_ad.unpack_dual(dual[1:]).tangent.mul_(2)
+        assert t.tolist() == [1, 4, 6, 8]
+        assert t._version > version
+
+
+def test_a_gradient_goes_through_the_tangent_of_a_view():
+    x, t = pb.ones(3, requires_grad=True), pb.ones(3, requires_grad=True)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, t)
+        tangent = forward_ad.unpack_dual(dual[1:]).tangent
+        (tangent * tangent).sum().backward()
+    assert t.grad.tolist() == [0, 2, 2]
+
+
+class Doubling(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t.mul_(2)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda d: d.mul_(2),
+        lambda d: d.zero_(),
+        lambda d: d[1:].mul_(2),
+        lambda d: d.__setitem__(0, 5.0),
+        Doubling.apply,
+    ],
+    ids=["operator", "zero_", "view", "element", "Function"],
+)
+def test_a_write_into_a_dual_is_one_into_the_tangent_that_was_given(write):
+    w = pb.ones(3, requires_grad=True)
+    t = w * 2
+    total = (t * t).sum()  # which saves t
+    with dual_level(), pb.no_grad():
+        write(make_dual(pb.zeros(3), t))
+    assert t._version == 1
+    with pytest.raises(RuntimeError, match="its dual Tensor has modified it since"):
+        total.backward()

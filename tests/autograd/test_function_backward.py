@@ -186,6 +186,16 @@ def test_once_differentiable_refuses_only_where_the_derivative_depends_on_someth
         g.sum().backward()
 
 
+def test_once_differentiable_shows_the_arguments_and_raises_for_the_gradient_too():
+    x, v = leaf(), leaf()
+    (g,) = pb.autograd.grad(OnceSquare.apply(x * 3), x, v.exp(), create_graph=True)
+    error = g.grad_fn.next_functions[0][0]
+    assert error.name() == "Error"
+    assert [node.name() for node, _ in error.next_functions] == ["MulBackward0"]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        pb.autograd.grad(g.sum(), v)
+
+
 def test_once_differentiable_with_none_and_several_gradients():
     class Two(Function):
         @staticmethod

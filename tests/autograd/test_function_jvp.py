@@ -116,7 +116,7 @@ def test_an_argument_modified_in_place():
 
         @staticmethod
         def jvp(ctx, t):
-            return 2 * t
+            return t.mul_(2)
 
     x = pb.tensor(X, requires_grad=True)
     with dual_level():
@@ -127,6 +127,37 @@ def test_an_argument_modified_in_place():
         assert_close(unpack_dual(y).tangent, 2 * V)
         (g,) = pb.autograd.grad(unpack_dual((y * y).sum()).tangent, x)
         assert_close(g, 8 * V)
+
+
+@pytest.mark.parametrize("jvp", [lambda t: 2 * t, lambda t: t.mul_(2).clone(), lambda t: t.mul_(2).view(-1)])
+def test_a_jvp_that_does_not_write_the_tangent_of_a_modified_argument_is_refused(jvp):
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+    Double.jvp = staticmethod(lambda ctx, t: jvp(t))
+    with dual_level(), pytest.raises(RuntimeError, match=r"Double: .* gradients inplace\. .* write t\.mul_\(2\)"):
+        Double.apply(make_dual(pb.tensor(X), pb.tensor(V)) * 1)
+    with pytest.raises(RuntimeError, match="not modifying the forward mode gradients inplace"):
+        pb.func.jvp(lambda x: Double.apply(x * 1), (X,), (V,))
+
+
+def test_a_modified_argument_whose_jvp_returns_none_has_zeros():
+    class Cleared(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.zero_()
+
+        @staticmethod
+        def jvp(ctx, t):
+            return None
+
+    with dual_level():
+        y = Cleared.apply(make_dual(pb.tensor(X), pb.tensor(V)) * 1)
+        assert unpack_dual(y).tangent.tolist() == [0, 0, 0]
 
 
 def test_an_argument_returned_as_it_is():
@@ -141,7 +172,7 @@ def test_an_argument_returned_as_it_is():
 
         @staticmethod
         def jvp(ctx, t):
-            return t
+            return t.view_as(t)
 
     x = pb.tensor(X, requires_grad=True)
     with dual_level():
@@ -303,7 +334,7 @@ VIEWS = {
 @pytest.mark.parametrize("writes_into_view", [True, False])
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_a_view_shares_the_tangent_of_its_argument(view, writes_into_view):
-    same = lambda t: t.view(2, 2) if view is VIEWS["detached"] else view(t)  # noqa: E731
+    same = lambda t: t.view_as(t) if view in (VIEWS["itself"], VIEWS["detached"]) else view(t)  # noqa: E731
     with dual_level():
         x = make_dual(pb.ones(2, 2), pb.tensor([[1.0, 2.0], [3.0, 4.0]])) * 1
         y = view_function(view, same).apply(x)
@@ -318,6 +349,7 @@ def test_a_view_shares_the_tangent_of_its_argument(view, writes_into_view):
     [
         (lambda x: x.view(-1), lambda t: t.clone().view(-1)),
         (lambda x: x, lambda t: 2 * t),
+        (lambda x: x, lambda t: t),
         (lambda x: x[0], lambda t: t[1]),
         (lambda x: x.detach(), lambda t: t + 0),
         (lambda x: x.transpose(0, 1), lambda t: t),
@@ -329,6 +361,16 @@ def test_a_view_whose_jvp_is_no_view_is_refused(forward, jvp):
         function.apply(make_dual(pb.ones(2, 2), pb.ones(2, 2)))
     with pytest.raises(RuntimeError, match="jvp is not returning a view"):
         pb.func.jvp(function.apply, (np.ones((2, 2)),), (np.ones((2, 2)),))
+
+
+def test_it_is_said_of_what_the_jvp_should_return_a_view():
+    function = view_function(VIEWS["row"], lambda t: t[1].clone())
+    with dual_level():
+        x = make_dual(pb.ones(2, 2), pb.ones(2, 2))
+        with pytest.raises(RuntimeError, match="not returning a view of the given argument's tangent"):
+            function.apply(x)
+        with pytest.raises(RuntimeError, match="not returning a view of the same base as the argument's tangent"):
+            function.apply(x.view(2, 2))
 
 
 def test_a_copy_may_return_the_very_tangent_it_got():

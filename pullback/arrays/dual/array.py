@@ -12,7 +12,7 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core.array_type import REGISTERED, array_type, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
-from pullback.core.version import version_of
+from pullback.core.version import bump, version_of
 
 
 class Kin:
@@ -27,6 +27,12 @@ class Kin:
         self.was_written = False
         self.parted: list[weakref.ref[DualArray]] = []
         self.given, self.version = given, 0 if given is None else version_of(given)
+
+    def note_write(self) -> None:
+        """A write has come through one of them, and so into the Tensor that the user gave for the tangent."""
+        self.was_written = True
+        if self.given is not None:
+            bump(self.given, "its dual Tensor")
 
     def is_written(self) -> bool:
         """True if a write has come, through one of them or through the Tensor that the user gave for the tangent."""

@@ -61,7 +61,8 @@ def write_element(target: Tensor, index: Any, value: Any) -> bool:
     if dual.kin is None:
         _write_mask(dual, index, mask)
     else:
-        dual.untouched, dual.kin.was_written = None, True
+        dual.untouched = None
+        dual.kin.note_write()
     counter.n += 1
     counter.culprit = "__setitem__"
     return True

@@ -491,4 +491,5 @@ def written(target: DualArray, mask: Mask) -> None:
         known = is_plain(mask)
         target.untouched = np.broadcast_to(frozen(mask), target.shape) if known else None
     else:
-        target.untouched, target.kin.was_written = None, True
+        target.untouched = None
+        target.kin.note_write()

@@ -38,11 +38,11 @@ bitwise_invert sinc frexp ldexp gcd lcm nextafter copy""",
         "in special": "exp2 expm1 log1p xlogy expit erf erfc round logit sinc",
     },
     "reductions": {
-        "primitives": """sum nansum mean prod var std amax amin max min value_selecting_reduction_backward argmax argmin
-all any count_nonzero logsumexp logsumexp_slope cumsum cumsum_backward cumprod logcumsumexp cummax cummin
-linear_recurrence kthvalue median nanmedian mode bincount histc hash_tensor""",
-        "composites": """nanmean _products_of_others var_mean std_mean aminmax quantile nanquantile trapezoid
-cumulative_trapezoid diff gradient histogram histogramdd _bin_edges _histogram_boxes _histogram_counts""",
+        "primitives": """sum nansum mean prod var std var_mean std_mean amax amin aminmax max min
+value_selecting_reduction_backward argmax argmin all any count_nonzero logsumexp logsumexp_slope cumsum cumsum_backward
+cumprod logcumsumexp cummax cummin linear_recurrence kthvalue median nanmedian mode bincount histc hash_tensor""",
+        "composites": """nanmean _products_of_others quantile nanquantile trapezoid cumulative_trapezoid diff gradient
+histogram histogramdd _bin_edges _histogram_boxes _histogram_counts""",
         "kernels": "max_dim min_dim median_dim nanmedian_dim bin_edges histogram_boxes histogram_counts",
         "aliases": "special_logsumexp trapz",
         "functions": "var_mean std_mean trapezoid trapz cumulative_trapezoid gradient histogramdd hash_tensor",

@@ -22,6 +22,7 @@ from pullback.graph.saving_nodes import SavesSelfAndResult
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.reductions.reductions import (
+    aminmax_backward,
     cummax_backward,
     cumprod_backward,
     expand_reduced,
@@ -33,8 +34,10 @@ from pullback.ops.formulas.reductions.reductions import (
     recurrence_coefficient_grad,
     restore_reduced,
     share_among_ties,
+    std_mean_backward,
     std_to_var,
     var_backward,
+    var_mean_backward,
 )
 from pullback.ops.generated.calls import (
     one_tensor_0,
@@ -182,6 +185,70 @@ class StdBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
+class VarMeanBackward0(MultiNode):
+    """var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
+
+    __slots__ = ("arg_correction", "arg_dim", "arg_keepdim", "saved_self", "version_self")
+    inputs = (0,)
+    saves_self = True
+    output_names = ("result0", "result1")
+    differentiable_outputs = (True, True)
+
+    def save(node, out, input, dim, correction, keepdim):
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.save()
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
+        node.arg_keepdim = keepdim
+
+    def apply(self, ops, grads, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (
+            var_mean_backward(grads[0], grads[1], self_, self.arg_dim, self.arg_correction, self.arg_keepdim, ops=ops),
+        )
+
+    def release(self):
+        self.version_self, self.saved_self = Released, None
+
+class StdMeanBackward0(MultiNode):
+    """std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
+
+    __slots__ = (
+        "arg_correction",
+        "arg_dim",
+        "arg_keepdim",
+        "saved_result0",
+        "saved_self",
+        "version_result0",
+        "version_self",
+    )
+    inputs = (0,)
+    saves_self = True
+    output_names = ("result0", "result1")
+    differentiable_outputs = (True, True)
+
+    def save(node, out, input, dim, correction, keepdim):
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.save()
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
+        node.arg_keepdim = keepdim
+        node.saved_result0 = out[0]._array
+        node.version_result0 = watch_output(out[0])
+
+    def apply(self, ops, grads, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result0 = unpack(self.saved_result0, self.version_result0, self)
+        return (
+            std_mean_backward(
+                grads[0], grads[1], self_, result0, self.arg_dim, self.arg_correction, self.arg_keepdim, ops=ops
+            ),
+        )
+
+    def release(self):
+        self.version_self, self.saved_self = Released, None
+        self.version_result0, self.saved_result0 = Released, None
+
 class AmaxBackward0(Node):
     """amax(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"""
 
@@ -231,6 +298,46 @@ class AminBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
+
+class AminmaxBackward0(MultiNode):
+    """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
+
+    __slots__ = (
+        "arg_dim",
+        "arg_keepdim",
+        "saved_max",
+        "saved_min",
+        "saved_self",
+        "version_max",
+        "version_min",
+        "version_self",
+    )
+    inputs = (0,)
+    saves_self = True
+    output_names = ("min", "max")
+    differentiable_outputs = (True, True)
+    masking = True
+
+    def save(node, out, input, dim, keepdim):
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.save()
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.arg_keepdim = keepdim
+        node.saved_min = out[0]._array
+        node.version_min = watch_output(out[0])
+        node.saved_max = out[1]._array
+        node.version_max = watch_output(out[1])
+
+    def apply(self, ops, grads, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        min = unpack(self.saved_min, self.version_min, self)
+        max = unpack(self.saved_max, self.version_max, self)
+        return (aminmax_backward(grads[0], grads[1], self_, min, max, self.arg_dim, self.arg_keepdim, ops=ops),)
+
+    def release(self):
+        self.version_self, self.saved_self = Released, None
+        self.version_min, self.saved_min = Released, None
+        self.version_max, self.saved_max = Released, None
 
 class MaxBackward1(SavesSelfAndResult):
     """max(Tensor self) -> Tensor"""
@@ -757,11 +864,11 @@ like_var_mean_unbiased = lambda run: lambda input, unbiased: run(
 like_var_mean_dim = lambda run: lambda input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET: run(
     input, dim if (dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim")) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), unbiased if (unbiased := unbiased if unbiased is not UNSET else missing_argument(run.__name__, "unbiased")) is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_var_mean_correction = lambda run: lambda input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET: run(
-    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction=correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_amax = lambda run: lambda input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
     input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_aminmax = lambda run: lambda input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim=dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_max_dim = lambda run: lambda input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
     input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_max_other = lambda run: lambda input, other, *, out=None: run(input, other, out=out)
@@ -839,19 +946,22 @@ OPERATORS = [
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
     composite("var_mean.dim", composite_statistics.var_mean_dim, like_var_mean_dim, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("var_mean.correction", composite_statistics.var_mean, like_var_mean_correction, forms="function",
+    primitive("var_mean.correction", kernels.var_mean, VarMeanBackward0, several_results, like_var_mean_correction,
+        outputs=('result0', 'result1'), tags="reduction", along="dim", forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
     composite("std_mean.unbiased", composite_statistics.std_mean_unbiased, like_var_mean_unbiased, forms="function",
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
     composite("std_mean.dim", composite_statistics.std_mean_dim, like_var_mean_dim, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("std_mean.correction", composite_statistics.std_mean, like_var_mean_correction, forms="function",
+    primitive("std_mean.correction", kernels.std_mean, StdMeanBackward0, several_results, like_var_mean_correction,
+        outputs=('result0', 'result1'), tags="reduction", along="dim", forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
     primitive("amax", kernels.amax, AmaxBackward0, one_tensor_2, like_amax, tags="combines masking reduction",
         along="dim", numpy="amax"),
     primitive("amin", kernels.amin, AminBackward0, one_tensor_2, like_amax, tags="combines masking reduction",
         along="dim", numpy="amin"),
-    composite("aminmax", composite_statistics.aminmax, like_aminmax, outputs=('min', 'max')),
+    primitive("aminmax", kernels.aminmax, AminmaxBackward0, several_results, like_aminmax, outputs=('min', 'max'),
+        tags="masking reduction", along="dim"),
     primitive("max", kernels.max, MaxBackward1, one_tensor_0, tags="combines masking reduction",
         params=(("input", "Tensor", False, True, False),)),
     primitive("max.dim", kernels.max_dim, MaxBackward0, several_results, like_max_dim, outputs=('values', 'indices'),

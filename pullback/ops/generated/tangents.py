@@ -591,11 +591,29 @@ def var_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, resul
 def std_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
     return (std_jvp(self_p, self_t, result, dim_p, correction_p, keepdim_p, ops=ops),)
 
+def var_mean_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result0, result1, *, ops):
+    return (
+        var_jvp(self_p, self_t, dim_p, correction_p, keepdim_p, ops=ops),
+        ops.mean(self_t, dim_p, keepdim_p),
+    )
+
+def std_mean_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result0, result1, *, ops):
+    return (
+        std_jvp(self_p, self_t, result0, dim_p, correction_p, keepdim_p, ops=ops),
+        ops.mean(self_t, dim_p, keepdim_p),
+    )
+
 def amax_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
 
 def amin_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
+
+def aminmax_tangent(self_p, self_t, dim_p, keepdim_p, min, max, *, ops):
+    return (
+        mean_of_ties(self_t, self_p, min, dim_p, keepdim_p, ops=ops),
+        mean_of_ties(self_t, self_p, max, dim_p, keepdim_p, ops=ops),
+    )
 
 def max_tangent(self_p, self_t, result, *, ops):
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
@@ -1877,8 +1895,11 @@ TANGENTS = {
     "prod": prod_tangent,
     "var.correction": var_correction_tangent,
     "std.correction": std_correction_tangent,
+    "var_mean.correction": var_mean_correction_tangent,
+    "std_mean.correction": std_mean_correction_tangent,
     "amax": amax_tangent,
     "amin": amin_tangent,
+    "aminmax": aminmax_tangent,
     "max": max_tangent,
     "max.dim": max_dim_tangent,
     "min": min_tangent,

@@ -10,6 +10,6 @@ from pullback.arrays.numpy.reductions.order_statistics import (
     kthvalue, median, median_dim, mode, nanmedian, nanmedian_dim,
 )
 from pullback.arrays.numpy.reductions.sums_and_extrema import (
-    all, amax, amin, any, argmax, argmin, count_nonzero, logsumexp, logsumexp_slope, max, max_dim, mean, min,
-    min_dim, nansum, prod, std, sum, value_selecting_reduction_backward, var,
+    all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, logsumexp_slope, max, max_dim, mean, min,
+    min_dim, nansum, prod, std, std_mean, sum, value_selecting_reduction_backward, var, var_mean,
 )

@@ -143,6 +143,16 @@ def _scaled_std(x, axis, correction, keepdim):
     return found * scale.reshape(np.shape(found))
 
 
+def var_mean(self, dim=None, correction=None, keepdim=False):
+    """(variance, mean)."""
+    return var(self, dim, correction, keepdim), mean(self, dim, keepdim)
+
+
+def std_mean(self, dim=None, correction=None, keepdim=False):
+    """(standard deviation, mean)."""
+    return std(self, dim, correction, keepdim), mean(self, dim, keepdim)
+
+
 # -- extremes --------------------------------------------------------------------------------------------------------
 def ordered_only(name, self):
     """Refuse complex numbers, and what is no array: max(2, 3) is not the binary form."""
@@ -193,6 +203,11 @@ def min(self):
     ordered_only("min", self)
     _not_empty("min", self, None)
     return np.minimum.reduce(self, axis=None)
+
+
+def aminmax(self, dim=None, keepdim=False):
+    """(smallest, largest)."""
+    return amin(self, dim, keepdim), amax(self, dim, keepdim)
 
 
 def max_dim(self, dim, keepdim=False):

@@ -44,39 +44,24 @@ def std_dim(self, dim, unbiased, keepdim=False, *, ops):
     return ops.std(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
-def var_mean(self, dim=None, *, correction=None, keepdim=False, ops):
-    """(variance, mean)."""
-    return ops.var(self, dim, correction=correction, keepdim=keepdim), ops.mean(self, dim, keepdim)
-
-
 def var_mean_unbiased(self, unbiased, *, ops):
     """var_mean(self, unbiased)."""
-    return var_mean(self, correction=int(unbiased), ops=ops)
+    return ops.var_mean(self, correction=int(unbiased))
 
 
 def var_mean_dim(self, dim, unbiased, keepdim=False, *, ops):
     """var_mean(self, dim, unbiased, keepdim)."""
-    return var_mean(self, dim, correction=int(unbiased), keepdim=keepdim, ops=ops)
-
-
-def std_mean(self, dim=None, *, correction=None, keepdim=False, ops):
-    """(standard deviation, mean)."""
-    return ops.std(self, dim, correction=correction, keepdim=keepdim), ops.mean(self, dim, keepdim)
+    return ops.var_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def std_mean_unbiased(self, unbiased, *, ops):
     """std_mean(self, unbiased)."""
-    return std_mean(self, correction=int(unbiased), ops=ops)
+    return ops.std_mean(self, correction=int(unbiased))
 
 
 def std_mean_dim(self, dim, unbiased, keepdim=False, *, ops):
     """std_mean(self, dim, unbiased, keepdim)."""
-    return std_mean(self, dim, correction=int(unbiased), keepdim=keepdim, ops=ops)
-
-
-def aminmax(self, *, dim=None, keepdim=False, ops):
-    """(smallest, largest)."""
-    return ops.amin(self, dim, keepdim), ops.amax(self, dim, keepdim)
+    return ops.std_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 def max_other(self, other, *, ops):

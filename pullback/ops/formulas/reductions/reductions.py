@@ -5,9 +5,11 @@
 
 import math
 
+from pullback.graph.undifferentiable import sum_of_terms
 from pullback.ops.formulas.plain_values import count_known, none_of, widened
 
 __all__ = [
+    "aminmax_backward",
     "cummax_backward",
     "cumprod_backward",
     "cumprod_jvp",
@@ -25,9 +27,11 @@ __all__ = [
     "restore_reduced",
     "share_among_ties",
     "std_jvp",
+    "std_mean_backward",
     "std_to_var",
     "var_backward",
     "var_jvp",
+    "var_mean_backward",
 ]
 
 inf = math.inf
@@ -96,6 +100,20 @@ def std_jvp(x, tangent, std, dim, correction, keepdim, *, ops):
     return std_to_var(var_jvp(x, tangent, dim, correction, keepdim, ops=ops), std, ops=ops)
 
 
+def var_mean_backward(grad_var, grad_mean, x, dim, correction, keepdim, *, ops):
+    """The gradient of a variance, whose slope may be infinite, and a mean; one that is undefined is left out."""
+    return sum_of_terms(
+        None if grad_var is None else var_backward(grad_var, x, dim, correction, keepdim, ops=ops),
+        None if grad_mean is None else mean_backward(grad_mean, x.shape, dim, keepdim, ops=ops),
+    )
+
+
+def std_mean_backward(grad_std, grad_mean, x, std, dim, correction, keepdim, *, ops):
+    """The gradient of a standard deviation and a mean; one that is undefined is left out."""
+    grad_var = None if grad_std is None else std_to_var(grad_std, std, ops=ops)
+    return var_mean_backward(grad_var, grad_mean, x, dim, correction, keepdim, ops=ops)
+
+
 # -- extremes --------------------------------------------------------------------------------------------------------
 def ties(x, result, dim, keepdim, *, ops):
     """(mask of the elements of x that equal the result of their slice, their number); NaN equals NaN here.
@@ -116,6 +134,12 @@ def share_among_ties(grad, x, result, dim, keepdim, *, ops):
     mask, count = ties(x, result, dim, keepdim, ops=ops)
     grad = restore_reduced(grad, x.ndim, dim, keepdim, ops=ops)
     return ops.where(mask, grad if count is None else grad / count, 0)
+
+
+def aminmax_backward(grad_min, grad_max, x, smallest, largest, dim, keepdim, *, ops):
+    """The gradient of both extremes; one that is undefined is left out."""
+    pairs = ((grad_min, smallest), (grad_max, largest))
+    return sum_of_terms(*(share_among_ties(g, x, y, dim, keepdim, ops=ops) for g, y in pairs if g is not None))
 
 
 def mean_of_ties(tangent, x, result, dim, keepdim, *, ops):
