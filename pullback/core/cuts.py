@@ -67,7 +67,7 @@ class Run:
         self.level = level
         self.transform, self.function = transform, function
         self.begun = next_sequence_nr()  # nodes with a higher number were recorded since
-        self.over = 0  # once the call has returned: the sequence number then
+        self.over = 0  # once the call has returned: the sequence number then, which the transform sets
         self.thread = threading.get_ident()
         self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
         self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative
@@ -86,10 +86,6 @@ class Run:
             WATCHED.remove(self)
             for follow in ON_CHANGE:
                 follow()
-
-    def end(self) -> None:
-        """Note that the transform's call is over: what its function has kept is of an earlier call from now on."""
-        self.over = next_sequence_nr()
 
     @property
     def explained(self) -> bool:

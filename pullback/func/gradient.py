@@ -14,6 +14,7 @@ from pullback.core import cuts, modes
 from pullback.core.array_type import table_of
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func.boundary import (
     Argnums,
@@ -185,7 +186,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
             raise better from None
         finally:
             modes.restore(state)
-            run.end()
+            run.over = next_sequence_nr()
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused or dropped:

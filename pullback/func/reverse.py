@@ -15,6 +15,7 @@ from pullback.core.array_type import array_type, is_array
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import seen_outside
@@ -152,7 +153,7 @@ class Recording:
             raise better from None
         finally:
             modes.restore(state)
-            run.end()
+            run.over = next_sequence_nr()
         self.call = places, args, self.structures
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in self.leaves)

@@ -63,6 +63,8 @@ def surfaced_result(x: Any, run: Run, records: bool = True) -> Any:
 
     `records`: the call has a graph of its own, whose backward asks.
     """
+    if records and isinstance(x, Tensor) and x._level == run.level:
+        return x
     x = inside = unlabelled(x)
     while isinstance(inside, Tensor) and inside._level >= run.level:
         if inside._requires_grad and (inside._level > run.level or not records):

@@ -79,7 +79,6 @@ SOUND = [
     (lambda x: np.sum(np.abs(x) * x), np.zeros(3)),
     (lambda x: np.sum(np.sin(x)), np.zeros(3)),
     (lambda x: np.floor(x) * x + x**2, 2.4),  # steps that are no finer than the argument
-    (lambda x: int(x) * x, 2.4),
     (lambda x: x + np.digitize(x, [1.0, 2.0, 3.0]), 2.4),
     (lambda x: np.interp(x, np.linspace(0, 5, 5001), np.sin(np.linspace(0, 5, 5001))), 2.34561),
     (lambda x: np.sin(3000 * x), 2.0),
