@@ -75,7 +75,8 @@ def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
       are comparisons near their thresholds. Whether it matters, slopes on the two sides tell.
     - *Derivatives*: v -> <w, J v> by reverse mode, by forward mode and by extrapolated central differences with their
       error, along random directions, for each argument, and along more where an operator is at a kink; by the complex
-      step where the function is analytic. A wrong element is named.
+      step where the function is analytic. A wrong element is named. Differences over larger steps find a result that
+      follows an argument by small jumps alone, as that of a search on a grid, where the gradient is 0.
     - *Cost*: CPU time and peak memory of value and gradient together, over those of the value.
 
     The function is called a few hundred times, so it must have no side effects.

@@ -54,7 +54,7 @@ class Log:
 class Run:
     """One run of a function that is being differentiated at `level`.
 
-    `transform` is the public function whose call it is, and `function` what the user gave it; None of both where users'
+    `transform` is the public function whose call it is, and `function` what the user gave it; neither is known where users'
     code runs within a transform that has run its function already.
     """
 
@@ -63,7 +63,7 @@ class Run:
         "warned",
     )  # fmt: skip
 
-    def __init__(self, level: int, transform: str | None = None, function: Any = None) -> None:
+    def __init__(self, level: int, transform: str = "", function: Any = None) -> None:
         self.level = level
         self.transform, self.function = transform, function
         self.begun = next_sequence_nr()  # nodes with a higher number were recorded since

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.dropped_gradients import keepers, reached
+from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array, wrap_as
 from pullback.core.array_type import array_type, is_array, table_of
@@ -16,6 +16,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError, e
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.dispatch.steps import lift
+from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
 
 # The structure of a tree and the number of its arrays; None stands for a single array.
