@@ -54,8 +54,8 @@ class Log:
 class Run:
     """One run of a function that is being differentiated at `level`.
 
-    `transform` is the public function whose call it is, and `function` what the user gave it; neither is known where users'
-    code runs within a transform that has run its function already.
+    `transform` is the public function whose call it is, and `function` what the user gave it. Neither is known where
+    users' code runs within a transform that has run its function already.
     """
 
     __slots__ = (
