@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.dual.errors import EndedLevelError, MixedCotangentsError
+from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.expression import ExpressionError
+from pullback.core.cuts import Run
 from pullback.core.errors import (
     BackwardTwiceError,
+    EndedLevelError,
     Explained,
     NonFiniteError,
     SavedArrayModifiedError,
@@ -73,7 +75,7 @@ MADE = {
     NonFiniteError: lambda: raised(not_finite, NonFiniteError),
     GradcheckError: lambda: raised(not_agreeing, GradcheckError),
     DerivativeNotImplementedError: lambda: DerivativeNotImplementedError("zeta", "self"),
-    EndedLevelError: lambda: EndedLevelError("func.jvp"),
+    EndedLevelError: lambda: EndedLevelError(Run(1, "jvp", twice)),
     MixedCotangentsError: MixedCotangentsError,
     DeclarationError: lambda: DeclarationError("file.yaml", 3, "sin(Tensor self) -> Tensor", "is wrong", "Mend it"),
     Mistake: lambda: Mistake("sin", Diagnosis("sign", "The sign is wrong.", "Look at it."), "here"),

@@ -24,6 +24,7 @@ from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, extra_of, ndarray
 from pullback.core.types import Gradient, RawArray
 from pullback.core.version import counter_of
+from pullback.graph.kept_values import refuse_kept
 from pullback.graph.node import AccumulateGrad
 
 Step: TypeAlias = tuple[Any, ...]  # a function of C's and its arguments
@@ -115,6 +116,8 @@ def add_pending(run: Run) -> None:
                 f"{variable._fn.node().name()} now, and its gradient as a leaf cannot be stored. Use another tensor "
                 "for the new values."
             )
+        if run.level and (entered := variable._extra.entered) is not None and entered.over:  # type: ignore[union-attr]
+            refuse_kept(run.awaited)
     with one_thread:
         if len(run.pending) == 1 and run.replaced is None and not run.create_graph:
             ((variable, box),) = run.pending

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from pullback.autograd.dropped_gradients import reached
 from pullback.core import cuts, modes
 from pullback.core.arguments import spread_lists
 from pullback.core.array_face import ARRAYS
@@ -22,6 +21,7 @@ from pullback.core.errors import with_article
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor
+from pullback.graph.kept_values import reached
 from pullback.graph.node import AccumulateGrad, edge_to
 from pullback.ops.tables import OPERATORS
 

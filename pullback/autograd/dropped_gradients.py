@@ -7,19 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pullback.core.tensor import Tensor
+from pullback.graph.kept_values import reached
 from pullback.graph.node import Node, edge_to
-
-
-def reached(starts: Iterable[Node]) -> set[Node]:
-    """All nodes to which a path leads."""
-    seen: set[Node] = set()
-    waiting = list(starts)
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            waiting += [edge.node() for edge in node.edges() if edge is not None]
-    return seen
 
 
 def keepers(nodes: Iterable[Node], tensor: Tensor) -> list[str]:

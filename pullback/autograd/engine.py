@@ -27,9 +27,11 @@ from pullback.autograd.validate import validate_grad
 from pullback.core import modes, slots
 from pullback.core.array_face import Array
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
+from pullback.core.errors import BackwardTwiceError
 from pullback.core.overrides import ENTERED, put_modes_aside
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.graph.kept_values import earlier_call, refuse_kept
 from pullback.graph.node import (
     KEEPS_ARGUMENT,
     KEEPS_FEW,
@@ -74,6 +76,8 @@ def execute(
 def plan(run: Run) -> None:
     """Settle which nodes run, of those that were counted."""
     if run.targets is not None and not dependencies.only_leaves(run.targets, run.awaited):
+        if run.level:
+            refuse_kept(run.awaited, run.targets)
         run.needed = dependencies.towards(run.targets, run.awaited)
         # Whoever passes a gradient to a node on the way is on the way itself, so the counts stay.
         run.awaited = {node: run.awaited[node] for node in run.needed}
@@ -142,6 +146,8 @@ def _go_quietly(run: Run, ends: bool) -> None:
             slots.formula_failed(error)
         for observer in run.observers:
             observer.failed(getattr(run, "running", None), error)
+        if run.level and type(error) is BackwardTwiceError and (earlier := earlier_call(run.awaited)) is not None:
+            raise BackwardTwiceError(error.node, str(earlier)) from None
         raise
     finally:
         restore(before)

@@ -19,7 +19,7 @@ import numpy as np
 from pullback.checkup.calls import ADOPT, NONE, RULE, calls_of
 from pullback.checkup.margins import Margins
 from pullback.checkup.report import LOOK, NOTE, WRONG, Report
-from pullback.checkup.slopes import Slope, slope_of
+from pullback.checkup.slopes import Slope, slope_of, slope_of_steps
 from pullback.checkup.subject import FLOATING, Subject, count_of, plain, product, random, signed, size_of, zeros
 from pullback.core.errors import IndependentResultWarning
 from pullback.core.pytree import flatten
@@ -75,7 +75,8 @@ def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
       are comparisons near their thresholds. Whether it matters, slopes on the two sides tell.
     - *Derivatives*: v -> <w, J v> by reverse mode, by forward mode and by extrapolated central differences with their
       error, along random directions, for each argument, and along more where an operator is at a kink; by the complex
-      step where the function is analytic. A wrong element is named.
+      step where the function is analytic. A wrong element is named. Differences over larger steps find a result that
+      follows an argument by small jumps alone, as that of a search on a grid, where the gradient is 0.
     - *Cost*: CPU time and peak memory of value and gradient together, over those of the value.
 
     The function is called a few hundred times, so it must have no side effects.
@@ -265,9 +266,11 @@ class _Examination:
             kind = self._along(k, name, finite=not bad, evenly=False)
             if any(m.at for m in self.log.margins.values()) and kind not in _NOT_SMOOTH:
                 kind = self._around(k, name) or kind
+            in_steps = not bad and kind in {"smooth", "near", "noisy"} and self._in_steps(k, name)
             even = self._along(k, name, finite=not bad, evenly=True) if kind == "smooth" else kind  # else it is said
             rough += [name] if {kind, even} & _NOT_SMOOTH.keys() else []
-            if not self._dependence(k, name) and kind == "smooth" and even in {"smooth", "near"}:
+            agree = kind == "smooth" and not in_steps
+            if not self._dependence(k, name, agree) and agree and even in {"smooth", "near"}:
                 confirmed.append(name)
         if confirmed:
             confirms = f"finite differences confirm the gradient with respect to {' and '.join(confirmed)}"
@@ -301,7 +304,7 @@ class _Examination:
                 self._compare_exactly(found, exact, name, self._size_along(k, direction))
             return "smooth"
         near = [m for m in self.log.margins.values() if m.near]
-        if near and not self._is_independent(k):
+        if near and not self._is_independent(k) and not self._is_plain(found, slope, self._size_along(k, direction)):
             places = "; ".join(f"{m.what} at {m.file}:{m.line}" for m in near)
             text = f"finite differences in {name} cannot tell: the inputs are too near {places}"
             self.report.add(LOOK, "derivatives", text)
@@ -326,6 +329,37 @@ class _Examination:
             f"{found:.8g}, and they give {slope.value:.8g} (error {slope.error:.1g}){cut}",
         )
         return "wrong"
+
+    def _in_steps(self, k: int, name: str) -> bool:
+        """Tell whether the result follows an argument by small jumps alone, which the gradient cannot know of."""
+        directions = [zeros(x) for x in self.subject.primals]
+        directions[k] = direction = random(self.subject.primals[k], self.rng, evenly=False)
+        found = product(self.gradients[k], direction)
+        scale = size_of(self.subject.primals[k]) / size_of(direction)
+        wide = slope_of_steps(self._values_along(directions), scale, found, self.accuracy)
+        if wide is None:
+            return False
+        steps = self._steps()
+        self.report.add(
+            LOOK if steps else WRONG,
+            "derivatives",
+            f"the result follows {name} by small jumps, between which the gradient is taken: along a direction it "
+            f"gives {found:.6g}, and differences over larger steps {wide:.6g}"
+            + (f". There are steps on the way: {'; '.join(steps)}" if steps else self._decided())
+            + ". Give what finds the value (a bisection, a search on a grid) a rule of its own: "
+            "pullback.func.implicit_function or custom_vjp.",
+        )
+        return True
+
+    def _decided(self) -> str:
+        """Name the comparisons and choices near which the inputs are."""
+        near = [f"{m.what} at {m.file}:{m.line}" for m in self.log.margins.values() if m.near]
+        return f". What decides there: {'; '.join(near)}" if near else ""
+
+    def _steps(self) -> list[str]:
+        """Name the operators and casts on the way that make steps."""
+        steps = [f"{m.what} at {m.file}:{m.line}" for m in self.log.margins.values() if m.what.startswith(_STEPS)]
+        return steps + [f"{what} at {file}:{line}" for (file, line), what in self.log.casts.items()]
 
     def _not_smooth(self, name: str, slope: Slope) -> str:
         text = _NOT_SMOOTH[slope.kind].format(name, slope.left, slope.right)
@@ -359,6 +393,11 @@ class _Examination:
     def _agree(self, found: float, slope: Slope, size: float) -> bool:
         digits = 1e-6 if self.accuracy < 1e-12 else 2e-2
         return abs(found - slope.value) <= 30 * slope.error + digits * max(abs(slope.value), 1e-3 * size) + 1e-300
+
+    def _is_plain(self, found: float, slope: Slope, size: float) -> bool:
+        """True if differences of all steps say another slope, and none of them a kink or a jump."""
+        apart = abs(found - slope.value)
+        return apart > 30 * slope.error + 1e-2 * max(abs(slope.value), size) + 10 * slope.bend
 
     def _agree_loosely(self, what: str, found: float, other: float, size: float) -> bool:
         """Say that two derivatives agree as far as a solver's tolerance can tell, if they do."""
@@ -413,13 +452,12 @@ class _Examination:
                 f"with the complex step: {found!r}, {exact!r}"
             )  # fmt: skip
 
-    def _dependence(self, k: int, name: str) -> bool:
+    def _dependence(self, k: int, name: str, agree: bool) -> bool:
         """Name an argument on which nothing depends, and what cut it off; says whether there is something to say."""
         if any(np.any(plain(g)) for g in flatten(self.gradients[k])[0]):
             return False
         cuts = self._cuts()
-        steps = [f"{m.what} at {m.file}:{m.line}" for m in self.log.margins.values() if m.what.startswith(_STEPS)]
-        steps += [f"{what} at {file}:{line}" for (file, line), what in self.log.casts.items()]
+        steps = self._steps()
         said = f"the derivative with respect to {name} is 0 everywhere here"
         if self._is_independent(k) and self._moves(k):
             text = f"{said}, but the result depends on it: only by steps, or the graph was cut{cuts}"
@@ -432,7 +470,8 @@ class _Examination:
         elif cuts:
             self.report.add(LOOK, "derivatives", f"{said}{cuts}")
         else:
-            self.report.add(NOTE, "derivatives", f"{said}, and finite differences agree")
+            if agree:
+                self.report.add(NOTE, "derivatives", f"{said}, and finite differences agree")
             return False
         return True
 

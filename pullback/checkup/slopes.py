@@ -10,7 +10,14 @@ from itertools import pairwise
 import numpy as np
 
 _FACTOR = 4.0  # from step to step
+_APART = 0.02  # of a slope: by how much another one is another
+_ALIKE_WIDE = 0.1  # of what sets two slopes apart: how far differences may spread that show one of them
+_SIDES = np.array([1.0, 0.77, 0.53, 0.31])  # of a large step: where it is looked
 _ALIKE = 0.15  # how far the logarithms of ratios may spread that belong to one power of the step
+
+
+_FEWEST = 0.25  # of what sets two slopes apart on the way to the sides: how high a jump may be of several
+_HALVINGS = 36
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class Slope:
         function has no values on one side; "undefined": it has none nearby; "noisy": no step gives a digit.
     left, right : float
         The slopes on the two sides, of a kink.
+    bend : float
+        By how much these differ at a step of middle size.
     """
 
     value: float
@@ -33,6 +42,7 @@ class Slope:
     kind: str
     left: float = math.nan
     right: float = math.nan
+    bend: float = math.nan
 
 
 def slope_of(g: Callable[[float], float], scale: float, accuracy: float) -> Slope:
@@ -58,8 +68,42 @@ def slope_of(g: Callable[[float], float], scale: float, accuracy: float) -> Slop
         kind = "jump" if power > 0.85 else "steep" if power > 0.2 else "kink"
         if kind != "kink" or abs(gaps[i]) > 1e-6 * max(abs(central[i]), 1e-300):
             return Slope(value, math.inf, kind, central[i] - gaps[i] / 2, central[i] + gaps[i] / 2)
+    error = max(error, floor[0])
     largest = max(abs(value), abs(central[0]), floor[0])
-    return Slope(value, error, "noisy" if error > 0.05 * largest and error > 100 * min(floor) else "smooth")
+    kind = "noisy" if error > 0.05 * largest and error > 100 * min(floor) else "smooth"
+    return Slope(value, error, kind, bend=abs(gaps[len(gaps) // 2 - 1]))
+
+
+def slope_of_steps(g: Callable[[float], float], scale: float, slope: float, accuracy: float) -> float | None:
+    """The slope of `g` at large steps, if it is another than `slope`, and `g` follows its argument by many small jumps.
+
+    So it is with what a bisection finds, or a search on a grid. Between the jumps any difference says `slope`.
+    """
+    before = math.nan
+    for h in (scale * 0.1 * 10 ** (-k / 2) for k in range(9)):
+        places = h * np.concatenate([_SIDES, -_SIDES])
+        values = np.array([g(t) for t in places])
+        found = float(places @ values / (places @ places))  # of the straight line that fits best
+        apart, spread, before = abs(found - slope), abs(found - before), found
+        if not apart > _APART * max(abs(found), abs(slope)) or not spread < _ALIKE_WIDE * apart:
+            continue
+        if not np.ptp(values - found * places) < _FEWEST * apart * h:
+            continue
+        jump, width = _largest_jump(g, slope, -h, h)
+        if jump > 10 * apart * width and jump > 64 * accuracy * max(abs(g(h)), abs(g(-h))):
+            return found
+    return None
+
+
+def _largest_jump(g: Callable[[float], float], slope: float, low: float, high: float) -> tuple[float, float]:
+    """(by how much `g` leaves a straight line between two places, how near these are), halved where it does most."""
+    ends = g(low), g(high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        value = g(middle)
+        left, right = (abs(b - a - slope * (middle - low)) for a, b in ((ends[0], value), (value, ends[1])))
+        low, high, ends = (low, middle, (ends[0], value)) if left > right else (middle, high, (value, ends[1]))
+    return abs(ends[1] - ends[0] - slope * (high - low)), high - low
 
 
 def _extrapolated(central: list[float], rounding: list[float]) -> tuple[float, float]:

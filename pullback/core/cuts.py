@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from pullback.core.array_type import carries_derivative
 from pullback.core.errors import IndependentResultWarning
+from pullback.core.sequence import next_sequence_nr
 
 # Frames that are not the user's; by os.path, because pathlib takes long to import.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
@@ -51,12 +52,22 @@ class Log:
 
 
 class Run:
-    """One run of a function that is being differentiated at `level`."""
+    """One run of a function that is being differentiated at `level`.
 
-    __slots__ = ("cuts", "derived", "left_behind", "level", "operators", "thread", "warned")
+    `transform` is the public function whose call it is, and `function` what the user gave it. Neither is known where
+    users' code runs within a transform that has run its function already.
+    """
 
-    def __init__(self, level: int) -> None:
+    __slots__ = (
+        "begun", "cuts", "derived", "function", "left_behind", "level", "operators", "over", "thread", "transform",
+        "warned",
+    )  # fmt: skip
+
+    def __init__(self, level: int, transform: str = "", function: Any = None) -> None:
         self.level = level
+        self.transform, self.function = transform, function
+        self.begun = next_sequence_nr()  # nodes with a higher number were recorded since
+        self.over = 0  # once the call has returned: the sequence number then, which the transform sets
         self.thread = threading.get_ident()
         self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
         self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative

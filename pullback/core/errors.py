@@ -12,6 +12,7 @@
     |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     |   +-- GradientTypeError       (also a TypeError) a backward returned something that is no Tensor
+    |   +-- EndedLevelError         a value that a function has kept from an earlier call of a transform
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
     +-- InternalError               code of pullback's failed by its own mistake
     +-- ConvergenceError            a solver did not find what was to be differentiated
@@ -25,6 +26,7 @@ mode and declarations raise besides stands with them; docs/errors.md has the pub
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any, Self
 
@@ -76,14 +78,16 @@ def _made_again(kind: type[Exception], args: tuple[Any, ...]) -> Exception:
 class BackwardTwiceError(Portable, Explained, RuntimeError):
     """A node ran backward again after its saved tensors had been released."""
 
-    def __init__(self, node_name: str) -> None:
+    def __init__(self, node_name: str, cause: str = "") -> None:
         self.node = node_name
         super().__init__(
             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            f"already been freed): {node_name} has already released the tensors it saved for backward. Specify "
-            "retain_graph=True in the first backward() or grad() call if the graph is needed again. If the function "
-            "keeps a value of an earlier call (in a cache, a global variable or an attribute), let it compute that "
-            "again in each call."
+            f"already been freed): {node_name} has already released the tensors it saved for backward"
+            + (
+                f": {cause}"
+                if cause
+                else ". Specify retain_graph=True in the first backward() or grad() call if the graph is needed again."
+            )
         )
 
 
@@ -144,6 +148,21 @@ class GradientError(Explained, RuntimeError):
 
 class GradientTypeError(GradientError, TypeError, page=None):
     """Something that is no Tensor, returned as a gradient."""
+
+
+class EndedLevelError(Portable, GradientError, page=None):
+    """A value of an earlier call of a transform was used in a later one, which would take it for a constant."""
+
+    def __init__(self, run: Any, node_name: str = "") -> None:
+        self.transform, self.node, self.begun = run.transform, node_name, run.begun
+        code = getattr(inspect.unwrap(run.function), "__code__", None) if callable(run.function) else None
+        where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
+        super().__init__(
+            f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "
+            f"returned is used again: it leaked out of the function{where} (into a cache, a global variable, an "
+            "attribute or a default argument), and its derivative would be lost here. Compute it again in each call; "
+            "or keep x.detach() of it, which says that it is a constant."
+        )
 
 
 class NonFiniteError(Portable, Explained, RuntimeError, FloatingPointError):

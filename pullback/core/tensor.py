@@ -80,6 +80,7 @@ class Extra:
     steps: tuple[Any, ...] | None = None
     lent: Any = ()  # of an Array: weak references by which `graph.lent` knows who keeps a plain view of its memory
     forgets = False  # whether that is being done
+    entered: Run | None = None  # of a leaf that a transform has made of an argument: its call
     made_in: tuple[Run, ...] = ()  # the runs of transforms inside which it was made, or copied
 
 

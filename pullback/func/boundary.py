@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.dropped_gradients import keepers, reached
+from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array, wrap_as
 from pullback.core.array_type import array_type, is_array, table_of
@@ -16,6 +16,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError, e
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.dispatch.steps import lift
+from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
 
 # The structure of a tree and the number of its arrays; None stands for a single array.
@@ -125,16 +126,17 @@ class Choice:
 
 # -- arguments enter a level -------------------------------------------------------------------------------------------
 def enter_chosen(
-    args: list[Any], kwargs: dict[str, Any], places: Sequence[Place], level: int
+    args: list[Any], kwargs: dict[str, Any], places: Sequence[Place], run: cuts.Run
 ) -> tuple[list[Tensor], list[Structure]]:
-    """Put leaves of `level` in the place of the chosen arguments; returns the leaves, and the arguments' structures."""
+    """Put leaves of a call in the place of the chosen arguments; returns the leaves, and the arguments' structures."""
+    level = run.level
     leaves: list[Tensor] = []
     structures: list[Structure] = []
     for n in places:
         holder: Any = kwargs if type(n) is str else args
         given = surfaced(holder[n], level - 1)
         if is_array(given) or issubclass(type(given), ndarray):
-            leaves.append(_leaf(given, level))
+            leaves.append(_leaf(given, run))
             holder[n] = to_write_into(leaves[-1])
             structures.append(None)
             continue
@@ -143,7 +145,7 @@ def enter_chosen(
         found, structure = flatten(given)
         own: list[Tensor] = []
         try:
-            own.extend(_leaf(surfaced(x, level - 1), level) for x in found)  # those before a refused one stay
+            own.extend(_leaf(surfaced(x, level - 1), run) for x in found)  # those before a refused one stay
         except TypeError as error:
             path = list(paths_of(structure))[len(own)]
             where = f" It is the leaf {path} of its argument." if path else ""  # an argument that is no tree has none
@@ -173,7 +175,7 @@ def enter(given: Any, array: Any, level: int) -> Any:
     )
 
 
-def _leaf(given: Any, level: int) -> Tensor:
+def _leaf(given: Any, run: cuts.Run) -> Tensor:
     x = given
     if type(x) is not ndarray:
         x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
@@ -183,9 +185,10 @@ def _leaf(given: Any, level: int) -> Tensor:
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )
-    leaf = enter(given, x, level)
+    leaf = enter(given, x, run.level)
     leaf._requires_grad = True
-    leaf._extra = new_extra()
+    leaf._extra = extra = new_extra()
+    extra.entered = run
     return leaf  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,7 @@ from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.core import cuts, modes
-from pullback.core.array_face import surfaced, unlabelled
+from pullback.core.array_face import surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
@@ -31,6 +31,7 @@ from pullback.func.boundary import (
     raw_outward,
     split_aux,
 )
+from pullback.graph.kept_values import surfaced_result
 
 
 @named("func.jvp", "callable func")
@@ -100,19 +101,17 @@ def push(
     check_callable(transform, function)
     state = modes.current()
     leaves, structure = paired(transform, primals, tangents, state.level)
-    level, forward = (
-        state.level + 1,
-        ForwardLevel(masks, f"func.{transform}", state.level - (transform == "linearize")),
-    )  # has a tape around
+    level = state.level + 1
+    run = cuts.Run(level, transform, function)
+    forward = ForwardLevel(masks, run)
     inner = state.deeper() if state.plain else tangents_kept(state.deeper())
     before, refused = modes.set_modes(inner), refusals.last
     try:
         duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
-        run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
-        value, tangent, depends = _take_apart(transform, output, level, forward, strict, tensors)
+        value, tangent, depends = _take_apart(output, run, forward, strict, tensors)
         aux = _leave_all(aux, level, forward)
         if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
             raise GradientError(run.left_behind)
@@ -188,20 +187,19 @@ def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
     return primal, tangent
 
 
-def _take_apart(
-    transform: str, output: Any, level: int, forward: ForwardLevel, strict: bool, tensors: bool
-) -> tuple[Any, ...]:
+def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool, tensors: bool) -> tuple[Any, ...]:
     """(values, tangents, whether one was dual) of what the function returned, one level further out.
 
     With `tensors` these are Tensors, of what was written into too, where plain memory flows.
     """
+    transform, level = run.transform, run.level
     found, structure = flatten(output)
     if not found:
         raise GradientError(
             f"func.{transform}: {called_as(transform)}: Expected f to be a function that has non-empty "
             f"output: the function returned no array to differentiate (it returned {output!r}). Is a `return` missing?"
         )
-    found = [surfaced(unlabelled(x), level) for x in found]
+    found = [surfaced_result(x, run, records=False) for x in found]
     check_results(found, structure, f"func.{transform}: {called_as(transform)}: ", tensors=tensors)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):

@@ -11,10 +11,10 @@ import numpy as np
 
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
-from pullback.core.array_face import surfaced, unlabelled
 from pullback.core.array_type import table_of
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func.boundary import (
     Argnums,
@@ -30,6 +30,7 @@ from pullback.func.boundary import (
     undefined_at,
     zeros_of,
 )
+from pullback.graph.kept_values import surfaced_result
 from pullback.graph.node import edge_to
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
@@ -169,15 +170,15 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
         args = list(given)
         state = modes.current()
         level = state.level + 1
+        run = cuts.Run(level, name, function)
         refused = refusals.last
         try:
             modes.restore(state.deeper().differentiating())
             places = choice.places(args, kwargs)
-            leaves, structures = enter_chosen(args, kwargs, places, level)
-            run = cuts.Run(level)
+            leaves, structures = enter_chosen(args, kwargs, places, run)
             output = run.watch(function, *args, **kwargs)
             value, aux = split_aux(choice.transform, output, leaves) if has_aux else (output, None)
-            value = surfaced(unlabelled(value), level)
+            value = surfaced_result(value, run)
             gradients, unused, dropped = _gradients(value, leaves, level)
         except Exception as error:
             if (better := told(name, error, given, refused)) is error:
@@ -185,6 +186,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
             raise better from None
         finally:
             modes.restore(state)
+            run.over = next_sequence_nr()
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused or dropped:

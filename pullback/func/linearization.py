@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.tape import Tape, TapeArray
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced, wrap_as
 from pullback.core.array_type import array_type, is_array
 from pullback.core.errors import GradientError
@@ -18,6 +18,7 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func import rule_calls
 from pullback.func.boundary import check_callable, direction_like, face_of
 from pullback.func.forward import paired, push
+from pullback.graph.kept_values import surfaced_result
 
 
 @named("func.linearize", "callable func")
@@ -77,6 +78,7 @@ def linearized(
     check_callable("linearize", function)
     state = modes.current()
     level = state.level + 1
+    run = cuts.Run(level, "linearize", function)  # of the tape, where nothing is recorded
     leaves, structure = paired("linearize", primals, samples, state.level)  # of the tangents to come the forms alone
     tape = Tape()
     unknown = [wrap(tape.enter(t if _is_fixed(t) else array_type(t).copy(t)), level) for _, _, t in leaves]
@@ -85,7 +87,9 @@ def linearized(
         found = push("linearize", function, primals, unflatten(structure, unknown), has_aux=has_aux, masks=masks)
     finally:
         modes.restore(state)
-    value, tangent, *aux = (_each(lambda x: surfaced(x, state.level), tree) for tree in found)
+    value, tangent, *aux = (
+        _each(lambda x: surfaced(surfaced_result(x, run, records=False), state.level), tree) for tree in found
+    )
     forms = [_Form(i, p) for i, (_, p, _) in enumerate(leaves)]
     sampled = [_sampled(x) for x in flatten(tangent)[0]]
     return (value, JvpFunction(function, tape, (forms, structure), value, tangent), sampled, *aux)

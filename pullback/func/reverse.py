@@ -10,11 +10,12 @@ import numpy as np
 from pullback.autograd.accumulate import owned
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
-from pullback.core.array_face import surfaced, unlabelled
+from pullback.core.array_face import surfaced
 from pullback.core.array_type import array_type, is_array
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import seen_outside
@@ -37,6 +38,7 @@ from pullback.func.boundary import (
     undefined_at,
     zeros_of,
 )
+from pullback.graph.kept_values import surfaced_result
 from pullback.graph.node import edge_to
 
 
@@ -131,18 +133,18 @@ class Recording:
         self.choice = choice
         args, state, refused = list(given), modes.current(), refusals.last
         self.level = level = state.level + 1
+        self.run = run = cuts.Run(level, choice.transform, choice.function)
         try:
             modes.restore(state.deeper().differentiating())
             places = choice.places(args, kwargs)
-            self.leaves, self.structures = enter_chosen(args, kwargs, places, level)
+            self.leaves, self.structures = enter_chosen(args, kwargs, places, run)
             for leaf in self.leaves:
                 if isinstance(leaf._array, Tensor):  # which the caller may write into before cotangents come
                     leaf._counter = counter_inside(leaf._array)
-            self.run = cuts.Run(level)
-            output = self.run.watch(choice.function, *args, **kwargs)
+            output = run.watch(choice.function, *args, **kwargs)
             output, aux = split_aux(choice.transform, output, self.leaves) if has_aux else (output, None)
             found, self.structure = flatten(output)
-            found = [surfaced(unlabelled(x), level) for x in found]
+            found = [surfaced_result(x, run) for x in found]
             tensors = all(type(leaf) in TENSOR_FACES for leaf in self.leaves)
             _check_outputs(choice.transform, found, self.structure, tensors)
         except Exception as error:
@@ -151,6 +153,7 @@ class Recording:
             raise better from None
         finally:
             modes.restore(state)
+            run.over = next_sequence_nr()
         self.call = places, args, self.structures
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in self.leaves)

@@ -14,6 +14,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, wrap
 from pullback.func import rule_calls
 from pullback.func.rule_calls import Rule
+from pullback.graph.kept_values import refuse_kept_at_batch
 
 Run = Callable[[Any, Any], Any]  # of the arguments by position and by keyword
 
@@ -53,7 +54,10 @@ def _values(x: Any, batch: Batch, level: int) -> Any:
     """Return what is inside of a Tensor of the level of vmap: the values of all samples, or of each."""
     if not isinstance(x, Tensor) or x._level != level:
         return x
-    return x._array.values if _is_batched(x, batch) else x._array  # type: ignore[attr-defined]
+    if _is_batched(x, batch):
+        return x._array.values  # type: ignore[attr-defined]
+    refuse_kept_at_batch(x)
+    return x._array
 
 
 def _say_that_it_loops(rule: Rule, batch: Batch) -> None:

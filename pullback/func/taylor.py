@@ -26,6 +26,7 @@ from pullback.func.boundary import (
     note_on_lists,
     raw_outward,
 )
+from pullback.graph.kept_values import surfaced_result
 
 
 @named("func.jet", "callable func")
@@ -76,15 +77,15 @@ def jet(func: Callable[..., Any], primals: Any, series: Any) -> Any:
     found, structure = flatten(primals)
     given = [surfaced(x, state.level) for x in found]
     level, curve = state.level + 1, TaylorLevel()
+    run = cuts.Run(level, "jet", func)
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         rows = [_leaves(primals, [part[k] for part in series], k) for k in range(order)]
         arrays = [
             enter(x, _entered(x, [row[i] for row in rows], i, curve, state.level), level) for i, x in enumerate(given)
         ]
-        run = cuts.Run(level)
         output = run.watch(func, *unflatten(structure, arrays))
-        values, results, depends = _take_apart(output, level, curve, order)
+        values, results, depends = _take_apart(output, run, curve, order)
     except Exception as error:
         note_on_lists(error, primals)
         if (better := explained(error, refused)) is error:
@@ -152,25 +153,25 @@ def _entered(primal: Any, derivatives: list[Any], i: int, curve: TaylorLevel, le
     return TaylorArray(coefficients, curve)
 
 
-def _take_apart(output: Any, level: int, curve: TaylorLevel, order: int) -> tuple[Any, list[Any], bool]:
+def _take_apart(output: Any, run: cuts.Run, curve: TaylorLevel, order: int) -> tuple[Any, list[Any], bool]:
     """(values, derivatives of each order, whether one moves) of what the function returned, one level further out."""
     found, structure = flatten(output)
     if not found:
         raise GradientError(
             f"func.jet: the function returned no array (it returned {output!r}). Is a `return` missing?"
         )
-    found = [surfaced(x, level) for x in found]
+    found = [surfaced_result(x, run, records=False) for x in found]
     check_results(found, structure, "func.jet: ", "")
     values: list[Any] = []
     rows: list[Any] = []
     depends = order == 0
     for x in found:
-        raw: Any = x._array if isinstance(x, Tensor) and x._level == level else x
+        raw: Any = x._array if isinstance(x, Tensor) and x._level == run.level else x
         moves = type(raw) is TaylorArray and raw.level is curve
         parts = raw.coefficients if moves else (raw, *[None] * order)
         depends = depends or moves
-        values.append(raw_outward(x, parts[0], level))
-        rows.append([raw_outward(x, _derivative(parts[0], c, k), level) for k, c in enumerate(parts) if k])
+        values.append(raw_outward(x, parts[0], run.level))
+        rows.append([raw_outward(x, _derivative(parts[0], c, k), run.level) for k, c in enumerate(parts) if k])
     results = [unflatten(structure, [row[k] for row in rows]) for k in range(order)]
     return unflatten(structure, values), results, depends
 

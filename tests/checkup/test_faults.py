@@ -65,6 +65,41 @@ def bisection(a):
     return 0.5 * (low + high)
 
 
+def bisection_of_few_steps(a):
+    low, high = 0.0, 5.0
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle**3 > a else (middle, high)
+    return 0.5 * (low + high) + 0 * a
+
+
+def golden_section(a):
+    low, high, part = -1.0, 4.0, 0.5 * (5**0.5 - 1)
+    while high - low > 1e-8:
+        left, right = high - part * (high - low), low + part * (high - low)
+        if (left - a) ** 2 + 0.1 * left**4 < (right - a) ** 2 + 0.1 * right**4:
+            high = right
+        else:
+            low = left
+    return 0.5 * (low + high) + 0 * a
+
+
+def counted(a):
+    found = 0.0
+    while found < a:
+        found += 1e-3
+    return found + 0 * a
+
+
+def bisections_at_once(x):
+    low, high = np.zeros(3), 5 * np.ones(3)
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        below = middle**3 > x
+        low, high = np.where(below, low, middle), np.where(below, middle, high)
+    return np.sum(low + high) / 2 + np.sum(0 * x)
+
+
 def held(x):
     return np.sum(pb.func.stop_gradient(x) * x)
 
@@ -76,6 +111,8 @@ def fails(x):
 def another_variable(x):
     return np.sum(X**2)
 
+
+GRID = np.linspace(0, 5, 501)
 
 # (function, arguments, level, what the report must say)
 FAULTS = [
@@ -108,6 +145,14 @@ FAULTS = [
     (lambda x: np.sum(np.floor(x)), (X + 0.1,), "wrong", "there are steps on the way"),
     (lambda x: np.argmax(x) * 1.0 + 0 * x[0], (X,), "look", "argmax at"),
     (bisection, (2.0,), "wrong", "differs from finite differences"),
+    (lambda a: bisection(a) + 0 * a, (2.0,), "wrong", "differs from finite differences"),
+    (lambda a: bisection(a) + a**2, (2.0,), "wrong", "differs from finite differences"),
+    (bisection_of_few_steps, (2.0,), "wrong", "follows a by small jumps"),
+    (golden_section, (1.7,), "wrong", "differs from finite differences"),
+    (counted, (2.00047,), "wrong", "follows a by small jumps"),
+    (bisections_at_once, (np.array([1.3, 2.2, 0.7]),), "wrong", "differs from finite differences"),
+    (lambda x: GRID[np.argmin((GRID - x) ** 2)] * x, (2.34561,), "wrong", "argmin (ties)"),
+    (lambda x: np.round(x, 6) * x, (2.3456123,), "look", "There are steps on the way: round (a step at halves)"),
     (held, (X,), "wrong", "differs from finite differences"),
     (another_variable, (X,), "look", "another variable"),
     (lambda x: np.sum(x.astype(np.float32) ** 2), (X,), "look", "fewer digits"),

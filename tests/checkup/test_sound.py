@@ -78,6 +78,13 @@ SOUND = [
     (lambda x: np.sum(np.sort(x)), np.array([1.0, 1.0, 2.0])),
     (lambda x: np.sum(np.abs(x) * x), np.zeros(3)),
     (lambda x: np.sum(np.sin(x)), np.zeros(3)),
+    (lambda x: np.floor(x) * x + x**2, 2.4),  # steps that are no finer than the argument
+    (lambda x: x + np.digitize(x, [1.0, 2.0, 3.0]), 2.4),
+    (lambda x: np.interp(x, np.linspace(0, 5, 5001), np.sin(np.linspace(0, 5, 5001))), 2.34561),
+    (lambda x: np.sin(3000 * x), 2.0),
+    (lambda x: np.exp(-(((x - 2) / 1e-3) ** 2)) + x, 2.0005),
+    (lambda x: x + 1e-6 * np.sin(1e6 * x), 2.0),  # smooth, though differences over larger steps say another slope
+    (lambda x: (x - 2) ** 2, 2.0),
     (lambda x: np.sum(x**2), np.zeros(3)),
     (lambda x: np.cumsum(x)[::-1], X),
     (lambda x: np.einsum("i,j->ij", x, x), X),

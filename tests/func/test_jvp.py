@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.errors import GradientError
 from pullback.extend import IndependentResultWarning
 from pullback.func import grad, jvp
 from pullback.testing import assert_close
@@ -168,46 +167,3 @@ def test_duals_made_inside_come_out_in_tensors():
             primal, tangent = forward_ad.unpack_dual(found)
             assert_close(primal, 3 * X**2)
             assert_close(tangent, 6 * X * V)
-
-
-def cached(f):
-    """`f` of x**2, which only the first call computes."""
-    known = {}
-
-    def function(x):
-        if "y" not in known:
-            known["y"] = x * x
-        return f(known["y"], x)
-
-    return function, known
-
-
-@pytest.mark.parametrize("first", ["jvp", "linearize"])
-@pytest.mark.parametrize("second", ["jvp", "linearize", "grad", "vjp"])
-def test_a_value_of_an_earlier_call_is_refused_where_it_would_be_a_constant(first, second):
-    ways = {
-        "jvp": lambda f: jvp(f, (2.0,), (1.0,))[1],
-        "linearize": lambda f: pb.func.linearize(f, 2.0)[1](1.0),
-        "grad": lambda f: pb.func.grad(f)(2.0),
-        "vjp": lambda f: pb.func.vjp(f, 2.0)[1](1.0),
-    }
-    f, known = cached(lambda y, x: y * x)
-    assert ways[first](f) == 12.0
-    with pytest.raises(GradientError, match=rf"value of a call of func\.{first} which has returned.*Compute it again"):
-        ways[second](f)
-    assert known["y"] + 1 == 5.0  # where nothing is differentiated it is a number
-    known["y"] = known["y"].detach()
-    assert ways["jvp"](f) == 4.0
-
-
-def test_an_earlier_value_without_a_tangent_is_a_constant():
-    f, _ = cached(lambda y, x: y * x)
-    jvp(f, (2.0,), (0.0,))
-    assert jvp(f, (2.0,), (1.0,)) == (8.0, 4.0)
-
-
-def test_a_second_gradient_of_a_function_with_a_cache_says_what_to_do():
-    f, _ = cached(lambda y, x: y * x)
-    assert pb.func.grad(f)(2.0) == 12.0
-    with pytest.raises(RuntimeError, match=r"keeps a value of an earlier call \(in a cache"):
-        pb.func.grad(f)(2.0)

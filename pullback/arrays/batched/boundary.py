@@ -16,6 +16,7 @@ from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import constant_part, seen_outside
+from pullback.graph.kept_values import refuse_kept_at_batch
 
 
 def checked_dim(x: Any, dim: int, called: str) -> int:
@@ -95,6 +96,8 @@ def is_registered(x: Any) -> bool:
 def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
     """A result of the function one level further out, with the batch dimension at `dim`."""
     x = surfaced(unlabelled(output), level)
+    if isinstance(x, Tensor) and x._level == level:
+        refuse_kept_at_batch(x)
     raw = x._array if isinstance(x, Tensor) and x._level == level else x
     if type(raw) is BatchedArray and raw.batch is batch:
         if dim is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.core.errors import GradientError, Portable
+from pullback.core.errors import Portable
 
 
 class MixedCotangentsError(Portable, RuntimeError):
@@ -14,18 +14,6 @@ class MixedCotangentsError(Portable, RuntimeError):
             "primal or tangent that unpack_dual took out of one (reverse over forward, whose gradients are plain): "
             "their gradients cannot be added. Call backward() or autograd.grad() for each of them alone, or take "
             "everything apart with unpack_dual first."
-        )
-
-
-class EndedLevelError(Portable, GradientError, page=None):
-    """A value of a call of forward mode was used in a later transform, which would take it for a constant."""
-
-    def __init__(self, transform: str) -> None:
-        self.transform = transform
-        super().__init__(
-            f"an argument is a value of a call of {transform} which has returned: it leaked out of the function (into "
-            "a cache, a global variable or an attribute), and its derivative would be lost here. Compute it again in "
-            "each call; or keep x.detach() of it, which says that it is a constant."
         )
 
 

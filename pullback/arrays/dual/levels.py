@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 from weakref import ref
 
+from pullback.core.cuts import Run, runs
 from pullback.core.sequence import next_leaf_nr, recorded_since
 
 _next_number = itertools.count(1).__next__
@@ -20,21 +21,19 @@ class ForwardLevel:
 
     Parameters
     ----------
-    transform : str, optional
-        The one whose call it is, as errors name it. Values of a block are constants after it, as in PyTorch; those of a
-        transform were never given to anybody, except its arguments.
-    around : int, default 0
-        How many transforms were under way around that call: where there are more again, one is a later one.
+    run : Run, optional
+        The transform's, whose call it is. Values of a block are constants after it, as in PyTorch; those of a transform
+        were never given to anybody, except its arguments.
     masks : bool, default True
         Whether tangents of many samples carry masks of what is untouched (see `untouched`): who looks for NaNs in the
         result, and computes these again one by one, does without.
     """
 
-    __slots__ = ("_arguments", "_begun", "_lasting", "around", "masks", "number", "open", "transform")
+    __slots__ = ("_arguments", "_begun", "_lasting", "masks", "number", "open", "run")
 
-    def __init__(self, masks: bool = True, transform: str | None = None, around: int = 0) -> None:
+    def __init__(self, masks: bool = True, run: Run | None = None) -> None:
         self.number = _next_number()
-        self.masks, self.transform, self.around = masks, transform, around
+        self.masks, self.run = masks, run
         self.open = True
         self._lasting: ForwardLevel | None = None
         self._arguments: list[ref[Any]] = []
@@ -50,8 +49,11 @@ class ForwardLevel:
         return dual
 
     def is_lost(self, dual: Any) -> bool:
-        """True if a dual number of this level is none that others may know as a constant later on."""
-        return self.transform is not None and not any(known() is dual for known in self._arguments)
+        """True if a transform that has begun later runs, and would take a dual number of this level for a constant."""
+        run = self.run
+        if run is None or not any(later.transform and later.begun > run.begun for later in runs()):
+            return False
+        return not any(known() is dual for known in self._arguments)
 
     @property
     def lasting(self) -> ForwardLevel:
@@ -72,7 +74,7 @@ class _LastingLevel(ForwardLevel):
     def __init__(self, number: int) -> None:
         self.number = number
         self.masks = self.open = True
-        self.transform = None
+        self.run = None
         self._begun = -1
 
     @property

@@ -17,14 +17,13 @@ from pullback.arrays.dual.boundary import (
     primal_of,
     record_pack,
 )
-from pullback.arrays.dual.errors import EndedLevelError
 from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
 from pullback.core.array_type import REGISTERED, array_type, numbers_of
 from pullback.core.array_type import innermost as values_of
-from pullback.core.errors import InplaceError, with_article
+from pullback.core.errors import EndedLevelError, InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
@@ -94,8 +93,8 @@ def without_closed_levels(x: Tensor) -> Tensor:
     """
     while type(x._array) is DualArray and not x._array.level.open:
         dual = x._array
-        if modes.current().level > dual.level.around and dual.level.is_lost(dual) and _may_move(dual.tangent):
-            raise EndedLevelError(dual.level.transform)
+        if dual.level.is_lost(dual) and _may_move(dual.tangent):
+            raise EndedLevelError(dual.level.run)
         x = _primal(x)
     return x
 

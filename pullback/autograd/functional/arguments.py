@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pullback.autograd.api import gradients_of, gradients_of_rows
-from pullback.autograd.dropped_gradients import keepers, reached
+from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts, modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
+from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these

@@ -1,0 +1,257 @@
+"""A value that a function keeps from an earlier call of a transform is refused where it would be a constant."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import BackwardTwiceError, EndedLevelError
+from pullback.func import grad, hessian, hvp, jacfwd, jacrev, jet, jvp, linearize, vhp, vjp, vmap
+
+X = np.array([0.3, 0.7])
+V = np.ones(2)
+WAYS = {
+    "grad": lambda f: grad(f)(X),
+    "vjp": lambda f: vjp(f, X)[1](1.0)[0],
+    "jvp": lambda f: jvp(f, (X,), (V,))[1],
+    "linearize": lambda f: linearize(f, X)[1](V),
+    "jacrev": lambda f: jacrev(f)(X),
+    "jacfwd": lambda f: jacfwd(f)(X),
+    "hessian": lambda f: hessian(f)(X),
+    "hvp": lambda f: hvp(f, X, V),
+    "vhp": lambda f: vhp(f, X, V),
+    "grad of grad": lambda f: grad(lambda x: grad(f)(x).sum())(X),
+    "grad of jvp": lambda f: grad(lambda x: jvp(f, (x,), (V,))[1])(X),
+    "jvp of grad": lambda f: jvp(grad(f), (X,), (V,))[1],
+    "vmap of grad": lambda f: vmap(grad(f))(np.stack([X, X])),
+    "vmap of jvp": lambda f: vmap(lambda x: jvp(f, (x,), (V,))[1])(np.stack([X, X])),
+    "jet": lambda f: jet(f, (X,), ([V],))[1],
+}
+
+
+def cached(make=np.exp, use=lambda y, x: np.sum(y * x)):
+    """A function that computes `make(x)` in its first call alone, and what it has kept."""
+    known = []
+
+    def function(x):
+        if not known:
+            known.append(make(x))
+        return use(known[0], x)
+
+    return function, known
+
+
+@pytest.mark.parametrize("second", WAYS)
+@pytest.mark.parametrize("first", WAYS)
+def test_no_transform_takes_a_value_of_an_earlier_one_for_a_constant(first, second):
+    f, _ = cached()
+    WAYS[first](f)
+    with pytest.raises(RuntimeError, match=r"leaked out of the function|a func\.jet that has ended"):
+        WAYS[second](f)
+
+
+def by_default(x, known=[]):  # noqa: B006 - which is the mistake
+    if not known:
+        known.append(np.exp(x))
+    return np.sum(known[0] * x)
+
+
+def by_attribute(x):
+    if not hasattr(by_attribute, "known"):
+        by_attribute.known = np.exp(x)
+    return np.sum(by_attribute.known * x)
+
+
+class Model:
+    def __init__(self):
+        self.known = None
+
+    def __call__(self, x):
+        if self.known is None:
+            self.known = np.exp(x)
+        return np.sum(self.known * x)
+
+
+class Table:
+    def __init__(self, x):
+        self.x = x
+
+    @functools.cached_property
+    def values(self):
+        return np.exp(self.x)
+
+
+def by_cached_property():
+    made = []
+
+    def f(x):
+        if not made:
+            made.append(Table(x))
+        return np.sum(made[0].values * x)
+
+    return f
+
+
+def by_lru_cache():
+    given = []
+
+    @functools.lru_cache
+    def values(power):
+        return np.exp(given[-1]) ** power
+
+    def f(x):
+        given.append(x)
+        return np.sum(values(2) * x)
+
+    return f
+
+
+def by_buffer():
+    buffer = []
+
+    def f(x):
+        if not buffer:
+            buffer.append(np.empty_like(x))
+            buffer[0][:] = np.exp(x)
+        return np.sum(buffer[0] * x)
+
+    return f
+
+
+def mean_that_runs():
+    mean = [np.zeros(2)]
+
+    def f(x):
+        mean[0] = 0.9 * mean[0] + 0.1 * x
+        return np.sum(mean[0] * x)
+
+    return f
+
+
+class Squared(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 2 * x * tangent
+
+
+KEEPING = {
+    "default": lambda: functools.partial(by_default, known=[]),
+    "attribute": lambda: (vars(by_attribute).clear(), by_attribute)[1],
+    "object": Model,
+    "cached_property": by_cached_property,
+    "lru_cache": by_lru_cache,
+    "buffer": by_buffer,
+    "running mean": mean_that_runs,
+    "view": lambda: cached(use=lambda y, x: np.sum(y[:1] * x))[0],
+    "computed on": lambda: cached(use=lambda y, x: np.sum(np.sin(3 * y) * x))[0],
+    "Function": lambda: cached(make=Squared.apply, use=lambda y, x: (Squared.apply(y) * x).sum())[0],
+    "solver": lambda: cached(
+        use=lambda y, x: pb.scipy.optimize.brentq(lambda s: s**3 - np.sum(y), -9.0, 50.0) * np.sum(x)
+    )[0],
+    "integral": lambda: cached(use=lambda y, x: pb.scipy.integrate.quad(lambda t: t * np.sum(y * x), 0, 1)[0])[0],
+    "inner gradient": lambda: cached(use=lambda y, x: grad(lambda z: np.sum(z * z * y * x))(V).sum())[0],
+}
+
+
+@pytest.mark.parametrize("way", ["grad", "vjp", "jvp"])
+@pytest.mark.parametrize("keeping", KEEPING)
+def test_however_it_is_kept(keeping, way):
+    f = KEEPING[keeping]()
+    WAYS["vjp"](f)
+    with pytest.raises(EndedLevelError, match="leaked out of the function"):
+        WAYS[way](f)
+
+
+@pytest.mark.filterwarnings("ignore:vmap.*which has custom rules:UserWarning")
+def test_a_rule_that_runs_sample_by_sample_does_not_lose_it():
+    f = KEEPING["integral"]()
+    WAYS["grad"](f)
+    with pytest.raises(EndedLevelError):
+        WAYS["vmap of grad"](f)
+
+
+def test_of_tensors():
+    x = pb.tensor(2.0, dtype=pb.float64)
+    for later in (lambda f: grad(f)(x), lambda f: f(x.clone().requires_grad_()).backward()):
+        f, _ = cached(lambda x: x * x, lambda y, x: y * x)
+        assert vjp(f, x)[1](pb.tensor(1.0, dtype=pb.float64))[0].item() == 12.0
+        with pytest.raises(EndedLevelError):
+            later(f)
+
+
+def test_the_second_gradient_names_the_cause():
+    f, _ = cached()
+    line = f.__code__.co_firstlineno
+    grad(f)(X)
+    with pytest.raises(BackwardTwiceError, match=rf"computed by ExpBackward0\).*test_kept_values.py\", line {line}"):
+        grad(f)(X)
+    y = pb.ones(2, requires_grad=True).exp()
+    y.sum().backward()
+    with pytest.raises(BackwardTwiceError, match="retain_graph=True"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if not way.startswith("vmap")])  # whose samples are others then
+def test_what_is_held_constant_may_be_kept(way):
+    f, _ = cached(lambda x: np.exp(x).detach() if hasattr(x, "detach") else x, lambda y, x: np.sum(y * x**2))
+    WAYS[way](f)
+    WAYS[way](f)
+
+
+@pytest.mark.parametrize("way", ["grad", "vjp", "jvp", "linearize"])
+def test_an_argument_may_be_kept(way):
+    before = []
+
+    def since_the_last_call(x):
+        before.append(x)
+        return np.sum((x - (before[-2] if len(before) > 1 else 0.0)) ** 3)
+
+    WAYS[way](since_the_last_call)
+    WAYS[way](since_the_last_call)
+
+
+def test_a_number_where_nothing_is_differentiated():
+    for way in ("grad", "jvp", "vjp"):
+        f, known = cached(lambda x: x * x, lambda y, x: y * x)
+        WAYS[way](lambda x, f=f: f(x[0]))
+        assert known[0] + 1 == 1.09
+
+
+def test_an_earlier_value_without_a_tangent_is_a_constant():
+    f, _ = cached(lambda x: x * x, lambda y, x: y * x)
+    jvp(f, (2.0,), (0.0,))
+    assert jvp(f, (2.0,), (1.0,)) == (8.0, 4.0)
+
+
+def test_what_an_inner_transform_leaves_to_the_function_around_it_is_right():
+    def f(x):
+        seen = []
+
+        def inner(z):
+            seen.append(z * x)
+            return seen[-1].sum()
+
+        grad(inner)(V)
+        return np.sum(seen[0] ** 2)  # at z = 1
+
+    np.testing.assert_allclose(grad(f)(X), 2 * X)
+
+
+def test_a_linear_map_may_be_used_in_later_transforms():
+    _, pull = vjp(np.sin, X)
+    np.testing.assert_allclose(grad(lambda v: np.sum(pull(v)[0] ** 2))(V), 2 * np.cos(X) ** 2)
+    _, push = linearize(np.sin, X)
+    np.testing.assert_allclose(grad(lambda v: np.sum(push(v) ** 2))(V), 2 * np.cos(X) ** 2)
