@@ -470,8 +470,8 @@ class Function(metaclass=_FunctionMeta):
     Raises
     ------
     TypeError
-        An object of it is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx, say, or
-        backward returned something that is not a Tensor.
+        An object of it is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx,
+        say, or backward returned something that is not a Tensor.
     RuntimeError
         Of `apply`: forward modified an input without `mark_dirty`. Of a backward: another number of gradients than
         arguments, or one of another shape.

@@ -92,7 +92,7 @@ class _NotCallable:
 
 def hook_of(given: Any) -> Callable[..., Any]:
     """`given` as a hook: itself, or what refuses to be called in its place."""
-    return given if callable(given) else _NotCallable(given)  # type: ignore[no-any-return]
+    return given if callable(given) else _NotCallable(given)
 
 
 def _while_registered(hooks: HookDict, nr: int) -> Callable[..., Any]:

@@ -74,7 +74,7 @@ class PartedCounter(Counter):
     __slots__ = ()  # so that a Counter can become one
 
     @property
-    def n(self) -> int:  # type: ignore[override]
+    def n(self) -> int:
         return _n.__get__(self)  # type: ignore[no-any-return]
 
     @n.setter

@@ -69,7 +69,7 @@ def test_data_assigned_to_an_alias_leaves_a_saved_output_alone():
     y = leaf().exp()
     y.detach().data = pb.zeros(3)
     y.add_(1)
-    with pytest.raises(RuntimeError, match="ExpBackward0 saved 'result'.* add_ has modified it"):
+    with pytest.raises(RuntimeError, match=r"ExpBackward0 saved 'result'.* add_ has modified it"):
         y.sum().backward()
 
 
