@@ -21,7 +21,7 @@ from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.autograd import dependencies, node_hooks, user_callbacks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.large_backwards import looks
-from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
+from pullback.autograd.run import Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
 from pullback.core import modes, slots
@@ -90,11 +90,11 @@ def go(run: Run, ends: bool) -> None:
 
     What this thread knows of the backward that it is in holds from here to there, and is put back.
     """
-    partial, noted = PARTIAL.get(), put_aside() if in_use else None
+    runs = user_callbacks.here.runs
+    outside, noted = len(runs), put_aside() if in_use else None
     state = put_modes_aside() if ENTERED else None  # modes see a user's calls, and not those of formulas
     try:
-        if run.targets is not None:
-            PARTIAL.set(True)
+        runs.append(run)
         if run.notes is not None:
             take_up(run.notes)
         if run.create_graph:
@@ -108,8 +108,7 @@ def go(run: Run, ends: bool) -> None:
             user_callbacks.drop_queued()
         raise
     finally:
-        if run.targets is not None:
-            PARTIAL.set(partial)
+        del runs[outside:]
         if in_use or noted is not None:
             run.notes = None if ends else put_aside()
             take_up(noted)

@@ -465,13 +465,13 @@ class Function(metaclass=_FunctionMeta):
     Parameters
     ----------
     *args, **kwargs
-        Refused: a Function is called by `apply`, and has no objects.
+        Not used. A Function is called by `apply`: objects of it are of no use, and to make one gives a warning.
 
     Raises
     ------
     TypeError
-        It is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx, say, or
-        backward returned something that is not a Tensor.
+        An object of it is called instead of its `apply`; of `apply`: arguments do not fit forward, which takes no ctx,
+        say, or backward returned something that is not a Tensor.
     RuntimeError
         Of `apply`: forward modified an input without `mark_dirty`. Of a backward: another number of gradients than
         arguments, or one of another shape.
@@ -706,10 +706,19 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("vmap is not implemented.")
 
     def __init__(self, *args: object, **kwargs: object) -> None:
+        name = type(self).__name__
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static: an object of it "
+            f"records nothing, and is of no use. Call {name}.apply(...).",
+            DeprecationWarning,
+            stacklevel=cuts.frames_to_user(),
+        )
+
+    def __call__(self, *args: object, **kwargs: object) -> None:
+        name = type(self).__name__
         raise GradientTypeError(
-            "Legacy autograd function with non-static forward method is deprecated: "
-            f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
-            f"{type(self).__name__}.apply(...)."
+            "Legacy autograd function with non-static forward method is deprecated: an object of a Function is not "
+            f"called, for it has no ctx. Make forward and backward of {name} static methods and call {name}.apply(...)."
         )
 
     @classmethod
@@ -839,7 +848,7 @@ class InplaceFunction(Function):
     Parameters
     ----------
     *args, **kwargs
-        Refused, as by `Function`.
+        Not used, as by `Function`.
 
     Examples
     --------
@@ -854,7 +863,7 @@ class NestedIOFunction(Function):
     Parameters
     ----------
     *args, **kwargs
-        Refused, as by `Function`.
+        Not used, as by `Function`.
 
     Examples
     --------

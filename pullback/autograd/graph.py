@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pullback.autograd import user_callbacks
 from pullback.autograd.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.autograd.multi_grad_hooks import register_multi_grad_hook
 from pullback.autograd.raw_saved import SavedTensor
@@ -135,6 +136,63 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
         raise GradientError(f"{node.name()}: gradient {i} has shape {g.shape}; expected {tuple(expected.shape)}.")
 
 
+@named("autograd.graph.will_engine_execute_node", "any node")
+def will_engine_execute_node(node: Node) -> bool:
+    """The answer to whether the backward that is running comes to a node: PyTorch's `_will_engine_execute_node`.
+
+    A hook, or the backward of a custom Function, asks it: one that waits for several gradients, say, learns so how many
+    will come.
+
+    Parameters
+    ----------
+    node : Node
+        A tensor's `grad_fn`; of a leaf `get_gradient_edge(leaf).node`.
+
+    Returns
+    -------
+    bool
+        True if a gradient of the node's outputs is computed, or was. Of a backward with `inputs`, and of `grad()`, only
+        nodes on the way to these are run.
+
+    Raises
+    ------
+    RuntimeError
+        No backward is running. Or it is `grad()`, and the node is that of a leaf among its inputs: it gets a gradient,
+        but none is added to `.grad`.
+    RuntimeError, TypeError
+        `node` is not a Node.
+
+    Examples
+    --------
+    >>> x = pb.tensor(1.0, requires_grad=True)
+    >>> y, z = 2 * x, 3 * x
+    >>> asked = [y.grad_fn, z.grad_fn]
+    >>> handle = y.register_hook(lambda grad: print([*map(pb.autograd.graph.will_engine_execute_node, asked)]))
+    >>> y.backward()
+    [True, False]
+    """
+    if not isinstance(node, Node):
+        raise UnsupportedError(
+            f"will_engine_execute_node expects an grad_fn, but got {with_article(node)}; "
+            "get_gradient_edge(tensor).node is that of any Tensor that requires grad."
+        )
+    if not user_callbacks.here.runs:
+        raise GradientError(
+            "will_engine_execute_node should only be called during the backward pass: from a hook, or from the "
+            "backward of a custom Function."
+        )
+    run = user_callbacks.here.runs[-1]
+    if node not in run.awaited:
+        return False
+    if type(node) is AccumulateGrad and run.captures is not None:
+        raise GradientError(
+            "A leaf node was passed to will_engine_execute_node but we are currently running autograd.grad(), which "
+            "returns the gradient of this leaf and adds nothing to its .grad: there is no plain answer. Ask about the "
+            "node of a computed tensor, or call backward(inputs=...)."
+        )
+    return True
+
+
 @named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
     """Return what `node` saved under `name`; `node._saved_<name>` is the same.
@@ -194,4 +252,5 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
     "show_saved",
+    "will_engine_execute_node",
 ]

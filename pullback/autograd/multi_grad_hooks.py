@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from pullback.autograd.node_hooks import RunHook
 from pullback.autograd.run import Run
 from pullback.core.errors import GradientError, type_name
-from pullback.core.hook_dict import RemovableHandle
+from pullback.core.hook_dict import RemovableHandle, hook_of
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.graph.node import Node
@@ -116,7 +116,7 @@ def register_multi_grad_hook(
     RuntimeError
         In the mode "all", a tensor does not require grad. In the mode "any" such a tensor is left out.
     TypeError
-        `fn` is not callable, or one of `tensors` is not a Tensor.
+        One of `tensors` is not a Tensor. In a backward: `fn` is not callable.
 
     Notes
     -----
@@ -138,8 +138,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode!r}.")
-    if not callable(fn):
-        raise TypeError(f"a hook must be callable, got {type(fn).__name__}.")
+    fn = hook_of(fn)
     tensors = tuple(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):

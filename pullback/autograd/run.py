@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from pullback.autograd import user_callbacks
@@ -24,10 +23,6 @@ Output: TypeAlias = tuple[Node, int]  # a node and the number of one of its outp
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
 Buffers: TypeAlias = dict[Node, Gradient]
-
-# Whether this thread or task is inside of a backward that seeks some gradients alone, of which one that a node starts
-# knows nothing.
-PARTIAL: ContextVar[bool] = ContextVar("pullback_partial_backward", default=False)
 
 
 class Run:

@@ -95,7 +95,7 @@ class saved_tensors_hooks(Observer, ModeSwitch):
 
     def packed(self, node: Node, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
         """The packed object that a node keeps in place of a saved tensor."""
-        if type(version) is Counter or type(version) is tuple:  # its own output, as data
+        if isinstance(version, Counter) or type(version) is tuple:  # its own output, as data
             output = wrap(saved, level)
             output._counter = version[0] if type(version) is tuple else version  # type: ignore[assignment]
             return pack(self, output, None, own_output_nr(node, saved))

@@ -23,8 +23,11 @@ class _Here(threading.local):
     outside = 0  # and how many there are around those, in the threads that wait for this one
     nest: Any = None  # what all these threads have in common; None for a thread that nobody waits for
 
+    def __init__(self) -> None:
+        self.runs: list[Any] = []  # the Runs that go on here, and in the threads that wait for this one: innermost last
 
-_here = _Here()
+
+here = _Here()
 
 # What users' functions want to be called at the end of the backward that has called them: (nest, depth, function).
 queued: list[tuple[Any, int, Callable[[], Any]]] = []
@@ -32,23 +35,23 @@ queued: list[tuple[Any, int, Callable[[], Any]]] = []
 
 def call(function: Callable[..., Any], args: tuple[Any, ...], records: bool, level: int) -> Any:
     """`function(*args)` with recording at `level` switched on or off."""
-    before, depth = modes.current(), _here.depth
+    before, depth = modes.current(), here.depth
     if level:  # the transform has run its function: what is made now is made inside of it all the same
         function, args = cuts.Run(level).watch, (function, *args)
     try:  # a signal's exception may come between any two lines
         modes.set_modes(before.within(level).with_recording(records, level))
         if depth >= DEEPEST:
             return _in_a_new_thread(function, args)
-        _here.depth = depth + 1
+        here.depth = depth + 1
         return function(*args)
     finally:
-        _here.depth = depth
+        here.depth = depth
         modes.restore(before)
 
 
 def _place() -> tuple[Any, int]:
     """Which nest of users' functions this thread belongs to, and how many it is inside of."""
-    return _here.nest or threading.get_ident(), _here.outside + _here.depth
+    return here.nest or threading.get_ident(), here.outside + here.depth
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
@@ -104,9 +107,10 @@ def _in_a_new_thread(function: Callable[..., Any], args: tuple[Any, ...]) -> Any
     """The same function, modes and context variables on a fresh stack."""
     outcome: list[Any] = []
     nest, depth = _place()
+    runs = here.runs
 
     def run() -> None:
-        _here.nest, _here.outside, _here.depth = nest, depth, 1
+        here.nest, here.outside, here.depth, here.runs = nest, depth, 1, runs
         try:
             outcome.extend((None, function(*args)))
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits

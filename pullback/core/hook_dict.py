@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Self
 
+from pullback.core.cuts import place_of_user
 from pullback.core.lock import one_thread
 
 _next_id = itertools.count().__next__
@@ -66,15 +67,32 @@ class HookDict(dict[int, Callable[..., Any]]):
 
     def add(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register `hook`; returns its handle."""
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
         handle = RemovableHandle(self)
-        self[handle.id] = hook
+        self[handle.id] = hook_of(hook)
         return handle
 
     def continued(self) -> HookDict:
         """Other hooks that begin with these, each for as long as it is registered here: handles know this dict."""
         return HookDict((nr, _while_registered(self, nr)) for nr in self)
+
+
+class _NotCallable:
+    """Stands for what was registered as a hook and cannot be called: says so in the backward that comes to it."""
+
+    def __init__(self, given: Any) -> None:
+        self.given, self.place = given, place_of_user()
+
+    def __call__(self, *_: object) -> None:
+        file, line = self.place
+        raise TypeError(
+            f"{type(self.given).__name__!r} object is not callable: a hook must be callable, and {self.given!r} was "
+            f"registered as one by line {line} of {file}. Register a function there."
+        )
+
+
+def hook_of(given: Any) -> Callable[..., Any]:
+    """`given` as a hook: itself, or what refuses to be called in its place."""
+    return given if callable(given) else _NotCallable(given)
 
 
 def _while_registered(hooks: HookDict, nr: int) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.torch_phrases import as_list
 from pullback.core.types import DType, RawArray, Shape
-from pullback.core.version import Counter, counter_of, inference_counter, moved_counter, version_of
+from pullback.core.version import Counter, counter_of, inference_counter, parted_counter, shown_version
 
 _T = TypeVar("_T")
 
@@ -573,8 +573,9 @@ class Tensor(_Methods):
             elif self._fn is not None:
                 slots.part_from_views(self)
         hold(self, value._array)
-        # A counter of its own from now on: views and detached aliases stay with the old memory.
-        self._counter = moved_counter(self, "assigning to .data")
+        # A counter of its own from now on: views and detached aliases stay with the old memory. Nodes that have saved
+        # this tensor notice, although `_version` stays what it is.
+        self._counter = parted_counter(self, "assigning to .data")
 
     @data.deleter
     def data(self) -> None:
@@ -587,7 +588,7 @@ class Tensor(_Methods):
                 "Inference tensors do not track version counter: this tensor was made in inference_mode(). A clone() "
                 "is a normal tensor."
             )
-        return version_of(self)
+        return shown_version(self)
 
     @property
     def _backward_hooks(self) -> HookDict | None:

@@ -25,8 +25,9 @@ class Counter:
     can have saved this memory.
     """
 
-    __slots__ = ("culprit", "journal", "n")
+    __slots__ = ("culprit", "journal", "n", "tally")
 
+    tally: list[int]  # of a PartedCounter alone
     n: int
     culprit: str | None
     journal: Any
@@ -58,6 +59,28 @@ class InferenceCounter(Counter):
             "outside needs its values to compute a gradient. To work around it, make a copy, which is a normal tensor: "
             "t.clone(). Or compute it under no_grad() instead."
         )
+
+
+_n: Any = vars(Counter)["n"]
+
+
+class PartedCounter(Counter):
+    """The counter of one of the memories that tensors have which shared one, until `.data = ...` gave another to some.
+
+    Nodes and views go by `n`, which belongs to a memory. What users see as `_version` goes on as if they shared it
+    still: `tally` is a list of one number, that all these counters have in common and move.
+    """
+
+    __slots__ = ()  # so that a Counter can become one
+
+    @property
+    def n(self) -> int:
+        return _n.__get__(self)  # type: ignore[no-any-return]
+
+    @n.setter
+    def n(self, value: int) -> None:
+        self.tally[0] += value - self.n
+        _n.__set__(self, value)
 
 
 class LocatedName(str):
@@ -122,16 +145,29 @@ def bump(tensor: Versioned, culprit: str) -> None:
     counter.culprit = culprit
 
 
-def moved_counter(tensor: Versioned, culprit: str) -> Counter:
-    """A counter that `tensor` shares with nobody, one version on: its memory was replaced by `culprit`."""
-    counter = _new(Counter)
-    counter.n = version_of(tensor) + 1
-    counter.culprit = culprit
-    counter.journal = ()
-    return counter
+def parted_counter(tensor: Versioned, culprit: str) -> Counter:
+    """A counter that `tensor` shares with nobody, one version on: its memory was replaced by `culprit`.
+
+    The version that users see stays, and is shared with those that shared the memory.
+    """
+    before, made = counter_of(tensor), _new(PartedCounter)
+    if type(before) is Counter:
+        before.tally = [before.n]
+        before.__class__ = PartedCounter
+    made.tally = before.tally if type(before) is PartedCounter else [before.n]
+    _n.__set__(made, before.n + 1)
+    made.culprit = culprit
+    made.journal = ()
+    return made
 
 
 def version_of(tensor: Versioned) -> int:
     """The current version as a number."""
     counter = tensor._counter
     return 0 if counter is None else counter.n
+
+
+def shown_version(tensor: Versioned) -> int:
+    """The version that users see, which a replaced memory does not move."""
+    counter = tensor._counter
+    return counter.tally[0] if type(counter) is PartedCounter else version_of(tensor)

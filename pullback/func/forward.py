@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual import DualArray, ForwardLevel
-from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
+from pullback.arrays.dual.boundary import alone_in_memory, pack, primal_part, tangent_part
 from pullback.arrays.dual.kernels import hoisted
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
@@ -135,6 +135,8 @@ def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     """A dual array; the zeros of the direction that the user gave stand still, however steep the function is."""
     if type(given) not in (Tensor, NestedTensor):  # code for NumPy may write into its argument
         primal, tangent = (array_type(x).copy(x) for x in (primal, tangent))
+    else:
+        tangent = alone_in_memory(tangent)
     dual = pack(primal, tangent, forward, False)
     if forward.masks:
         dual.untouched = zeros_in(tangent)

@@ -175,7 +175,7 @@ def saved_again(saved: Any) -> Any:
 
 def _is_output(version: Version) -> bool:
     """True if the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
-    return type(version) is Counter or type(version) is tuple
+    return isinstance(version, Counter) or type(version) is tuple
 
 
 def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:

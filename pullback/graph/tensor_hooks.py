@@ -37,7 +37,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     RuntimeError
         The tensor does not require grad. In a backward: the hook returned a gradient of another shape or dtype.
     TypeError
-        The hook cannot be called. In a backward: it returned something other than a Tensor or None.
+        In a backward: the hook is not callable, or it returned something other than a Tensor or None.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     RuntimeError
         The tensor does not require grad, or is not a leaf.
     TypeError
-        The hook cannot be called.
+        In a backward: the hook is not callable.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def register_node_hook(self: Node, hook: Callable[..., Any]) -> RemovableHandle:
     Raises
     ------
     TypeError
-        The hook cannot be called. In a backward: it returned something other than a tuple of Tensors and None.
+        In a backward: the hook is not callable, or it returned something other than a tuple of Tensors and None.
     RuntimeError
         In a backward: the number of gradients, or the shape or dtype of one, is another than it was given.
 

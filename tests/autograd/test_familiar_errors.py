@@ -44,6 +44,12 @@ class OldStyle(pb.autograd.Function):
         return x
 
 
+def called(function):
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        made = function()
+    made(leaf())
+
+
 class NoBackward(pb.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -224,8 +230,7 @@ FUNCTIONS = [
         lambda: WrongShape.apply(leaf()).sum().backward(),
         "WrongShapeBackward returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]",
     ),
-    (lambda: OldStyle()(leaf()), "Legacy autograd function with non-static forward method is deprecated", TypeError),
-    (lambda: Base().forward, "Legacy autograd function with non-static forward method is deprecated", TypeError),
+    (lambda: called(OldStyle), "Legacy autograd function with non-static forward method is deprecated", TypeError),
     (
         lambda: NoBackward.apply(leaf()).sum().backward(),
         "You must implement either the backward or vjp method for your custom autograd.Function to use it with",

@@ -654,3 +654,43 @@ def test_a_write_into_a_dual_is_one_into_the_tangent_that_was_given(write):
     assert t._version == 1
     with pytest.raises(RuntimeError, match="its dual Tensor has modified it since"):
         total.backward()
+
+
+# -- as_strided beyond what a tensor has -----------------------------------------------------------------------
+
+NUMBERS, TANGENT = pb.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), pb.tensor([10.0, 20.0, 30.0, 40.0, 50.0])
+
+
+def beyond(x):
+    return x[:4].as_strided((5,), (1,), 0)
+
+
+def pushed(f, primal, tangent):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(primal, tangent))).tangent
+
+
+@pytest.mark.parametrize("push", [pushed, lambda f, x, v: pb.func.jvp(f, (x,), (v,))[1]], ids=["make_dual", "jvp"])
+def test_a_strided_view_of_a_part_has_the_tangents_of_what_lies_around_it(push):
+    assert push(beyond, NUMBERS, TANGENT).tolist() == TANGENT.tolist()
+    assert push(lambda x: x[1:3].as_strided((3,), (1,), 2), NUMBERS, TANGENT).tolist() == [30, 40, 50]
+    # nothing moves around a primal that is a part, whatever lies around its tangent
+    around = pb.arange(7.0)
+    for tangent in (around[:4], around[:4].clone()):
+        assert push(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], tangent).tolist() == [0, 1, 2, 3, 0]
+
+
+def test_a_write_into_such_a_view_reaches_the_tangent_of_the_base():
+    def doubled(x):
+        beyond(x).mul_(2)
+        return x
+
+    assert pushed(doubled, NUMBERS.clone(), TANGENT.clone()).tolist() == [20, 40, 60, 80, 100]
+
+
+def test_the_tangents_of_a_batch_have_nothing_around_them():
+    said = "can access memory outside of `tensor`"
+    with pytest.raises(RuntimeError, match=said):
+        pb.func.jacfwd(beyond)(NUMBERS)
+    with pytest.raises(RuntimeError, match=said):
+        pb.func.vmap(lambda v: pushed(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], v))(pb.ones(3, 4))

@@ -114,10 +114,23 @@ def test_missing_methods_say_so():
 
 
 def test_a_function_is_not_instantiated():
-    with pytest.raises(TypeError, match=r"Returns\.apply"):
-        returning(lambda g: g)()
-    with pytest.raises(TypeError, match=r"Returns\.apply"):
-        returning(lambda g: g)(leaf())
+    with pytest.warns(DeprecationWarning, match=r"should not be instantiated.*Returns\.apply") as said:
+        made = returning(lambda g: g)(leaf())
+    assert said[0].filename == __file__
+    with pytest.raises(TypeError, match=r"Legacy autograd function.*Returns\.apply"):
+        made(leaf())
+
+
+def test_methods_of_an_object_of_a_function_are_plain_methods():
+    class Old(Function):
+        def forward(self, x):
+            return 3 * x
+
+    x = leaf()
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        y = Old().forward(x)
+    y.sum().backward()  # by the operators in it
+    assert x.grad.tolist() == [3.0, 3.0]
 
 
 def test_an_exception_in_forward_leaves_the_mode_alone():

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version
+from pullback.autograd.graph import (
+    GradientEdge,
+    Node,
+    get_gradient_edge,
+    increment_version,
+    will_engine_execute_node,
+)
 from pullback.graph.node import AccumulateGrad, MultiNode, OutputEdge
 from pullback.graph.saved import Released
 
@@ -578,3 +584,82 @@ def test_hooks_of_a_leaf_go_with_it(no_garbage_collector):
 def test_ports_are_no_nodes():
     assert not issubclass(OutputEdge, Node)
     assert isinstance(pb.unbind(leaf() * 1)[0].grad_fn, Node)
+
+
+# -- which nodes a backward comes to ---------------------------------------------------------------------------
+
+
+def comes_to(*nodes):
+    return [will_engine_execute_node(node) for node in nodes]
+
+
+def test_a_hook_learns_which_nodes_its_backward_comes_to():
+    x, w = leaf(), leaf()
+    y = x * w
+    unused, z = y.cos(), y.sin()
+    nodes = [get_gradient_edge(t).node for t in (x, w, y, unused, z)]
+    seen = []
+    y.register_hook(lambda grad: seen.append(comes_to(*nodes)))
+    z.sum().backward(retain_graph=True)
+    pb.autograd.backward(z.sum(), inputs=(x, unused), retain_graph=True)
+    pb.autograd.grad(z.sum(), y)  # whose node hands its gradient out
+    assert seen[:2] == [[True, True, True, False, True], [True, False, True, False, True]]
+    assert seen[2] == [False, False, True, False, True]
+
+
+def test_the_node_of_a_leaf_has_no_plain_answer_in_grad():
+    x, w = leaf(), leaf()
+    y = x * w
+    node, other = get_gradient_edge(x).node, get_gradient_edge(w).node
+    seen = []
+    y.register_hook(lambda grad: seen.append(comes_to(other)) or comes_to(node))
+    with pytest.raises(RuntimeError, match=r"we are currently running autograd\.grad\(\).*backward\(inputs="):
+        pb.autograd.grad(y.sum(), x)
+    assert seen == [[False]]
+
+
+def test_the_backward_inside_a_hook_is_the_one_that_is_asked_and_the_outer_one_afterwards():
+    x = leaf()
+    y, other = x * 2, (x * 3).sum()
+    nodes, seen = (y.grad_fn, other.grad_fn), []
+
+    def inner(grad):
+        seen.append(comes_to(*nodes))
+
+    def outer(grad):
+        other.grad_fn.register_prehook(inner)
+        other.backward()
+        inner(grad)
+
+    y.register_hook(outer)
+    y.sum().backward()
+    assert seen == [[False, True], [True, False]]
+
+
+def test_it_is_known_in_threads_that_a_deep_nest_of_backwards_goes_on_in():
+    x = leaf()
+    seen = []
+
+    @pb.enable_grad()
+    def nested(depth):
+        y = x * 2
+        y.register_hook(lambda grad: seen.extend(comes_to(y.grad_fn)) if not depth else nested(depth - 1))
+        y.sum().backward()
+
+    nested(40)
+    assert seen == [True]
+
+
+def test_only_a_backward_can_be_asked():
+    x = leaf()
+    y = x * 2
+    said = "should only be called during the backward pass"
+    with pytest.raises(RuntimeError, match=said):
+        will_engine_execute_node(y.grad_fn)
+    y.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match=said):
+        will_engine_execute_node(y.grad_fn)
+    with pytest.raises(RuntimeError, match=r"expects an grad_fn, but got a Tensor; get_gradient_edge\(tensor\)\.node"):
+        will_engine_execute_node(y)

@@ -1,8 +1,11 @@
 """Hooks on tensors, leaves and nodes: what they are given, what they may return, and what happens when they fail."""
 
 import copy
+import functools
 import gc
+import inspect
 import pickle
+import re
 import threading
 import warnings
 import weakref
@@ -273,8 +276,8 @@ def test_only_leaves_have_hooks_after_accumulation():
         (leaf() * 2).register_post_accumulate_grad_hook(print)
 
 
-@pytest.mark.parametrize("where", ["tensor", "leaf", "after", "pre", "post"])
-def test_a_hook_must_be_callable(where):
+@pytest.mark.parametrize("where", ["tensor", "leaf", "after", "pre", "post", "all", "any"])
+def test_a_hook_that_cannot_be_called_is_an_error_of_the_backward_that_names_the_line(where):
     x = leaf()
     y = x * 2
     register = {
@@ -283,10 +286,31 @@ def test_a_hook_must_be_callable(where):
         "after": x.register_post_accumulate_grad_hook,
         "pre": y.grad_fn.register_prehook,
         "post": y.grad_fn.register_hook,
+        "all": functools.partial(pb.autograd.graph.register_multi_grad_hook, (x, y)),
+        "any": functools.partial(pb.autograd.graph.register_multi_grad_hook, (x, y), mode="any"),
     }[where]
-    with pytest.raises(TypeError, match="must be callable, got"):
-        register(3)
-    y.sum().backward()
+    handle = register(3)
+    line = inspect.currentframe().f_lineno - 1
+    loss = y.sum()
+    said = rf"'int' object is not callable: a hook must be callable, and 3 .* line {line} of {re.escape(__file__)}"
+    with pytest.raises(TypeError, match=said):
+        loss.backward(retain_graph=True)
+    handle.remove()
+    loss.backward()
+
+
+def test_a_hook_that_cannot_be_called_is_let_go_of_with_its_graph():
+    class Hook:
+        pass
+
+    hook = Hook()
+    gone = weakref.ref(hook)
+    y = leaf() * 2
+    y.grad_fn.register_hook(hook)
+    del hook
+    assert gone() is not None
+    del y
+    assert gone() is None
 
 
 # -- hooks that raise ------------------------------------------------------------------------------------------

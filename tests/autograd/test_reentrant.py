@@ -199,7 +199,7 @@ def test_an_exception_comes_up_through_all_levels_and_threads(error):
         fail_below(90, error)
     assert caught.value is error
     assert pb.is_grad_enabled()
-    assert user_callbacks._here.depth == 0
+    assert user_callbacks.here.depth == 0
     x = leaf()
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]

@@ -35,6 +35,44 @@ def test_views_share_the_version_of_their_base_and_of_each_other():
         assert {x._version for x in (t, row, column, turned, inner)} == {n}
 
 
+def test_assigning_data_keeps_the_version_that_is_seen_and_with_whom_it_is_shared():
+    x = pb.zeros(2)
+    x.add_(1)
+    view, other = x[:], x.detach()
+    for n in range(3):
+        x.data = pb.ones(3)
+        other.data = pb.ones(2)
+        assert {t._version for t in (x, view, other)} == {3 * n + 1}
+        for t in (x, view, other):
+            t.add_(1)
+    assert {t._version for t in (x, view, other)} == {10}
+    fresh = pb.zeros(2)
+    fresh.data = pb.ones(2)
+    assert fresh._version == 0
+    assert (x.tolist(), view.tolist(), other.tolist()) == ([2, 2, 2], [4, 4], [2, 2])
+
+
+def test_a_backward_notices_data_assigned_to_what_it_has_saved():
+    y = leaf().exp()
+    z = y * y
+    y.data = pb.zeros(3)
+    with pytest.raises(RuntimeError, match=r"MulBackward0 saved '\w+' .*assigning to \.data has modified it"):
+        z.sum().backward()
+
+
+def test_data_assigned_to_an_alias_leaves_a_saved_output_alone():
+    x = leaf()
+    y = x.exp()
+    y.detach().data = pb.zeros(3)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+    y = leaf().exp()
+    y.detach().data = pb.zeros(3)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"ExpBackward0 saved 'result'.* add_ has modified it"):
+        y.sum().backward()
+
+
 def test_copies_do_not_share_the_version():
     t = pb.zeros(3)
     copies = (t.clone(), t + 0, t[[0, 1]], pb.tensor(t))

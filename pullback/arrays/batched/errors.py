@@ -46,8 +46,9 @@ def not_of_the_sample(name: str, inside: range) -> UnsupportedError:
     """The error for strides that would show what lies beside a sample in memory, be it the elements of others."""
     where = f"only the elements {inside.start} to {inside.stop - 1}" if inside else "no row of elements"
     return UnsupportedError(
-        f"vmap: {name} would show memory that is not this sample's: {where} of the memory belong to it alone. With "
-        "in_dims other than 0 the elements of other samples lie between, and a part of an array has others around it. "
+        f"vmap: {name} can access memory outside of `tensor`: it would show memory that is not this sample's: {where} "
+        "of the memory belong to it alone. With in_dims other than 0 the elements of other samples lie between, and a "
+        "part of an array has others around it. "
         f'Give it a copy: {name}(x.clone(memory_format="contiguous_format"), ...).'
     )
 

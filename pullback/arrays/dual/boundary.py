@@ -33,7 +33,7 @@ from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, table_of
+from pullback.core.array_type import NUMPY, TENSOR, array_type, innermost, table_of
 from pullback.core.inspection import owner_of
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
@@ -63,16 +63,27 @@ def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
 def _pack_in_memory(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
     """The same of what a user gives: beside a part of a larger memory the tangent lies in one of that size too.
 
-    So `as_strided`, which may reach out of the part, has tangents, of zeros, there as well.
+    So `as_strided`, which may reach out of the part, has tangents, of zeros, there as well. A batched tangent has
+    nothing around it, so that this is an error.
     """
-    if type(primal) is ndarray and type(tangent) is ndarray and primal.base is not None and primal.size:
+    if type(primal) is ndarray and primal.base is not None and primal.size and tangent is not None:
         owner = owner_of(primal)
-        if owner.flags.forc and owner.dtype == primal.dtype and owner.size != owner_of(tangent).size:
+        if type(tangent) is not ndarray:
+            tangent = alone_in_memory(tangent)
+        elif owner.flags.forc and owner.dtype == primal.dtype and owner.size != owner_of(tangent).size:
             begin = primal.ctypes.data - owner.ctypes.data
             held = ndarray(primal.shape, primal.dtype, np.zeros(owner.size, owner.dtype), begin, primal.strides)
             held[...] = tangent
             tangent = held
     return pack(primal, tangent, level, co)
+
+
+def alone_in_memory(tangent: Any) -> Any:
+    """A tangent that a user gave, copied if it is a part of a larger memory: what lies around it is no tangent."""
+    memory = innermost(tangent)
+    if type(memory) is not ndarray or memory.base is None or owner_of(memory).size == memory.size:
+        return tangent
+    return array_type(tangent).copy(tangent)
 
 
 def primal_part(dual: Any, level: ForwardLevel) -> Any:

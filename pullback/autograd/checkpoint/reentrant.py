@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+from pullback.autograd import user_callbacks
 from pullback.autograd.api import run_backward
 from pullback.autograd.checkpoint.randomness import as_it_was, states_around
 from pullback.autograd.function import Function, once_differentiable
-from pullback.autograd.run import PARTIAL
 from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, detached_here, set_requires_grad
@@ -95,7 +95,7 @@ class CheckpointFunction(Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """Run the function again, recording, and pull the gradients back through that."""
-        if PARTIAL.get():
+        if any(run.targets is not None for run in user_callbacks.here.runs):
             raise GradientError(
                 "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
                 ".backward(): "

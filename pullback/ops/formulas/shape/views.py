@@ -53,14 +53,19 @@ def roll_backward(grad, shifts, dims, *, ops):
 def strided_tangent(tangent, size, stride, storage_offset, geometry, *, ops):
     """The same view of a tangent that lies in memory as the input does, so that writes reach both; else a copy.
 
-    A copy too where the view shows more than the input has: what lies around the tangent is not its business.
+    Where the view shows more than the input has, what lies around the tangent belongs to what lies around the input, if
+    both begin at the same place: a dual number and its parts have it so. In a copy there are zeros.
     """
     shape, strides, start = ops._storage_geometry(tangent)
     target = (size, stride, storage_offset)
-    same = (shape, strides) == (tuple(geometry[0]), tuple(geometry[1]))
-    if same and _positions(target) <= _positions(geometry):
-        own = storage_offset - geometry[2] + start
-        return ops._strided_view(tangent, size, stride, own, (shape, strides, start))
+    inside = _positions(target) <= _positions(geometry)
+    if (shape, strides) == (tuple(geometry[0]), tuple(geometry[1])) and (inside or start == geometry[2]):
+        try:
+            own = storage_offset - geometry[2] + start
+            return ops._strided_view(tangent, size, stride, own, (shape, strides, start))
+        except ValueError:  # the tangent of a part of a larger memory lies in a smaller one: nothing around it moves
+            if inside:
+                raise
     return ops._restride(tangent, geometry, target, geometry)
 
 

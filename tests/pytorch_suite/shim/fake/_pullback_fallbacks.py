@@ -193,6 +193,7 @@ VALUES = {
     "torch._C.has_mkldnn": False,
     "torch._C.has_lapack": True,
     "torch._C._WeakTensorRef": WeakTensorRef,
+    "torch._C._will_engine_execute_node": pullback.autograd.graph.will_engine_execute_node,
     "torch._C._autograd._saved_tensors_hooks_is_enabled": saved_tensors_hooks_enabled,
     "torch._vmap_internals._vmap": old_vmap,
     "torch.utils._mode_utils.no_dispatch": contextlib.nullcontext,
