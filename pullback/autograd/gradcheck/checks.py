@@ -139,7 +139,7 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
 def _check_forward(problem: Problem, outputs: list[Tensor], checks: Checks) -> None:
     """Check forward mode; where both rules raise, let the backward's error out, as PyTorch does."""
     try:
-        _forward().check_forward(problem, outputs, checks.fast, checks.back)
+        _forward().check_forward(problem, outputs, checks.fast, checks.back, checks.undefined)
     except GradcheckError:
         raise  # it has looked at the backward
     except Exception:

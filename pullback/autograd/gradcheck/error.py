@@ -17,7 +17,7 @@ class Diagnosis:
     swapped_factors, missing_factor, missing_gradient, dropped_entries, integer_truncation, piecewise_constant,
     not_finite, kink, discontinuity, changing_outputs, modified_input, low_precision, nondeterminism,
     unreliable_differences, zero_cotangent, zero_tangent, nonlinear_cotangent, nonlinear_tangent, undefined_gradient,
-    saved_wrong, not_derived, inverted, missing_term, element_by_element.
+    undefined_tangent, saved_wrong, not_derived, inverted, missing_term, element_by_element.
     """
 
     kind: str
