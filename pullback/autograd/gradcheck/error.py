@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from pullback.core.errors import Explained
+from pullback.core.errors import DetachingError, Explained
 
 __all__ = ["Diagnosis", "GradcheckError"]
 
@@ -61,3 +61,7 @@ class GradcheckError(Explained, RuntimeError):
 
 class OutputsChangeError(GradcheckError, AssertionError, page=None):
     """The shapes, dtypes or number of a function's outputs change with its inputs; an AssertionError as in PyTorch."""
+
+
+class OutputsDetachError(GradcheckError, DetachingError, page=None):
+    """A function refuses to detach what is differentiated; the DetachingError that it is, and a failed check."""
