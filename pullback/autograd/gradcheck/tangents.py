@@ -51,8 +51,8 @@ def _check_sum(problem: Problem, moves: dict[int, Move], found: list[np.ndarray]
     unit = max(np.finfo(move.direction.dtype).eps for move in moves.values())
     share = max(1e-6, 100 * float(unit))
     for o, tangent in enumerate(found):
-        parts = [_WEIGHTS[k % 2] * move.found[o] for k, move in enumerate(moves.values())]
-        expected, sizes = sum(parts), sum(np.abs(p) for p in parts)
+        parts = np.array([_WEIGHTS[k % 2] * move.found[o] for k, move in enumerate(moves.values())])
+        expected, sizes = parts.sum(0), np.abs(parts).sum(0)
         told = np.isfinite(expected) & np.isfinite(tangent)
         largest = sizes[told].max(initial=0)
         gap = np.abs(tangent - expected)[told]
