@@ -321,7 +321,7 @@ def test_what_cannot_be_checked_is_said():
 @pytest.mark.parametrize("detach", [lambda x: pb.tensor([x]), lambda x: pb.tensor(np.asarray(x))])
 def test_a_function_that_would_lose_the_gradient_fails_the_check(detach):
     x = pb.tensor(2.0, requires_grad=True)
-    with pytest.raises(GradcheckError, match="(?s)expected to be zero.*Keep Tensors on the way") as caught:
+    with pytest.raises(GradcheckError, match=r"(?s)expected to be zero.*Keep Tensors on the way") as caught:
         pb.autograd.gradcheck(detach, x)
     assert isinstance(caught.value, pb.extend.DetachingError)
     assert caught.value.diagnosis.kind == "missing_gradient"
