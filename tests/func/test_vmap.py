@@ -649,3 +649,15 @@ def test_results_in_a_memory_with_gaps_and_of_two_arguments_in_one():
     version = whole._version
     first.add_(1)
     assert first._version == second._version == whole._version == version + 1
+
+
+def test_a_batched_tangent_lies_as_its_primal_does():
+    def f(tangent):
+        with pb.autograd.forward_ad.dual_level():
+            dual = pb.autograd.forward_ad.make_dual(pb.zeros(2, 3), tangent.T)
+            dual.reshape(-1).mul_(2)  # a view of the primal, and so of the tangent
+            return pb.autograd.forward_ad.unpack_dual(dual).tangent
+
+    tangents = pb.arange(12.0).reshape(2, 3, 2)
+    assert vmap(f)(tangents).tolist() == [f(t).tolist() for t in tangents]
+    assert tangents.flatten().tolist() == list(range(12))

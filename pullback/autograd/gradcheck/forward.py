@@ -159,7 +159,7 @@ def _side(problem: Problem, outputs: list[Tensor], blocks: list[Block]) -> tuple
 
 
 def _projections_agree(problem: Problem, outputs: list[Tensor]) -> dict[int, Move] | None:
-    """What each input gives moving alone along v; None unless u^T J v is close for every input and output."""
+    """Moves of each input alone along a random v; None unless u^T J v is close for every input and output."""
     rng = np.random.default_rng(0)
     us = [real_coordinates(unit_direction(rng, values_of(o))) for o in outputs]
     agree, moves = True, {}
