@@ -15,7 +15,7 @@ from pullback.core import modes
 from pullback.core.arguments import a_flag
 from pullback.core.array_face import faced_as, wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
-from pullback.core.cuts import WATCHED, note_derivative
+from pullback.core.cuts import WATCHED, frames_to_user, note_derivative
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad
 from pullback.core.types import Gradient
@@ -42,7 +42,8 @@ def backward(
     retain_graph : bool, optional
         Keep the saved tensors for another backward. Default: the value of `create_graph`.
     create_graph : bool, default False
-        Record the backward itself, so that it can be differentiated again.
+        Record the backward itself, so that it can be differentiated again. A warning says that `.grad` then holds a
+        graph that leads to its leaf, and to prefer `autograd.grad`.
     grad_variables : optional
         The old name of `grad_tensors`, with a FutureWarning.
     inputs : Tensor, GradientEdge, or sequence or dict of these, optional
@@ -106,6 +107,14 @@ def backward(
             tensors, grad_tensors, bool(retain_graph), create_graph, inputs
         )
         return
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak: x.grad holds the graph, which leads to x, and the memory of both "
+            "is freed only when Python's garbage collector next looks for cycles. Take the gradient by "
+            "pullback.autograd.grad(..., create_graph=True), or let go of it by x.grad = None.",
+            stacklevel=frames_to_user(),
+        )
     run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 

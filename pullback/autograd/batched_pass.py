@@ -80,7 +80,7 @@ def opened(size: int, called: str, randomness: str = "error") -> Iterator[tuple[
         drawing.set(Draws(batch, level))
         yield batch, level
     finally:
-        batch.open = False
+        batch.close()
         try:
             drawing.set(drew)
         finally:

@@ -11,7 +11,7 @@ from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
 from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.cuts import WATCHED, note, note_creation
-from pullback.core.errors import UnsupportedError, type_name
+from pullback.core.errors import DetachingError, UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, mark_inference, ndarray, note_made, set_requires_grad, wrap
 from pullback.core.text_signature import TextSignature
@@ -195,7 +195,7 @@ def _plain(name: str, data: Any) -> Any:
     """A nested sequence with the Tensors in it (0-d or not) turned into arrays; those that require grad are refused."""
     if isinstance(data, Tensor):
         if data._requires_grad or data._level:
-            raise UnsupportedError(
+            raise DetachingError(
                 f"pullback.{name}([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
                 "pullback.stack(list); to copy values, call .detach() on them."
             )

@@ -205,7 +205,7 @@ def _run(
             raise
         raise better from None
     finally:
-        batch.open = False
+        batch.close()
         try:
             drawing.set(drew)
         finally:

@@ -308,11 +308,24 @@ def test_a_function_that_writes_into_its_input_is_refused_and_the_input_kept():
 
 def test_what_cannot_be_checked_is_said():
     x = pb.ones(2, requires_grad=True)
-    for f in (lambda x: x.argmax(), lambda x: x > 1, lambda x: ()):
+    for f in (lambda x: x.argmax(), lambda x: x > 1):
         with pytest.raises(ValueError, match="nothing to check"):
             pb.autograd.gradcheck(f, (x,))
+    with pytest.warns(UserWarning, match="empty tuple, so nothing was checked") as told:
+        assert pb.autograd.gradcheck(lambda x: (), (x,))
+    assert told[0].filename == __file__
     with pytest.raises(TypeError, match="tuple of Tensors, but it returned tuple"):
         pb.autograd.gradcheck(lambda x: (x, (x,)), (x,))
+
+
+@pytest.mark.parametrize("detach", [lambda x: pb.tensor([x]), lambda x: pb.tensor(np.asarray(x))])
+def test_a_function_that_would_lose_the_gradient_fails_the_check(detach):
+    x = pb.tensor(2.0, requires_grad=True)
+    with pytest.raises(GradcheckError, match=r"(?s)expected to be zero.*Keep Tensors on the way") as caught:
+        pb.autograd.gradcheck(detach, x)
+    assert isinstance(caught.value, pb.extend.DetachingError)
+    assert caught.value.diagnosis.kind == "missing_gradient"
+    assert not pb.autograd.gradcheck(detach, x, raise_exception=False)
 
 
 @pytest.mark.parametrize("check", [pb.autograd.gradcheck, pb.autograd.gradgradcheck])

@@ -81,6 +81,91 @@ def test_a_jvp_that_is_not_linear_is_found():
     assert caught.value.diagnosis.kind == "zero_tangent"
 
 
+class Product(Function):
+    """x * y with a jvp that a test may make wrong."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    @classmethod
+    def jvp(cls, ctx, x_t, y_t):
+        cls.calls += 1
+        x, y = ctx.saved_tensors
+        return cls.sum([t * other for t, other in ((x_t, y), (y_t, x)) if t is not None], x_t, y_t)
+
+    @staticmethod
+    def sum(terms, x_t, y_t):
+        return sum(terms)
+
+
+class Together(Product):
+    @staticmethod
+    def sum(terms, x_t, y_t):
+        return sum(terms) if x_t is None or y_t is None else sum(terms) + x_t * y_t
+
+
+class Crossed(Product):
+    @staticmethod
+    def sum(terms, x_t, y_t):
+        return sum(terms) if x_t is not None else 2 * sum(terms)
+
+
+class NeedsBoth(Product):
+    @staticmethod
+    def sum(terms, x_t, y_t):
+        return sum(terms) + 0 * x_t + 0 * y_t
+
+
+class Sizes(Product):
+    @staticmethod
+    def sum(terms, x_t, y_t):
+        return sum(terms).abs()
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [(Together, "nonlinear_tangent"), (Crossed, "undefined_tangent"), (NeedsBoth, "undefined_tangent")],
+)
+def test_tangents_of_several_inputs_add_up_and_may_be_undefined(function, kind, fast):
+    options = {"check_forward_ad": True, "check_backward_ad": False, "fast_mode": fast}
+    for dtype in (float, complex):
+        x = inputs((2,), (2,), dtype=dtype)
+        assert gradcheck(Product.apply, x, **options)
+        with pytest.raises(GradcheckError) as caught:
+            gradcheck(function.apply, x, **options)
+        assert (caught.value.diagnosis.kind, caught.value.side) == (kind, "forward")
+        assert gradcheck(function.apply, x, check_undefined_grad=False, **options)
+    assert gradcheck(Product.apply, inputs((), ()), **options)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_the_size_of_a_tangent_is_no_tangent(fast):
+    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False, "fast_mode": fast}
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(Sizes.apply, inputs((1,), (1,)), **options)
+    assert caught.value.diagnosis.kind == "nonlinear_tangent"
+
+
+def test_a_jvp_is_called_no_more_often_than_the_checks_need():
+    x, y = inputs((1,), (1,))
+
+    def count(*arguments, **options):
+        Product.calls = 0
+        assert gradcheck(Product.apply, arguments, check_forward_ad=True, check_backward_ad=False, **options)
+        return Product.calls
+
+    assert count(x, y, check_undefined_grad=False) == 2  # once for each input
+    assert count(x, y) == 2 + 4  # zeros, both together, and each without the other's
+    assert count(x, y, check_batched_forward_grad=True) == 2 + 4 + 2 * 3  # a batch of two, and both one by one
+    assert count(x, y.detach(), check_batched_forward_grad=True) == 1 + 1 + 3
+
+
 def test_a_missing_jvp_is_named():
     class Plain(Function):
         @staticmethod

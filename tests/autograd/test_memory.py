@@ -1,5 +1,6 @@
 """Graphs are freed by reference counting alone, and saved tensors as soon as they are used."""
 
+import functools
 import gc
 import os
 import sys
@@ -437,6 +438,17 @@ def test_create_graph_puts_a_cycle_into_grad_which_the_collector_frees():
     assert gone() is not None
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_cycle_is_told_of_where_it_is_made():
+    x = leaf()
+    for backward in ((x * x).sum().backward, functools.partial(pb.autograd.backward, (x * x).sum())):
+        with pytest.warns(UserWarning, match=r"will create a reference cycle.*autograd\.grad") as told:
+            backward(create_graph=True)
+        assert told[0].filename == __file__
+    pb.autograd.grad((x * x).sum(), x, create_graph=True)
+    (x * x).sum().backward(retain_graph=True)
 
 
 def test_there_is_no_cycle_once_grad_is_let_go_of_nor_with_autograd_grad():

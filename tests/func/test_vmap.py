@@ -601,3 +601,63 @@ def test_a_shared_argument_of_dropout_has_its_gradient():
 def test_random_numbers_are_not_written_into_what_all_samples_share():
     with pytest.raises(RuntimeError, match='randomness="different"'):
         pb.vmap(lambda a: pb.ones(3).normal_() + a, randomness="different")(pb.arange(2.0))
+
+
+# -- results in the memory of arguments, and of each other ----------------------------------------------------------
+
+
+SHARING = {  # what a mapped function returns, and whether the first of both results is the second one
+    "itself": (lambda x: x, True),
+    "a view": (lambda x: x.reshape(2, 1)[:, 0], False),
+    "the same twice": (lambda x: (y := x * 2, y), True),
+    "a view of a result": (lambda x: (y := x * 2, y[:1])[::-1], False),
+    "of a transform inside": (lambda x: pb.func.jvp(lambda a: a, (x,), (x,))[1], True),
+    "of a batch inside": (pb.func.vmap(lambda x: x), True),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_results_in_one_memory_know_of_each_other(name):
+    function, same = SHARING[name]
+    t, w = pb.ones(3, 2), pb.full((3, 1), 2.0, requires_grad=True)
+    found = pb.func.vmap(function)(t)
+    written, other = found if isinstance(found, tuple) else (found, t)
+    assert (written is other) == same
+    before = float(other[0, 0])
+    saved = w * other
+    written.mul_(w)
+    assert np.allclose(other.detach().numpy()[:, 0], 2 * before)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()  # which would take the new values
+    (grad,) = pb.autograd.grad(other[:, 0].sum(), w)
+    assert np.allclose(grad.numpy(), before)
+
+
+def test_a_view_of_what_was_made_inside_is_one_outside():
+    view, base = pb.func.vmap(lambda x: (y := (x * 2).mT, y._base))(pb.ones(3, 2, 2))
+    assert view._base is base
+
+
+def test_results_in_a_memory_with_gaps_and_of_two_arguments_in_one():
+    whole = pb.zeros(3, 4)
+    part = whole[:, ::2]
+    found = pb.func.vmap(lambda x: x[1:])(part)
+    found.add_(1)
+    assert whole.tolist() == [[0, 0, 1, 0]] * 3
+    first, second = pb.func.vmap(lambda x, y: (x, y), in_dims=(0, 1))(whole, whole.T)
+    assert first is not second
+    version = whole._version
+    first.add_(1)
+    assert first._version == second._version == whole._version == version + 1
+
+
+def test_a_batched_tangent_lies_as_its_primal_does():
+    def f(tangent):
+        with pb.autograd.forward_ad.dual_level():
+            dual = pb.autograd.forward_ad.make_dual(pb.zeros(2, 3), tangent.T)
+            dual.reshape(-1).mul_(2)  # a view of the primal, and so of the tangent
+            return pb.autograd.forward_ad.unpack_dual(dual).tangent
+
+    tangents = pb.arange(12.0).reshape(2, 3, 2)
+    assert vmap(f)(tangents).tolist() == [f(t).tolist() for t in tangents]
+    assert tangents.flatten().tolist() == list(range(12))

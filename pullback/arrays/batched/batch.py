@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from pullback.core.tensor import Tensor
+from pullback.core.version import Counter
+
 _next_number = itertools.count(1).__next__
 
 
@@ -27,7 +30,7 @@ class Batch:
     A batch that was opened later has a higher number, and operators run at the highest number among their arguments.
     """
 
-    __slots__ = ("called", "drew_from", "func", "number", "open", "randomness", "shared", "size")
+    __slots__ = ("called", "drew_from", "func", "number", "open", "outside", "randomness", "shared", "size")
 
     def __init__(
         self, size: int, randomness: str = "error", called: str = "vmap", drew_from: Any = None, func: Any = None
@@ -36,7 +39,14 @@ class Batch:
         self.size, self.randomness, self.called = size, randomness, called
         self.drew_from, self.func = drew_from, func
         self.shared: tuple[Any, ...] = ()  # the copies of ndarrays that are not mapped, the same for all samples
+        # Tensors outside by the counters of those inside over their memory; True for the one argument there.
+        self.outside: dict[Counter, tuple[Tensor, bool]] = {}
         self.open = True
+
+    def close(self) -> None:
+        """End the call: what it made is of no use any more."""
+        self.open = False
+        self.outside.clear()
 
     def __repr__(self) -> str:
         return f"Batch({self.size}, {'open' if self.open else 'closed'})"

@@ -14,9 +14,10 @@ from pullback.core.array_face import ARRAYS, surfaced, unlabelled, wrap_array
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, array_type, is_array, table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.core.version import counter_inside
+from pullback.core.version import counter_inside, counter_of
 from pullback.dispatch.outer_levels import constant_part, seen_outside
 from pullback.graph.kept_values import refuse_kept_at_batch
+from pullback.graph.view import base_of, make_view
 
 
 def checked_dim(x: Any, dim: int, called: str) -> int:
@@ -67,6 +68,7 @@ def enter(x: Any, dim: int, batch: Batch, level: int) -> Any:
     out = wrap(BatchedArray(inside, batch), level)
     if isinstance(x, Tensor):
         out._counter = counter_inside(x)
+        batch.outside[out._counter] = x, out._counter not in batch.outside
     return out
 
 
@@ -120,11 +122,43 @@ def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
             )
         values = table_of((values,)).movedim(values, 0, dim)
     values = seen_outside(values, level - 1)
-    if type(values) is ndarray and not values.flags.writeable:  # of broadcast_to, say
+    copied = type(values) is ndarray and not values.flags.writeable  # of broadcast_to, say
+    if copied:
         values = values.copy()
     if type(values) is ndarray and isinstance(x, Tensor) and type(x) not in ARRAYS:
-        return wrap(values, 0)
+        return wrap(values, 0) if copied else _in_memory(x, values, batch)
     return values
+
+
+def _in_memory(inside: Tensor, values: ndarray, batch: Batch) -> Tensor:
+    """A Tensor over memory that others may share: an argument or what another result is, a view of that, or a new one.
+
+    Else what is written into one of them would change the others without their graphs and versions.
+    """
+    counter = counter_of(inside)
+    whole, alone = batch.outside.get(counter, (None, False))
+    if whole is None:
+        base: Any = base_of(inside)
+        held = values if base is None or type(base._array) is not BatchedArray else base._array.values
+        whole = wrap(held if type(held) is ndarray else values, 0)
+        whole._counter = counter
+        batch.outside[counter] = whole, False
+    if whole._array is values:
+        return whole
+    out = wrap(values, 0)
+    if _lies_in(values, whole, alone):
+        return make_view(out, whole)
+    out._counter = counter
+    return out
+
+
+def _lies_in(part: ndarray, whole: Tensor, alone: bool) -> bool:
+    """True if every element of `part` is one of `whole`, whose memory it shares, be it `alone` with gaps in it."""
+    memory = whole._array
+    if type(memory) is not ndarray or not (alone or memory.flags.forc):
+        return False
+    (low, high), (begin, end) = map(np.lib.array_utils.byte_bounds, (memory, part))
+    return low <= begin and end <= high
 
 
 def _repeated(raw: Any, batch: Batch) -> Any:

@@ -32,8 +32,9 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
+from pullback.arrays.dual.pairing import in_layout_of
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, array_type, innermost, table_of
+from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, array_type, innermost, table_of
 from pullback.core.inspection import owner_of
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
@@ -57,6 +58,8 @@ def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
         primal = table_of((tangent,)).zeros_like(tangent)
     elif type(primal) is ndarray and type(tangent) is ndarray and tangent.strides != primal.strides:
         tangent = like(tangent, primal)
+    elif type(primal) is ndarray and type(tangent) in REGISTERED and primal.ndim > 1:
+        tangent = in_layout_of(primal, tangent)
     return DualArray(primal, tangent, level, co)
 
 

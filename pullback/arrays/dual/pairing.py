@@ -117,12 +117,12 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
     if plain and tangent.strides != primal.strides:
         return like(tangent, primal), False, False
     if not plain and len(primal.shape) > 1:
-        tangent = _in_layout_of(primal, tangent)
+        tangent = in_layout_of(primal, tangent)
         shared = meets(tangent, tangents)
     return (table_of((tangent,)).clone(tangent) if shared or _repeats(tangent) else tangent), False, False
 
 
-def _in_layout_of(primal: Any, tangent: Any) -> Any:
+def in_layout_of(primal: Any, tangent: Any) -> Any:
     """A tangent that is no ndarray, or a copy of it, in the layout of the primal.
 
     Else a reshape that is a view of the one would be a copy of the other.

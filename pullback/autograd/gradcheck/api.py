@@ -49,7 +49,8 @@ def gradcheck(
     nondet_tol : float
         How far two runs of the same backward may differ.
     check_undefined_grad : bool
-        Whether to check that undefined gradients of outputs act as zeros.
+        Whether to check that undefined gradients of outputs act as zeros; with check_forward_ad also that undefined
+        tangents of inputs do, and that the tangents for several inputs are the sum of those for each.
     check_grad_dtypes : bool
         Whether to check that gradients have the dtypes of the inputs.
     check_forward_ad : bool

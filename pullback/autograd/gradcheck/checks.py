@@ -1,5 +1,6 @@
 """The checks of gradcheck and gradgradcheck, one after another."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
 from pullback.autograd.gradcheck.report import mismatch_message
 from pullback.autograd.gradcheck.sides import BACKWARD_ALONE, OF_THE_FUNCTION, backward_of, check_linear
 from pullback.autograd.gradcheck.undefined import check_undefined, check_zero_cotangent
+from pullback.core.cuts import frames_to_user
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
@@ -108,6 +110,12 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
     """Run the checks; a failure raises, or is False."""
     try:
         outputs = problem.run()
+        if not problem.layout:
+            warnings.warn(
+                "gradcheck: func returns an empty tuple, so nothing was checked; return what is to be differentiated.",
+                stacklevel=frames_to_user(),
+            )
+            return True
         if not outputs:
             raise ValueError(
                 "gradcheck: no output of func is floating point or complex, so there is nothing to check: "
@@ -139,7 +147,7 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
 def _check_forward(problem: Problem, outputs: list[Tensor], checks: Checks) -> None:
     """Check forward mode; where both rules raise, let the backward's error out, as PyTorch does."""
     try:
-        _forward().check_forward(problem, outputs, checks.fast, checks.back)
+        _forward().check_forward(problem, outputs, checks.fast, checks.back, checks.undefined)
     except GradcheckError:
         raise  # it has looked at the backward
     except Exception:

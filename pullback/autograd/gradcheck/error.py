@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from pullback.core.errors import Explained
+from pullback.core.errors import DetachingError, Explained
 
 __all__ = ["Diagnosis", "GradcheckError"]
 
@@ -17,7 +17,7 @@ class Diagnosis:
     swapped_factors, missing_factor, missing_gradient, dropped_entries, integer_truncation, piecewise_constant,
     not_finite, kink, discontinuity, changing_outputs, modified_input, low_precision, nondeterminism,
     unreliable_differences, zero_cotangent, zero_tangent, nonlinear_cotangent, nonlinear_tangent, undefined_gradient,
-    saved_wrong, not_derived, inverted, missing_term, element_by_element.
+    undefined_tangent, saved_wrong, not_derived, inverted, missing_term, element_by_element.
     """
 
     kind: str
@@ -61,3 +61,7 @@ class GradcheckError(Explained, RuntimeError):
 
 class OutputsChangeError(GradcheckError, AssertionError, page=None):
     """The shapes, dtypes or number of a function's outputs change with its inputs; an AssertionError as in PyTorch."""
+
+
+class OutputsDetachError(GradcheckError, DetachingError, page=None):
+    """A function refuses to detach what is differentiated; the DetachingError that it is, and a failed check."""

@@ -5,6 +5,7 @@ Loaded when a check of forward mode is first asked for. The layout is that of th
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pullback.autograd import forward_ad
 from pullback.autograd.gradcheck.analytical import analytical_jacobians
 from pullback.autograd.gradcheck.compare import Block, blocks_of, close, failing
 from pullback.autograd.gradcheck.diagnose import diagnose
-from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
+from pullback.autograd.gradcheck.error import GradcheckError
 from pullback.autograd.gradcheck.fast import unit_direction
 from pullback.autograd.gradcheck.numerical import derivative_along, numerical_jacobians, units_of
 from pullback.autograd.gradcheck.problem import Problem, as_tuple, jacobian_dtype, real_coordinates, values_of
@@ -28,27 +29,36 @@ from pullback.autograd.gradcheck.sides import (
     directions,
     not_linear,
 )
+from pullback.autograd.gradcheck.tangents import Move, check_tangents
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
 __all__ = ["check_forward", "jvp_function", "pushed"]
 
-
-def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_too: bool) -> None:
-    """Compare forward mode with differences; then see that zero tangents give zeros."""
-    if not fast or not _projections_agree(problem, outputs):
-        _check_jacobians(problem, outputs, fast, backward_too)
-    _check_zero_tangents(problem, outputs)
-    check_linear(_rule(problem, outputs), True, problem.nondet_tol)
+_SIZES = (-2.0, 0.5)  # of tangents, in turn: powers of two, which change no digit of a linear rule
 
 
-def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: list[Tensor]) -> list[np.ndarray]:
+def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_too: bool, undefined: bool) -> None:
+    """Compare forward mode with differences; then see that it obeys the rules of `tangents`."""
+    moves = _projections_agree(problem, outputs) if fast else None
+    if moves is None:
+        moves = _check_jacobians(problem, outputs, fast, backward_too)
+    if undefined:
+        check_tangents(problem, partial(_push_forward, problem, outputs=outputs), moves)
+
+
+def _push_forward(
+    problem: Problem, directions: dict[int, np.ndarray], defined: bool = True, *, outputs: list[Tensor]
+) -> list[np.ndarray]:
     """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions.
 
-    The other inputs have tangents of zeros, as in PyTorch: a function that unpacks them finds some.
+    The other inputs have tangents of zeros, as in PyTorch: a function that unpacks them finds some. If not `defined`,
+    they have none.
     """
-    still = {number: np.zeros_like(array) for number, array in zip(problem.wrt, problem.arrays, strict=True)}
-    found = pushed(problem, {i: from_numpy(direction) for i, direction in (still | directions).items()}, outputs)
+    arrays = dict(zip(problem.wrt, problem.arrays, strict=True))
+    moved = {i: np.zeros_like(a) for i, a in arrays.items()} | directions if defined else directions
+    tangents = {i: from_numpy(np.asarray(v, arrays[i].dtype)) for i, v in moved.items()}
+    found = pushed(problem, tangents, outputs)
     pairs = zip(found, outputs, strict=True)
     return [real_coordinates(np.zeros_like(values_of(y)) if t is None else values_of(t).copy()) for t, y in pairs]
 
@@ -71,23 +81,29 @@ def _constant(x: Any) -> Any:
 
 
 def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]]:
-    """`jacobians[o][i]`, shaped as the numerical ones."""
+    """`jacobians[o][i]`, shaped as the numerical ones.
+
+    The tangents have other sizes than 1, whose square and size are 1: a rule that is not linear gives other numbers.
+    """
     jacobians: list[list[np.ndarray]] = [[] for _ in outputs]
     for number, array in zip(problem.wrt, problem.arrays, strict=True):
         widths = [real_coordinates(values_of(o)).size for o in outputs]
         blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
         for row, index in enumerate(np.ndindex(array.shape)):
+            size = _SIZES[row % 2]
             for unit in units_of(array):
                 direction = np.zeros(array.shape, array.dtype)
-                direction[index] = unit
-                for block, slope in zip(blocks, _push_forward(problem, {number: direction}, outputs), strict=True):
-                    block[row] += slope * unit
+                direction[index] = size * unit
+                found = _push_forward(problem, {number: direction}, outputs=outputs)
+                for block, tangent in zip(blocks, found, strict=True):
+                    block[row] += tangent / size * unit
         for per_output, block in zip(jacobians, blocks, strict=True):
             per_output.append(block)
     return jacobians
 
 
-def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool, backward_too: bool) -> None:
+def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool, backward_too: bool) -> dict[int, Move]:
+    """Compare Jacobians; return what they say of each input moving alone."""
     forward, numerical = _jacobians(problem, outputs), numerical_jacobians(problem)
     missing = [[False for _ in row] for row in forward]
     blocks = blocks_of(problem, outputs, numerical, forward, missing)
@@ -99,7 +115,9 @@ def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool, 
                 "gradcheck: fast mode found a mismatch in forward mode that slow mode does not: errors within the "
                 "tolerance add up, or the function is not deterministic. Check with fast_mode=False."
             )
-        return
+        moved = directions(problem)
+        columns = zip(moved.items(), zip(*forward, strict=True), strict=True)
+        return {i: Move(v, [(v.conj().ravel() @ block).real for block in of_input]) for (i, v), of_input in columns}
     side, remark = _side(problem, outputs, blocks) if backward_too and problem.chosen else ("forward", "")
     findings = diagnose(problem, blocks, bad, _rule(problem, outputs), forward=side == "forward")
     if findings and findings[0][0].kind in OF_THE_FUNCTION:
@@ -120,7 +138,7 @@ def _rule(problem: Problem, outputs: list[Tensor]) -> Map:
     moved = directions(problem)
 
     def apply(factor: float) -> list[np.ndarray]:
-        return _push_forward(problem, {i: np.asarray(factor * v, v.dtype) for i, v in moved.items()}, outputs)
+        return _push_forward(problem, {i: factor * v for i, v in moved.items()}, outputs=outputs)
 
     return apply
 
@@ -140,41 +158,21 @@ def _side(problem: Problem, outputs: list[Tensor], blocks: list[Block]) -> tuple
     return "forward", "\nThe backward disagrees with the differences too, in another way."
 
 
-def _projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
-    """True if the two values of u^T J v, for random u and v, are close for every input and output."""
+def _projections_agree(problem: Problem, outputs: list[Tensor]) -> dict[int, Move] | None:
+    """Moves of each input alone along a random v; None unless u^T J v is close for every input and output."""
     rng = np.random.default_rng(0)
     us = [real_coordinates(unit_direction(rng, values_of(o))) for o in outputs]
-    agree = True
+    agree, moves = True, {}
     for number, array in zip(problem.wrt, problem.arrays, strict=True):
         v = unit_direction(rng, array)
-        pushed, along = _push_forward(problem, {number: v}, outputs), derivative_along(problem, array, v)
-        for u, forward, numerical in zip(us, pushed, along, strict=True):
+        found = _push_forward(problem, {number: _SIZES[0] * v}, outputs=outputs)
+        moves[number] = move = Move(v, [tangent / _SIZES[0] for tangent in found])
+        for u, forward, numerical in zip(us, move.found, derivative_along(problem, array, v), strict=True):
             expected = float(u @ numerical)
             # An error of atol in every entry of J moves u^T J v by as much as this.
             atol = problem.atol * np.abs(u).sum() * np.abs(real_coordinates(v)).sum()
             agree &= math.isclose(float(u @ forward), expected, rel_tol=0, abs_tol=atol + problem.rtol * abs(expected))
-    return bool(agree)
-
-
-def _check_zero_tangents(problem: Problem, outputs: list[Tensor]) -> None:
-    """Raise unless tangents of zeros, all together, give tangents of zeros."""
-    zeros = {number: np.zeros_like(array) for number, array in zip(problem.wrt, problem.arrays, strict=True)}
-    for o, tangent in enumerate(_push_forward(problem, zeros, outputs)):
-        if not tangent.any():
-            continue
-        number = (problem.chosen or range(len(outputs)))[o]
-        diagnosis = Diagnosis(
-            "zero_tangent",
-            f"for zero tangents of the inputs, {problem.name_output(number)} gets one that is not zero (largest entry "
-            f"{np.abs(tangent).max():.3g}).",
-            "A jvp is linear in the incoming tangents: every term has one of them as a factor.",
-        )
-        raise GradcheckError(
-            f"jvp not multiplied by the tangents: {diagnosis.text}\n  {diagnosis.advice}",
-            output_index=number,
-            diagnosis=diagnosis,
-            side="forward",
-        )
+    return moves if agree else None
 
 
 def jvp_function(first: Problem, count: int) -> Callable[..., tuple[Tensor, ...]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError, OutputsChangeError
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError, OutputsChangeError, OutputsDetachError
+from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
 
 __all__ = ["Problem", "as_tuple", "jacobian_dtype", "real_coordinates", "values_of"]
@@ -55,7 +56,19 @@ class Problem:
 
         Where no output requires grad, all floating and complex outputs are returned, and `chosen` stays empty.
         """
-        outputs = self._called()
+        try:
+            outputs = self._called()
+        except DetachingError as error:
+            diagnosis = Diagnosis(
+                "missing_gradient",
+                f"func loses the gradient of an input: {error}",
+                "Keep Tensors on the way from the inputs to the outputs; detach what is a constant outside of func.",
+            )
+            raise OutputsDetachError(
+                f"Numerical gradient for function expected to be zero: gradcheck: {diagnosis.text}\n"
+                f"  {diagnosis.advice}",
+                diagnosis=diagnosis,
+            ) from error
         nested = [o for o in outputs if isinstance(o, (list, tuple, dict))]
         if nested or (outputs and not any(isinstance(o, Tensor) for o in outputs)):
             kinds = ", ".join(_describe(o) for o in nested or outputs)

@@ -21,6 +21,7 @@ __all__ = [
     "check_linear",
     "directions",
     "in_forward_words",
+    "nonlinear",
     "not_linear",
 ]
 
@@ -111,12 +112,17 @@ def check_linear(rule: Map, forward: bool, tolerance: float) -> None:
     """Raise unless a rule is linear."""
     diagnosis = not_linear(rule, forward, tolerance)
     if diagnosis is not None:
-        what = "jvp is not linear in the tangents" if forward else "backward is not linear in grad_output"
-        raise GradcheckError(
-            f"{what}: {diagnosis.text}\n  {diagnosis.advice}",
-            diagnosis=diagnosis,
-            side="forward" if forward else "backward",
-        )
+        raise nonlinear(diagnosis, forward)
+
+
+def nonlinear(diagnosis: Diagnosis, forward: bool) -> GradcheckError:
+    """The error for a rule that is not linear."""
+    what = "jvp is not linear in the tangents" if forward else "backward is not linear in grad_output"
+    return GradcheckError(
+        f"{what}: {diagnosis.text}\n  {diagnosis.advice}",
+        diagnosis=diagnosis,
+        side="forward" if forward else "backward",
+    )
 
 
 def _random(rng: "np.random.Generator", like: np.ndarray) -> np.ndarray:
