@@ -678,19 +678,19 @@ class SingularValueSlopeBackward0(Node):
 
     def save(node, out, A, slopes, U, S, Vh):
         node.saved_U, node.version_U = save_input(U, True)
-        node.saved_S, node.version_S = save_input(S, True)
         node.saved_Vh, node.version_Vh = save_input(Vh, True)
-        if node._next1 is not None:
+        if node._next0 is not None and node._next1 is not None:
             node.saved_A, node.version_A = save_input(A)
         if node._next0 is not None:
             node.saved_slopes, node.version_slopes = save_input(slopes)
+            node.saved_S, node.version_S = save_input(S, True)
 
     def apply(self, ops, grad, unpack):
         U = unpack(self.saved_U, self.version_U, self)
-        S = unpack(self.saved_S, self.version_S, self)
         Vh = unpack(self.saved_Vh, self.version_Vh, self)
-        A = unpack(self.saved_A, self.version_A, self) if self._next1 is not None else None
+        A = unpack(self.saved_A, self.version_A, self) if self._next0 is not None and self._next1 is not None else None
         slopes = unpack(self.saved_slopes, self.version_slopes, self) if self._next0 is not None else None
+        S = unpack(self.saved_S, self.version_S, self) if self._next0 is not None else None
         grad_of_A, grad_of_slopes = singular_value_slope_backward(
             grad, A, slopes, U, S, Vh, (self._next0 is not None, self._next1 is not None), ops=ops
         )

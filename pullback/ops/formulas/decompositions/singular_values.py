@@ -177,10 +177,10 @@ def singular_value_turn(X, slopes, U, S, Vh, varying, *, ops):
 
 def singular_value_slope_backward(grad, A, slopes, U, S, Vh, mask, *, ops):
     """A gets the vectors' turn along grad, the slopes Re diag(U^H grad V)."""
-    return (
-        singular_value_turn(grad, slopes, U, S, Vh, mask[1], ops=ops) if mask[0] else None,
-        ops.singular_value_tangent(A, grad, U, S, Vh) if mask[1] else None,
-    )
+    if not mask[0]:  # the vectors stay as they are
+        return None, ops.sum(ops.real(ops.conjugate(U) * ops.matmul(grad, adjoint_of(Vh, ops=ops))), -2)
+    to_slopes = ops.singular_value_tangent(A, grad, U, S, Vh) if mask[1] else None
+    return singular_value_turn(grad, slopes, U, S, Vh, mask[1], ops=ops), to_slopes
 
 
 def singular_value_slope_jvp(A, dA, slopes, dslopes, U, S, Vh, *, ops):
