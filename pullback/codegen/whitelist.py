@@ -196,7 +196,9 @@ class Checker:
     def wrapped(self, node: ast.Call) -> ast.Call:
         """Check wrap_opt_if(x, condition), whose x is saved where the condition, of flags of grad_input_mask, holds."""
         if MASK not in self.names:
-            raise self.refuse(node, f"calls {WRAP_OPT_IF} in a tangent, for which nothing is saved: {{}}", "Write x alone")
+            raise self.refuse(
+                node, f"calls {WRAP_OPT_IF} in a tangent, for which nothing is saved: {{}}", "Write x alone"
+            )
         name = node.args[0] if len(node.args) == 2 and not node.keywords else None
         if not isinstance(name, ast.Name):
             remedy = f"Write {WRAP_OPT_IF}(self, {MASK}[1])"
