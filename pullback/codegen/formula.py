@@ -163,7 +163,7 @@ class _Renderer(ast.NodeTransformer):
         """Write ops.f(x) for an operator, f(x, ops=ops) for a helper, x.conj() for conj."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        args = [self.visit(arg) for arg in node.args]
+        args: list[ast.expr] = [self.visit(arg) for arg in node.args]
         if name == WRAP_OPT_IF:
             return args[0]  # apply() unpacks it, or sets it to None
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
