@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import indent
 
 from pullback.codegen.emit_save import SAVING_PATTERNS, emit_save, saving_pattern
@@ -12,6 +12,7 @@ from pullback.codegen.naming import gradient, local, parameter, public_name
 from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring, tuple_of
 from pullback.codegen.signature import Arg
+from pullback.codegen.whitelist import MASK
 
 # x * x has one gradient twice. Not None: another thread may release the node. Where a hook is on one of the two saved
 # tensors alone, it stands in the place of the version.
@@ -93,24 +94,16 @@ class NodeEmitter:
         shared = [
             name for name in self.derivative.saved if layout.unpacked(name) and (single or len(layout.users(name)) > 1)
         ]
-        lines = self._gradients() + [self._unpack(name) for name in shared if not layout.when_used(name)]
-        for needed in dict.fromkeys(filter(None, map(layout.when_used, shared))):
-            lines.append(f"if {needed}:")
-            lines += [f"    {self._unpack(name)}" for name in shared if layout.when_used(name) == needed]
+        lines = self._gradients() + self._unpacking(shared)
         if single:
             return [*lines, *self._only(layout.formulas[0])]
         lines.append(" = ".join(gradient(arg.name) for arg in layout.inputs) + " = None")
         for formula in layout.formulas:
-            args = layout.inputs_of(formula)
-            body = [
-                self._unpack(name)
-                for name in self.derivative.saved
-                if name not in shared and layout.users(name) == [formula]
-            ]
-            body.append(self._assign(formula))
+            own = [name for name in self.derivative.saved if name not in shared and layout.users(name) == [formula]]
+            body = [*self._unpacking(own, layout.runs(formula)), self._assign(formula)]
             if formula is layout.formulas[-1] and self._is_symmetric():
                 body = [*_SAME_FACTORS, *(f"    {line}" for line in body)]
-            lines.append(f"if {' or '.join(layout.needed(arg) for arg in args)}:")
+            lines.append(f"if {layout.runs(formula)}:")
             lines += [f"    {line}" for line in body]
         return [*lines, self._return()]
 
@@ -164,6 +157,25 @@ class NodeEmitter:
             return gradient(arg.name)
         return f"*({gradient(arg.name)} or (None,) * len({self.layout.edge(arg)}))"
 
+    def _unpacking(self, names: Iterable[str], known: str = "") -> list[str]:
+        """The lines that unpack saved tensors, each where it will be used; `known` is what is asked already.
+
+        What a formula has from `wrap_opt_if` is None where it was not saved.
+        """
+        groups: dict[str, list[str]] = {"": []}
+        for name in names:
+            needed = self.layout.when_used(name)
+            groups.setdefault("" if needed == known else needed, []).append(name)
+        lines = [self._unpack(name) for name in groups.pop("")]
+        for needed, group in groups.items():
+            wrapped = [local(name) for name in group if self.layout.is_wrapped(name)]
+            if len(wrapped) == len(group) <= 2:  # no longer than a block
+                lines += [f"{self._unpack(name)} if {needed} else None" for name in group]
+                continue
+            lines += [" = ".join([*wrapped, "None"])] if wrapped else []
+            lines += [f"if {needed}:", *(f"    {self._unpack(name)}" for name in group)]
+        return lines
+
     def _unpack(self, name: str) -> str:
         if self.layout.is_list(name):
             pairs = f"zip(self.saved_{name}, self.version_{name}, strict=False)"  # one version, if released
@@ -174,13 +186,14 @@ class NodeEmitter:
         """A formula as Python text, every name read from where apply() has it."""
 
         def rename(name: str, how: str) -> str | None:
-            if name == "grad_input_mask":
-                return tuple_of([self.layout.needed(arg) for arg in self.layout.inputs_of(of)])
+            if name == MASK:
+                flags = self.layout.flags(of)
+                return tuple_of(flags) if how == "value" else flags[int(how)]
             if name in ("grads", *self.derivative.grad_names):
                 return None
             if self.derivative.saved[name].kind == "attribute":
                 return f"self.arg_{name}" if how == "value" else None
-            if not self.layout.unpacked(name):
+            if how != "value" and how in self.derivative.saved[name].how:
                 return f"self.{name}_{how}"
             if how == "value":
                 return local(name)

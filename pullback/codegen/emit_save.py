@@ -21,9 +21,7 @@ SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = Mapping
 
 def saving_pattern(layout: NodeLayout) -> str:
     """The class of graph.saving_nodes that does what this node needs; "" for none."""
-    if layout.multi or not layout.in_slots or any(slot.name.startswith("arg_") for slot in layout.slots):
-        return ""
-    if not all(layout.unpacked(name) for name in layout.derivative.saved):
+    if layout.multi or not layout.in_slots or not all(slot.saves for slot in layout.slots):
         return ""
     positions = tuple(layout.schema.args.index(arg) for arg in layout.inputs)
     # One that keeps its only tensor reads the counter of whatever is there: no constant may be.
@@ -63,4 +61,4 @@ def emit_save(layout: NodeLayout) -> list[str]:
 
 def condition(layout: NodeLayout, slot: Slot) -> str:
     """When a slot must be filled; "" for always."""
-    return layout.when_used(slot.saves, "node")
+    return layout.when_used(slot.saves, "node") if slot.saves else ""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from pullback.codegen.expression import ExpressionError, parse_expression
-from pullback.codegen.whitelist import ATTRIBUTES, CONSTANTS, Checker
+from pullback.codegen.whitelist import ATTRIBUTES, CONSTANTS, MASK, WRAP_OPT_IF, Checker
 
 if TYPE_CHECKING:
     from pullback.codegen.errors import Where
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["ATTRIBUTES", "CONSTANTS", "Formula", "Rename", "parse_formula"]
 
 Rename: TypeAlias = Callable[[str, str], str | None]
-"""(name, how) -> the Python text for it, a name, attribute or call; None: the name itself, or the value's attribute."""
+"""(name, how) -> the Python text for it, a name, attribute or call; None: the name itself, or the value's attribute.
+
+`how` is "value", an attribute, or of `grad_input_mask` the number of a flag: "0".
+"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Formula:
 
     `uses` maps each name (of an argument, output, gradient, tangent) to how it is used: "value" and the attributes
     "shape", "ndim", "dtype", "size". `operators` and `helpers` are the functions called, `constants` those
-    that stand in it.
+    that stand in it. `guards` has the conditions, of flags, under which `wrap_opt_if` gives the value of a name.
     """
 
     text: str
@@ -39,6 +42,7 @@ class Formula:
     operators: frozenset[str]
     helpers: frozenset[str]
     constants: frozenset[str]
+    guards: Mapping[str, Sequence[ast.expr]] = field(compare=False, repr=False)
 
     @property
     def names(self) -> frozenset[str]:
@@ -51,6 +55,11 @@ class Formula:
         Operators are called as `ops.f`, or as `table.f` where `tables` maps f to another table.
         """
         return ast.unparse(_Renderer(rename, self, tables).visit(self.tree))
+
+    def when_wrapped(self, name: str, flags: Sequence[str]) -> list[str]:
+        """The conditions under which `wrap_opt_if` gives the value of a name; none for a name used without it."""
+        renderer = _Renderer(lambda _, how: flags[int(how)], self, {})
+        return [ast.unparse(renderer.visit(guard)) for guard in self.guards.get(name, ())]
 
 
 def parse_formula(
@@ -93,13 +102,21 @@ def parse_formula(
     except ExpressionError as error:
         raise where.error(f"formula {error.problem} (column {error.column})", error.remedy) from None
     checker = Checker(line, names, operators, helpers, where, aliases)
+    tree = checker.check(tree)
+    if both := checker.bare.intersection(checker.guards):
+        name = min(both)
+        raise where.error(
+            f"formula uses {name!r} in {WRAP_OPT_IF} and outside of it, so that it would be saved always",
+            f"Write {name} alone, or {WRAP_OPT_IF}({name}, ...) each time (its shape and dtype need none)",
+        )
     return Formula(
         text=line,
-        tree=checker.check(tree),
+        tree=tree,
         uses={name: frozenset(how) for name, how in checker.uses.items()},
         operators=frozenset(checker.called_operators),
         helpers=frozenset(checker.called_helpers),
         constants=frozenset(checker.constants),
+        guards=checker.guards,
     )
 
 
@@ -136,11 +153,19 @@ class _Renderer(ast.NodeTransformer):
                 return ast.Name(renamed)
         return ast.Attribute(self.visit(node.value), node.attr)
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Write one flag of grad_input_mask as the question that it answers."""
+        if isinstance(node.value, ast.Name) and node.value.id == MASK and isinstance(node.slice, ast.Constant):
+            return ast.Name(self.rename(MASK, str(node.slice.value)) or ast.unparse(node))
+        return self.generic_visit(node)  # type: ignore[return-value]
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Write ops.f(x) for an operator, f(x, ops=ops) for a helper, x.conj() for conj."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        args = [self.visit(arg) for arg in node.args]
+        args: list[ast.expr] = [self.visit(arg) for arg in node.args]
+        if name == WRAP_OPT_IF:
+            return args[0]  # apply() unpacks it, or sets it to None
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
         if name == "conj":  # no third party's: see read_natives.check_names_with_a_meaning
             return ast.Call(ast.Attribute(args[0], "conjugate"), [], [])  # Python numbers have this name alone

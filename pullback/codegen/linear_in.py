@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 _SHAPED_AS = ("expand_as", "reshape_as", "view_as")  # of what comes after the first argument only the shape matters
-WITH_A_MEANING = ("conj", "zeros_like", *_SHAPED_AS)  # the operators that are known here, and in formulas, by name
+WITH_A_MEANING = ("conj", "zeros_like", "wrap_opt_if", *_SHAPED_AS)  # names that have a meaning here, and in formulas
 
 
 def made_of(tree: ast.expr, names: Collection[str], unmoved: Collection[str], zeros: bool = True) -> bool:

@@ -143,7 +143,7 @@ class Saved:
 
     kind "input" is a Tensor argument (Tensor? and Tensor[] too), "output" an output, "attribute" any other argument.
     `how` is {"value"}, or the attributes that suffice, such as {"shape", "dtype"} (of a
-    Tensor[] argument, a list with that of each tensor).
+    Tensor[] argument, a list with that of each tensor), or both where `wrap_opt_if` says when to keep the value.
     """
 
     name: str

@@ -16,7 +16,7 @@ class Slot:
 
     name: str
     fill: str  # "" where another slot's statement fills this one too
-    saves: str  # the name of the argument or output; "" for edges
+    saves: str  # the name of the tensor whose value it keeps; "" for anything else, which is always kept
 
 
 class NodeLayout:
@@ -55,21 +55,37 @@ class NodeLayout:
         return f"any({edge})" if arg.type.is_tensor_list else f"{edge} is not None"
 
     def inputs_of(self, formula: InputFormula) -> list[Arg]:
-        """The inputs whose gradients a formula gives."""
-        return [arg for arg in self.inputs if arg.name in formula.inputs]
+        """The inputs whose gradients a formula gives, in its order."""
+        return [next(arg for arg in self.inputs if arg.name == name) for name in formula.inputs]
 
     def users(self, name: str) -> list[InputFormula]:
         """The formulas that need a saved value unpacked: for itself, or for an attribute that is not saved apart."""
         if not self.unpacked(name):
             return []
-        return [f for f in self.formulas if isinstance(f.formula, Formula) and name in f.formula.uses]
+        apart = self.derivative.saved[name].how - {"value"}
+        return [
+            f
+            for f in self.formulas
+            if isinstance(f.formula, Formula) and not f.formula.uses.get(name, frozenset()) <= apart
+        ]
+
+    def runs(self, formula: InputFormula, owner: str = "self") -> str:
+        """The text of the question whether a formula will run."""
+        return " or ".join(self.flags(formula, owner))
+
+    def flags(self, formula: InputFormula, owner: str = "self") -> list[str]:
+        """The texts of the flags of a formula's grad_input_mask."""
+        return [self.needed(arg, owner) for arg in self.inputs_of(formula)]
 
     def when_used(self, name: str, owner: str = "self") -> str:
-        """The text of the question whether a formula will run that needs a saved value unpacked; "" for always."""
-        users = self.users(name)
-        if len(users) in (0, len(self.formulas)):
-            return ""
-        return " or ".join(self.needed(arg, owner) for formula in users for arg in self.inputs_of(formula))
+        """The text of the question whether a saved value will be needed unpacked; "" for always."""
+        users, parts, always = self.users(name), [], 0
+        for formula in users:
+            assert isinstance(formula.formula, Formula)
+            wrapped = formula.formula.when_wrapped(name, self.flags(formula, owner))
+            parts += wrapped or [self.runs(formula, owner)]
+            always += not wrapped
+        return "" if always == len(self.formulas) else " or ".join(dict.fromkeys(parts))
 
     def unpacked(self, name: str) -> bool:
         """True if a saved thing is a tensor (or list of them), to be checked and unpacked in backward."""
@@ -82,7 +98,11 @@ class NodeLayout:
         readers = [f for f in users if isinstance(f.formula, Formula) and "value" in f.formula.uses[name]]
         if len(readers) == len(users):
             return ""
-        return " or ".join(self.needed(arg, "node") for formula in readers for arg in self.inputs_of(formula))
+        return " or ".join(self.runs(formula, "node") for formula in readers)
+
+    def is_wrapped(self, name: str) -> bool:
+        """True if a formula has a saved value from `wrap_opt_if`."""
+        return any(isinstance(f.formula, Formula) and name in f.formula.guards for f in self.formulas)
 
     def is_list(self, name: str) -> bool:
         """True if this is the name of a Tensor[] argument."""
@@ -99,53 +119,51 @@ class NodeLayout:
     def _slots(self) -> list[Slot]:
         slots: list[Slot] = []
         for saved in self.derivative.saved.values():
-            slots += [Slot(name, fill, saved.name) for name, fill in self._fills(saved)]
+            slots += [Slot(name, fill, "") for name, fill in self._apart(saved)]
+            if self.unpacked(saved.name):
+                slots += [Slot(name, fill, saved.name) for name, fill in self._value(saved)]
         if self.own_edges:
             slots += [Slot(f"_edges_{arg.name}", "", "") for arg in self.inputs]
         return slots
 
-    def _fills(self, saved: Saved) -> list[tuple[str, str]]:
-        """The (slot, statement that fills it) pairs for one saved thing."""
+    def _apart(self, saved: Saved) -> list[tuple[str, str]]:
+        """The (slot, statement that fills it) pairs of what is no tensor: an argument, or attributes of a tensor."""
         name, value = saved.name, parameter(saved.name)
         arg = self.schema.arg(name)
         if saved.kind == "attribute":
             return [_fill(f"arg_{name}", _as_it_is_now(value, arg))]
+        sure = self.sure_tensor and arg is not None and not arg.type.optional
+        fills = []
+        for how in sorted(saved.how - {"value"}):
+            if saved.kind == "output":
+                text = f"tuple(x.{how} for x in out)" if self.schema.returns_list else f"{self._output(name)}.{how}"
+            elif self.is_list(name):
+                text = f'tuple(attribute(x, "{how}") for x in {value})'
+            else:
+                text = f"{value}.{how}" if sure else f'attribute({value}, "{how}")'
+            fills.append(_fill(f"{name}_{how}", text))
+        return fills
+
+    def _value(self, saved: Saved) -> list[tuple[str, str]]:
+        """The (slot, statement that fills it) pairs of a tensor, or list of them, that is unpacked in backward."""
+        name, value = saved.name, parameter(saved.name)
         if saved.kind == "output":
-            return self._output_fills(name, saved.how)
-        if self.is_list(name):
-            if "value" not in saved.how:
-                return [
-                    _fill(f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})')
-                    for how in sorted(saved.how)
-                ]
-            both = f"node.saved_{name}, node.version_{name} = save_list({value})"
-            return [(f"saved_{name}", both), (f"version_{name}", "")]
-        if "value" not in saved.how:
-            sure = self.sure_tensor and arg is not None and not arg.type.optional
-            return [
-                _fill(f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
-                for how in sorted(saved.how)
-            ]
-        tensor = [
-            _fill(f"saved_{name}", value),
-            _fill(f"version_{name}", f"{value}._counter and {value}._counter.save()"),
-        ]
-        if self.sure_tensor:
-            return tensor
+            out = self._output(name)
+            return [_fill(f"saved_{name}", f"{out}._array"), _fill(f"version_{name}", f"watch_output({out})")]
+        if self.sure_tensor and not self.is_list(name):
+            counter = f"{value}._counter and {value}._counter.save()"
+            return [_fill(f"saved_{name}", value), _fill(f"version_{name}", counter)]
         fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""
-        both = f"node.saved_{name}, node.version_{name} = save_input({value}{fixed})"
-        if readers := self.readers_of_the_value(name):
+        save = f"save_list({value})" if self.is_list(name) else f"save_input({value}{fixed})"
+        both = f"node.saved_{name}, node.version_{name} = {save}"
+        if not self.is_list(name) and (readers := self.readers_of_the_value(name)):
             form = f"node.saved_{name}, node.version_{name} = Form({value}), None"
             both = f"if {readers}:\n    {both}\nelse:\n    {form}"
         return [(f"saved_{name}", both), (f"version_{name}", "")]
 
-    def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
-        if self.schema.returns_list:
-            return [_fill(f"{name}_{h}", f"tuple(x.{h} for x in out)") for h in sorted(how)]
-        out = f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
-        if "value" not in how:
-            return [_fill(f"{name}_{h}", f"{out}.{h}") for h in sorted(how)]
-        return [_fill(f"saved_{name}", f"{out}._array"), _fill(f"version_{name}", f"watch_output({out})")]
+    def _output(self, name: str) -> str:
+        """The text of one output when the node is recorded."""
+        return f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
 
 
 def _fill(slot: str, value: str) -> tuple[str, str]:

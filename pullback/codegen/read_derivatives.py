@@ -22,6 +22,7 @@ from pullback.codegen.model import (
     Tangent,
 )
 from pullback.codegen.schema import Schema, Type, parse_schema
+from pullback.codegen.whitelist import MASK
 from pullback.codegen.yaml_source import Entry
 
 _OWN_KEYS = ("name", "output_differentiability", "node")
@@ -239,8 +240,30 @@ class _Reader:
                 f"the formula is a tuple of {len(formula.tree.elts)} for {len(inputs)} inputs",
                 "Write one item an input",
             )
+        self.check_mask(formula, inputs, where)
         self.check_cotangent(formula, inputs, where)
         return InputFormula(inputs, formula, self.grads_of(formula, where))
+
+    def check_mask(self, formula: Formula, inputs: tuple[str, ...], where: Where) -> None:
+        """Refuse a flag of no input, and wrap_opt_if where it saves nothing: of no Tensor, or for a single input."""
+        for node in ast.walk(formula.tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == MASK:
+                position = _integer(node.slice)
+                if position is not None and not 0 <= position < len(inputs):
+                    raise where.error(
+                        f"formula uses {MASK}[{position}], but has {len(inputs)} flags, one for each of its inputs",
+                        "Write " + " or ".join(f"{MASK}[{i}] for {name!r}" for i, name in enumerate(inputs)),
+                    )
+        for name in formula.guards:
+            if (type_ := self.type_of(name)) is None or type_.base != "Tensor":
+                raise where.error(
+                    f"formula wraps {name!r}, which is neither a Tensor argument nor an output", f"Write {name} alone"
+                )
+            if len(inputs) == 1:
+                raise where.error(
+                    f"formula wraps {name!r}, but runs, and saves, only where the gradient of {inputs[0]!r} is needed",
+                    f"Write {name} alone",
+                )
 
     def check_cotangent(self, formula: Formula, inputs: tuple[str, ...], where: Where) -> None:
         """Refuse a gradient that is not made of the incoming one."""
@@ -283,7 +306,7 @@ class _Reader:
 
     def backward_names(self) -> list[str]:
         """The names that a backward formula may use."""
-        return [*(arg.name for arg in self.schema.args), *self.grad_names, "grads", *self.outputs, "grad_input_mask"]
+        return [*(arg.name for arg in self.schema.args), *self.grad_names, "grads", *self.outputs, MASK]
 
     def parse(self, text: str, where: Where, names: list[str]) -> Formula:
         """Parse a formula, and refuse an attribute of what is no tensor (that of a list of tensors is a list)."""
@@ -293,14 +316,16 @@ class _Reader:
             text, names, self.vocabulary.operators, self.vocabulary.helpers, where, self.output_aliases
         )
         for name, how in formula.uses.items():
-            type_ = arg.type if (arg := self.schema.arg(name)) is not None else self.type_of_output(name)
+            type_ = self.type_of(name)
             if type_ is None or type_.base in ("Tensor", "any") or not (wrong := how.intersection(ATTRIBUTES)):
                 continue
             raise where.error(f"formula takes .{min(wrong)} of {name!r}, which is {type_}", f"Write {name} alone")
         return formula
 
-    def type_of_output(self, name: str) -> Type | None:
-        """Return the type of an output."""
+    def type_of(self, name: str) -> Type | None:
+        """Return the type of an argument or an output; None for other names."""
+        if (arg := self.schema.arg(name)) is not None:
+            return arg.type
         return self.schema.returns[self.outputs.index(name)].type if name in self.outputs else None
 
     def grads_of(self, formula: Formula, where: Where) -> frozenset[int]:
@@ -392,18 +417,20 @@ class _Reader:
     def saved(self, formulas: tuple[InputFormula, ...]) -> dict[str, Saved]:
         """The values of the forward that the backward formulas use, to be saved."""
         uses: dict[str, set[str]] = {}
+        wrapped: set[str] = set()
         for formula in formulas:
             if isinstance(formula.formula, Formula):
+                wrapped.update(formula.formula.guards)
                 for name, how in formula.formula.uses.items():
                     uses.setdefault(name, set()).update(how)
         saved: dict[str, Saved] = {}
         for arg in self.schema.args:
             if arg.name in uses:
-                how = _needed(uses[arg.name])
+                how = _needed(uses[arg.name], arg.name in wrapped)
                 saved[arg.name] = Saved(arg.name, "input" if arg.type.base == "Tensor" else "attribute", how)
         for name in self.outputs:
             if name in uses:
-                saved[name] = Saved(name, "output", _needed(uses[name]))
+                saved[name] = Saved(name, "output", _needed(uses[name], name in wrapped))
         return saved
 
     def tangents(self, formulas: tuple[InputFormula, ...]) -> dict[str, Tangent]:
@@ -483,9 +510,12 @@ def _integer(tree: ast.expr) -> int | None:
     return tree.value if isinstance(tree, ast.Constant) and type(tree.value) is int else None
 
 
-def _needed(how: set[str]) -> frozenset[str]:
-    """Decide what to save for these uses of a name: the value, from which every attribute can be had, or attributes."""
-    return frozenset({"value"}) if "value" in how else frozenset(how)
+def _needed(how: set[str], wrapped: bool) -> frozenset[str]:
+    """Decide what to save for these uses of a name: the value, from which every attribute can be had, or attributes.
+
+    Both, where the value is `wrapped` and so not always there.
+    """
+    return frozenset({"value"}) if "value" in how and not wrapped else frozenset(how)
 
 
 def _output_aliases(schema: Schema) -> dict[str, str]:

@@ -174,7 +174,7 @@ def check_names_with_a_meaning(natives: Sequence[NativeFunction], helpers: Mappi
         if mine is not None or name in helpers:
             place = where if mine is None else Where(mine.file, mine.line, mine.schema.text)
             what = f"the helper {name!r} in {helpers[name]}" if mine is None else f"the operator {name!r}"
-            raise place.error(f"{what} has the name of an operator that formulas are understood by", "Rename it")
+            raise place.error(f"{what} has a name that formulas are understood by", "Rename it")
 
 
 def check_helper_names(natives: Sequence[NativeFunction], helpers: Mapping[str, str]) -> None:

@@ -2,7 +2,8 @@
 
 Listed are names (of arguments, outputs, gradients, constants), numbers of bounded size, strings where they are passed
 or compared, True, False, None, tuples and lists, + - * / // % ** @ and signs, comparisons, and/or/not,
-`a if c else b`, indexing, calls of operators and helpers by name, method calls of operators, and four attributes.
+`a if c else b`, indexing, calls of operators and helpers by name, method calls of operators, wrap_opt_if, and four
+attributes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ ATTRIBUTES: Final = ("shape", "ndim", "dtype", "size")
 CONSTANTS: Final = find_constants(Path(__file__).resolve().parent.parent / "ops" / "constants.py")
 MAX_INTEGER: Final = 2**63
 MAX_EXPONENT: Final = 64
+MASK: Final = "grad_input_mask"
+WRAP_OPT_IF: Final = "wrap_opt_if"
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 _UNARY = (ast.USub, ast.UAdd, ast.Not)
@@ -69,6 +72,8 @@ class Checker:
         self.where, self.aliases = where, aliases
         self.depth = 0
         self.uses: dict[str, set[str]] = {}
+        self.bare: set[str] = set()  # the names whose values are used outside of wrap_opt_if
+        self.guards: dict[str, list[ast.expr]] = {}  # the conditions of those inside
         self.called_operators: set[str] = set()
         self.called_helpers: set[str] = set()
         self.constants: set[str] = set()
@@ -110,6 +115,7 @@ class Checker:
         node.id = self.aliases.get(node.id, node.id)
         if node.id in self.names:
             self.uses.setdefault(node.id, set()).add("value")
+            self.bare.add(node.id)
         elif node.id in CONSTANTS:
             self.constants.add(node.id)
         elif node.id in self.operators or node.id in self.helpers:
@@ -172,6 +178,8 @@ class Checker:
             name = function
         else:
             raise self.refuse(node, "calls something other than a name: {}", "Call an operator or a helper by its name")
+        if name.id == WRAP_OPT_IF:
+            return self.wrapped(node)
         self.function(name)
         if name.id == "conj" and (len(node.args) != 1 or node.keywords):
             raise self.refuse(node, "calls conj with other than one argument: {}", "Write conj(x)")
@@ -184,6 +192,37 @@ class Checker:
                 raise self.refuse(keyword, f"passes {keyword.arg!r}: {{}}", remedy)
             keyword.value = self.check(keyword.value, text_allowed=True)
         return node
+
+    def wrapped(self, node: ast.Call) -> ast.Call:
+        """Check wrap_opt_if(x, condition), whose x is saved where the condition, of flags of grad_input_mask, holds."""
+        if MASK not in self.names:
+            raise self.refuse(
+                node, f"calls {WRAP_OPT_IF} in a tangent, for which nothing is saved: {{}}", "Write x alone"
+            )
+        name = node.args[0] if len(node.args) == 2 and not node.keywords else None
+        if not isinstance(name, ast.Name):
+            remedy = f"Write {WRAP_OPT_IF}(self, {MASK}[1])"
+            raise self.refuse(node, f"calls {WRAP_OPT_IF} with other than a name and a condition: {{}}", remedy)
+        name.id = self.aliases.get(name.id, name.id)
+        if name.id in self.names:
+            self.uses.setdefault(name.id, set()).add("value")
+        else:
+            self.name(name)
+        self.condition(node.args[1])
+        self.guards.setdefault(name.id, []).append(node.args[1])
+        return node
+
+    def condition(self, node: ast.expr) -> None:
+        """Check when something is saved: one flag of grad_input_mask, or several with `and` and `or`."""
+        match node:
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.condition(value)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())) if name == MASK:
+                self.check(node)
+            case _:
+                remedy = f"Write {MASK}[0] for what the first input needs, and `or` or `and` between several"
+                raise self.refuse(node, "saves something under the condition {}", remedy)
 
     def function(self, node: ast.Name) -> None:
         """Check the name that is called."""

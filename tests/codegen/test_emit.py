@@ -201,6 +201,71 @@ def test_one_formula_for_two_inputs_gets_a_mask():
     assert gradcheck(ops.product, (ones(2), ones(2)))
 
 
+def test_what_only_one_of_the_inputs_needs_is_saved_for_it():
+    formula = (
+        "self, other: product_backward(grad, wrap_opt_if(self, grad_input_mask[1]), "
+        "wrap_opt_if(other, grad_input_mask[0]), grad_input_mask)"
+    )
+    ops = load("product(Tensor self, Tensor other) -> Tensor", formula, "kernel: product")
+    x, y = ones(2), pb.tensor([3.0, 4.0])
+    z = ops.product(x, y)
+    assert z.grad_fn._saved_self is None
+    assert z.grad_fn._saved_other is y
+    x.detach().mul_(2)  # not saved, so it may change
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 4.0])
+    assert gradcheck(ops.product, (ones(2), ones(2)))
+    assert gradgradcheck(ops.product, (ones(2), ones(2)))
+
+
+def test_gradients_and_flags_are_in_the_order_of_the_key():
+    formula = "other, self: product_backward(grad, other, self, grad_input_mask)"
+    ops = load("product(Tensor self, Tensor other) -> Tensor", formula, "kernel: product")
+    x, y = ones(2), pb.tensor([3.0, 4.0])
+    ops.product(x, y).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 4.0])
+    assert gradcheck(ops.product, (x, y.requires_grad_()))
+
+
+WRAPPED = "self, other: product_backward(grad, {}, other, grad_input_mask)"
+
+
+@pytest.mark.parametrize(
+    ("formula", "problem", "remedy"),
+    [
+        (WRAPPED.format("wrap_opt_if(slef, grad_input_mask[1])"), "unknown argument 'slef'", "Did you mean 'self'"),
+        (
+            WRAPPED.format("wrap_opt_if(self, grad_input_mask[2])"),
+            r"uses grad_input_mask\[2\], but has 2 flags",
+            r"Write grad_input_mask\[0\] for 'self' or grad_input_mask\[1\] for 'other'",
+        ),
+        (WRAPPED.format("wrap_opt_if(self)"), "with other than a name and a condition", "Write wrap_opt_if"),
+        (WRAPPED.format("wrap_opt_if(2 * self, grad_input_mask[1])"), "other than a name and", "Write wrap_opt_if"),
+        (WRAPPED.format("wrap_opt_if(self, True)"), "under the condition `True`", r"Write grad_input_mask\[0\]"),
+        (WRAPPED.format("wrap_opt_if(self, not grad_input_mask[0])"), "under the condition `not", "Write grad_input"),
+        (
+            "self, other: product_backward(wrap_opt_if(grad, grad_input_mask[1]), self, other, grad_input_mask)",
+            "wraps 'grad', which is neither",
+            "Write grad alone",
+        ),
+        (
+            WRAPPED.format("self.sum() + wrap_opt_if(self, grad_input_mask[1])"),
+            "uses 'self' in wrap_opt_if and outside of it",
+            "Write self alone",
+        ),
+        ("self: grad * wrap_opt_if(other, grad_input_mask[0])\nother: grad * self", "wraps 'other', but runs", "alone"),
+        (
+            "self: grad * other\nother: grad * self\nresult: self_t * wrap_opt_if(other, grad_input_mask[0])",
+            "calls wrap_opt_if in a tangent",
+            "Write x alone",
+        ),
+    ],
+)
+def test_refuses_a_wrong_wrap_opt_if(formula, problem, remedy):
+    with pytest.raises(DeclarationError, match=rf"{problem}.*{remedy}"):
+        load("product(Tensor self, Tensor other) -> Tensor", formula, "kernel: product")
+
+
 def test_not_implemented_is_said_by_name_when_it_is_reached():
     ops = load(
         "product(Tensor self, Tensor other) -> Tensor", "self: grad * other\nother: not_implemented", "kernel: product"

@@ -241,7 +241,7 @@ def test_nothing_is_imported_while_something_is_wrong(tmp_path, monkeypatch):
 
 
 REFUSED = {
-    "a name that formulas are understood by": ("other_of", "zeros_like", "the operator 'zeros_like' has the name"),
+    "a name that formulas are understood by": ("other_of", "zeros_like", "the operator 'zeros_like' has a name"),
     "a name twice": ("other_of", "spence_of", "declared twice"),
     "a namespace of pullback's": ("namespace: hostile", "namespace: sin", "the namespace 'sin'"),
     "a public home": ("alias: dil", "python_module: nn.functional\n    alias: dil", "names a public home"),

@@ -292,8 +292,6 @@ def _diagonal_scatter(batch: Batch, x: Any, source: Any, offset: int, dim1: int,
 
 # Kernels whose results have shapes that depend on the values: what users call them, what to write instead.
 BY_VALUES = {
-    "masked_select": ("masked_select (x[mask])", "Keep the shape: pullback.where(mask, x, 0)."),
-    "masked_select_backward": ("masked_select (x[mask])", "Keep the shape: pullback.where(mask, x, 0)."),
     "argwhere": ("nonzero", "Use nonzero_static(size=n), or pullback.where with three arguments."),
     "unique": ("unique", "Sort instead, and compare neighbours."),
     "consecutive": ("unique_consecutive", "Compare neighbours: x[1:] != x[:-1]."),
@@ -311,24 +309,24 @@ def _refusing(kernel: str) -> Rule:
 RULES.update({kernel: _refusing(kernel) for kernel in BY_VALUES})
 
 
-def _selected(batch: Batch, mask: Any, shape: tuple[int, ...], kernel: str) -> tuple[Any, tuple[int, ...]]:
+def _selected(batch: Batch, mask: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """(where a mask that is the same for all elements of the batch is True in an array of that shape, its shape)."""
     if type(mask) is not ndarray:
-        raise unknown_shape(*BY_VALUES[kernel])
+        raise unknown_shape("masked_select (x[mask])", "Keep the shape: pullback.where(mask, x, 0).")
     whole = np.broadcast_shapes(tuple(shape), mask.shape)
     return np.flatnonzero(np.broadcast_to(mask, whole)), whole
 
 
 @rule("masked_select")
 def _masked_select(batch: Batch, x: Any, mask: Any) -> Any:
-    places, whole = _selected(batch, mask, shape_of(x), "masked_select")
+    places, whole = _selected(batch, mask, shape_of(x))
     rows = run("expand", everywhere(batch, x, len(whole)), (batch.size, *whole), False)
     return run("index_select", run("reshape", rows, (batch.size, int(np.prod(whole)))), 1, places)
 
 
 @rule("masked_select_backward")
 def _masked_select_backward(batch: Batch, grad: Any, shape: Any, mask: Any) -> Any:
-    places, whole = _selected(batch, mask, shape, "masked_select_backward")
+    places, whole = _selected(batch, mask, shape)
     rows = run("index_select_backward", everywhere(batch, grad), (batch.size, int(np.prod(whole))), 1, places)
     return run("reshape", rows, (batch.size, *whole))
 

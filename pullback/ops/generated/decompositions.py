@@ -107,16 +107,17 @@ class LinalgSolveExBackward0(MultiNode):
 
     def save(node, out, A, B, check_errors):
         node.saved_A, node.version_A = save_input(A)
-        node.saved_result = out[0]._array
-        node.version_result = watch_output(out[0])
         node.saved_info = out[1]._array
         node.version_info = watch_output(out[1])
+        if node._next0 is not None:
+            node.saved_result = out[0]._array
+            node.version_result = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         grad = grads[0]
         A = unpack(self.saved_A, self.version_A, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
         info = unpack(self.saved_info, self.version_info, self)
+        result_ = unpack(self.saved_result, self.version_result, self) if self._next0 is not None else None
         grad_of_A, grad_of_B = solve_backward(
             grad, A, result_, info, (self._next0 is not None, self._next1 is not None), ops=ops
         )
@@ -139,12 +140,13 @@ class LinalgSolveTriangularBackward0(Node):
         node.arg_upper = upper
         node.arg_left = left
         node.arg_unitriangular = unitriangular
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+        if node._next0 is not None:
+            node.saved_result = out._array
+            node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
+        result_ = unpack(self.saved_result, self.version_result, self) if self._next0 is not None else None
         grad_of_A, grad_of_B = solve_triangular_backward(
             grad,
             A,
@@ -521,17 +523,18 @@ class EigenvalueSlopeBackward0(Node):
     inputs = (0, 1)
 
     def save(node, out, A, slopes, values, vectors, inverse, hermitian):
-        node.saved_slopes, node.version_slopes = save_input(slopes)
-        node.saved_values, node.version_values = save_input(values, True)
         node.saved_vectors, node.version_vectors = save_input(vectors, True)
         node.saved_inverse, node.version_inverse = save_input(inverse, True)
         node.arg_hermitian = hermitian
+        if node._next0 is not None:
+            node.saved_slopes, node.version_slopes = save_input(slopes)
+            node.saved_values, node.version_values = save_input(values, True)
 
     def apply(self, ops, grad, unpack):
-        slopes = unpack(self.saved_slopes, self.version_slopes, self)
-        values = unpack(self.saved_values, self.version_values, self)
         vectors = unpack(self.saved_vectors, self.version_vectors, self)
         inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        slopes = unpack(self.saved_slopes, self.version_slopes, self) if self._next0 is not None else None
+        values = unpack(self.saved_values, self.version_values, self) if self._next0 is not None else None
         grad_of_A, grad_of_slopes = eigenvalue_slope_backward(
             grad,
             slopes,
@@ -674,18 +677,20 @@ class SingularValueSlopeBackward0(Node):
     saves_self = True
 
     def save(node, out, A, slopes, U, S, Vh):
-        node.saved_A, node.version_A = save_input(A)
-        node.saved_slopes, node.version_slopes = save_input(slopes)
         node.saved_U, node.version_U = save_input(U, True)
-        node.saved_S, node.version_S = save_input(S, True)
         node.saved_Vh, node.version_Vh = save_input(Vh, True)
+        if node._next0 is not None and node._next1 is not None:
+            node.saved_A, node.version_A = save_input(A)
+        if node._next0 is not None:
+            node.saved_slopes, node.version_slopes = save_input(slopes)
+            node.saved_S, node.version_S = save_input(S, True)
 
     def apply(self, ops, grad, unpack):
-        A = unpack(self.saved_A, self.version_A, self)
-        slopes = unpack(self.saved_slopes, self.version_slopes, self)
         U = unpack(self.saved_U, self.version_U, self)
-        S = unpack(self.saved_S, self.version_S, self)
         Vh = unpack(self.saved_Vh, self.version_Vh, self)
+        A = unpack(self.saved_A, self.version_A, self) if self._next0 is not None and self._next1 is not None else None
+        slopes = unpack(self.saved_slopes, self.version_slopes, self) if self._next0 is not None else None
+        S = unpack(self.saved_S, self.version_S, self) if self._next0 is not None else None
         grad_of_A, grad_of_slopes = singular_value_slope_backward(
             grad, A, slopes, U, S, Vh, (self._next0 is not None, self._next1 is not None), ops=ops
         )
@@ -717,23 +722,24 @@ class SingularValueTangentBackward0(Node):
     saves_self = True
 
     def save(node, out, A, tangent, U, S, Vh):
-        node.saved_A, node.version_A = save_input(A)
         node.saved_U, node.version_U = save_input(U, True)
         node.saved_S, node.version_S = save_input(S, True)
         node.saved_Vh, node.version_Vh = save_input(Vh, True)
+        if node._next1 is not None:
+            node.saved_A, node.version_A = save_input(A)
         if node._next0 is not None:
             node.saved_tangent, node.version_tangent = save_input(tangent)
 
     def apply(self, ops, grad, unpack):
-        A = unpack(self.saved_A, self.version_A, self)
         U = unpack(self.saved_U, self.version_U, self)
         S = unpack(self.saved_S, self.version_S, self)
         Vh = unpack(self.saved_Vh, self.version_Vh, self)
         grad_of_A = grad_of_tangent = None
         if self._next0 is not None:
             tangent = unpack(self.saved_tangent, self.version_tangent, self)
-            grad_of_A = singular_value_turn(tangent, grad, A, U, S, Vh, True, ops=ops)
+            grad_of_A = singular_value_turn(tangent, grad, U, S, Vh, True, ops=ops)
         if self._next1 is not None:
+            A = unpack(self.saved_A, self.version_A, self)
             grad_of_tangent = ops.singular_value_slope(A, grad, U, S, Vh)
         return grad_of_A, grad_of_tangent
 

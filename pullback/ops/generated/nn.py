@@ -182,24 +182,35 @@ class LayerNormBackward0(MultiNode):
     differentiable_outputs = (True, False, False)
 
     def save(node, out, input, weight, bias, dims, eps):
-        node.saved_input, node.version_input = save_input(input)
-        node.saved_weight, node.version_weight = save_input(weight)
         node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
         node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
-        node.saved_mean = out[1]._array
-        node.version_mean = watch_output(out[1])
-        node.saved_inverse = out[2]._array
-        node.version_inverse = watch_output(out[2])
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_input, node.version_input = save_input(input)
+            node.saved_mean = out[1]._array
+            node.version_mean = watch_output(out[1])
+            node.saved_inverse = out[2]._array
+            node.version_inverse = watch_output(out[2])
+        if node._nexts[0] is not None:
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
         grad = grads[0]
-        input = unpack(self.saved_input, self.version_input, self)
-        weight = unpack(self.saved_weight, self.version_weight, self)
-        mean = unpack(self.saved_mean, self.version_mean, self)
-        inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        input = mean = inverse = None
+        if self._nexts[0] is not None or self._nexts[1] is not None:
+            input = unpack(self.saved_input, self.version_input, self)
+            mean = unpack(self.saved_mean, self.version_mean, self)
+            inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        weight = unpack(self.saved_weight, self.version_weight, self) if self._nexts[0] is not None else None
         grad_of_input, grad_of_weight, grad_of_bias = ops._layer_norm_backward(
-            grad, input, weight, mean, inverse, self.arg_dims, self.arg_eps
+            grad,
+            input,
+            weight,
+            mean,
+            inverse,
+            self.arg_dims,
+            self.arg_eps,
+            (self._nexts[0] is not None, self._nexts[1] is not None, self._nexts[2] is not None),
         )
         return grad_of_input, grad_of_weight, grad_of_bias
 
@@ -821,8 +832,8 @@ like_embedding = lambda run: lambda input, weight, padding_idx=None, max_norm=No
 like_layer_norm = lambda run: lambda input, normalized_shape, weight=None, bias=None, eps=1e-05: run(
     input, normalized_shape if type(normalized_shape) in SOME_INTS else some_ints(run.__name__, "normalized_shape", normalized_shape), weight, bias, eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps))
 like__layer_norm = lambda run: lambda input, weight, bias, dims, eps: run(input, weight, bias, dims, eps)
-like__layer_norm_backward = lambda run: lambda grad_output, input, weight, mean, inverse, dims, eps: run(
-    grad_output, input, weight, mean, inverse, dims, eps)
+like__layer_norm_backward = lambda run: lambda grad_output, input, weight, mean, inverse, dims, eps, mask: run(
+    grad_output, input, weight, mean, inverse, dims, eps, mask)
 like_group_norm = lambda run: lambda input, num_groups, weight=None, bias=None, eps=1e-05: run(
     input, num_groups if type(num_groups) in AN_INT else an_int(run.__name__, "num_groups", num_groups), weight, bias, eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps))
 like_cosine_similarity = lambda run: lambda x1, x2, dim=1, eps=1e-08, *, axis=UNSET: run(

@@ -45,33 +45,40 @@ class ConvolutionBackward0(Node):
         "arg_padding",
         "arg_stride",
         "arg_transposed",
+        "input_shape",
         "saved_input",
         "saved_weight",
         "version_input",
         "version_weight",
+        "weight_shape",
     )
     inputs = (0, 1, 2)
     saves_self = True
 
     def save(node, out, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        node.input_shape = attribute(input, "shape")
+        node.weight_shape = attribute(weight, "shape")
         node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
         node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
         node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
         node.arg_transposed = transposed
         node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
-        if node._nexts[0] is not None or node._nexts[1] is not None:
+        if node._nexts[1] is not None:
             node.saved_input, node.version_input = save_input(input)
+        if node._nexts[0] is not None:
             node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
         if self._nexts[0] is not None or self._nexts[1] is not None:
-            input = unpack(self.saved_input, self.version_input, self)
-            weight = unpack(self.saved_weight, self.version_weight, self)
+            input = unpack(self.saved_input, self.version_input, self) if self._nexts[1] is not None else None
+            weight = unpack(self.saved_weight, self.version_weight, self) if self._nexts[0] is not None else None
             grad_of_input, grad_of_weight = convolution_backward(
                 grad,
                 input,
                 weight,
+                self.input_shape,
+                self.weight_shape,
                 self.arg_stride,
                 self.arg_padding,
                 self.arg_dilation,

@@ -37,29 +37,39 @@ def _layer_norm(input, weight, bias, dims, eps):
 
 
 @loops("blocks")
-def layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
-    """The gradients to input, weight (None where there is none) and bias.
+def layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, mask):
+    """The gradients to input, weight and bias that `mask` asks for; that of the bias is made of grad_output alone.
 
     With n the normalised input and h = grad_output * weight: (h - mean(h) - n mean(h n)) / deviation, sum(grad_output
     n), sum(grad_output). Here n is the centred input, and its deviations come in where a row has become one number.
     """
-    rows, inner, _ = _as_rows(input, dims)
-    grads, mean, inverse = grad_output.reshape(rows.shape), mean.reshape(-1, 1), inverse.reshape(-1)
-    out, to_bias = np.empty(input.shape, input.dtype), np.zeros(inner, input.dtype)
-    filled, bias_sums = out.reshape(rows.shape), to_bias.reshape(-1)
-    to_weight = scale = None
+    grads, inner, _ = _as_rows(grad_output, dims)
+    to_weight, to_bias = (np.zeros(inner, grads.dtype) if wanted else None for wanted in mask[1:])
+    weight_sums, bias_sums = (None if x is None else x.reshape(-1) for x in (to_weight, to_bias))
+    out = scale = None
+    if mask[0] or mask[1]:
+        rows, mean, inverse = input.reshape(grads.shape), mean.reshape(-1, 1), inverse.reshape(-1)
+        out = np.empty(input.shape, input.dtype)
+        filled = out.reshape(rows.shape)
     if weight is not None:
-        to_weight, scale = np.zeros(inner, input.dtype), weight.reshape(-1)
-        weight_sums, shares = to_weight.reshape(-1), scale / _count(rows)
-    for part in _blocks(rows):
-        grad, n, over = grads[part], filled[part], inverse[part]
+        scale = weight.reshape(-1)
+        shares = scale / _count(rows)
+    for part in _blocks(grads):
+        grad = grads[part]
+        if bias_sums is not None:
+            bias_sums += _column_sums(grad)
+        if out is None:
+            continue
+        n, over = filled[part], inverse[part]
         np.subtract(rows[part], mean[part], out=n)
         product = grad * n
-        bias_sums += _column_sums(grad)
+        if weight_sums is not None:
+            weight_sums += over.dot(product)
+        if not mask[0]:
+            continue
         if scale is None:
             h, h_mean, hn_mean = grad, _row_sums(grad) / _count(rows), _row_sums(product) / _count(rows)
         else:
-            weight_sums += over.dot(product)
             h_mean, hn_mean = grad.dot(shares), product.dot(shares)
             h = np.multiply(grad, scale, out=product)
         hn_mean *= over
@@ -68,7 +78,7 @@ def layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
         np.subtract(h, n, out=n)
         n -= h_mean[:, None]
         n *= over[:, None]
-    return out, to_weight, to_bias  # no views, which the engine would copy
+    return out if mask[0] else None, to_weight, to_bias  # no views, which the engine would copy
 
 
 def _as_rows(x, dims):

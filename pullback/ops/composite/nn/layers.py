@@ -63,17 +63,21 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops
     return out if bias is None else out + bias
 
 
-def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, *, ops):
+def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, mask, *, ops):
     """The gradients of _layer_norm, by operators that are differentiable: mean and deviation depend on the input."""
     del mean, inverse
+    to_bias = over_batch(grad_output, dims, ops) if mask[2] else None
+    if not (mask[0] or mask[1]):
+        return None, None, to_bias
     last = tuple(range(-dims, 0))
     centred = input - ops.mean(input, last, True)
     inverse = ops.rsqrt(ops.mean(centred * centred, last, True) + eps)
     n = centred * inverse
+    to_weight = over_batch(grad_output * n, dims, ops) if mask[1] else None
+    if not mask[0]:
+        return None, to_weight, to_bias
     h = grad_output if weight is None else grad_output * weight
-    to_input = inverse * (h - ops.mean(h, last, True) - n * ops.mean(h * n, last, True))
-    to_weight = None if weight is None else over_batch(grad_output * n, dims, ops)
-    return to_input, to_weight, over_batch(grad_output, dims, ops)
+    return inverse * (h - ops.mean(h, last, True) - n * ops.mean(h * n, last, True)), to_weight, to_bias
 
 
 def over_batch(x, dims, ops):

@@ -142,7 +142,7 @@ def svdvals_jvp(A, dA, *, ops):
 # -- slopes and tangents of singular values: operators of their own, as those of eigenvalues ------------------------
 
 
-def singular_value_turn(X, slopes, A, U, S, Vh, varying, *, ops):
+def singular_value_turn(X, slopes, U, S, Vh, varying, *, ops):
     """Return what U diag(slopes) V^H gains by the turn of U and V along X, a map that is its own adjoint.
 
     With H and N the Hermitian and skew parts of U^H X V: H times the divided differences of the slopes, N times their
@@ -166,10 +166,10 @@ def singular_value_turn(X, slopes, A, U, S, Vh, varying, *, ops):
         how["doubt"] = (K, K)
     inner = inner + over_sums(numerators, S, name, **how)
     found = ops.matmul(U, ops.matmul(inner, Vh))
-    if A.shape[-2] > k:
+    if X.shape[-2] > k:
         columns, how = weighted(XV - ops.matmul(U, K), ops.unsqueeze(slopes, -2), XV)
         found = found + ops.matmul(over_columns(columns, S, name, **how), Vh)
-    if A.shape[-1] > k:
+    if X.shape[-1] > k:
         columns, how = weighted(XhU - ops.matmul(V, Kh), ops.unsqueeze(slopes, -2), XhU)
         found = found + ops.matmul(U, adjoint_of(over_columns(columns, S, name, **how), ops=ops))
     return found
@@ -177,15 +177,15 @@ def singular_value_turn(X, slopes, A, U, S, Vh, varying, *, ops):
 
 def singular_value_slope_backward(grad, A, slopes, U, S, Vh, mask, *, ops):
     """A gets the vectors' turn along grad, the slopes Re diag(U^H grad V)."""
-    return (
-        singular_value_turn(grad, slopes, A, U, S, Vh, mask[1], ops=ops) if mask[0] else None,
-        ops.singular_value_tangent(A, grad, U, S, Vh),
-    )
+    if not mask[0]:  # the vectors stay as they are
+        return None, ops.sum(ops.real(ops.conjugate(U) * ops.matmul(grad, adjoint_of(Vh, ops=ops))), -2)
+    to_slopes = ops.singular_value_tangent(A, grad, U, S, Vh) if mask[1] else None
+    return singular_value_turn(grad, slopes, U, S, Vh, mask[1], ops=ops), to_slopes
 
 
 def singular_value_slope_jvp(A, dA, slopes, dslopes, U, S, Vh, *, ops):
     """The same turn, along dA, and the slopes' change."""
-    turned = singular_value_turn(dA, slopes, A, U, S, Vh, True, ops=ops)
+    turned = singular_value_turn(dA, slopes, U, S, Vh, True, ops=ops)
     return turned + ops.singular_value_slope(A, dslopes, U, S, Vh)
 
 

@@ -51,9 +51,11 @@ def inv_jvp(dA, inverse, info, *, ops):
 def solve_backward(grad, A, X, info, mask, *, ops):
     """B gets A^-H grad; A minus that times X^H."""
     A = without_unused(A, info, grad, instead=1, ops=ops)
-    X = without_unused(X, info, grad, ops=ops)
     found = ops.linalg_solve_matrices(adjoint_of(A, ops=ops), grad)[0]
-    return (-ops.matmul(found, adjoint_of(X, ops=ops)) if mask[0] else None), found
+    if not mask[0]:
+        return None, found
+    X = without_unused(X, info, grad, ops=ops)
+    return -ops.matmul(found, adjoint_of(X, ops=ops)), found
 
 
 def solve_jvp(A, dA, dB, X, info, *, ops):

@@ -11,18 +11,19 @@ NO_PADDING = (0, 0, 0)  # output_padding, where there is none
 
 
 def convolution_backward(
-    grad, input, weight, stride, padding, dilation, transposed, groups, grad_input_mask, *, ops,
+    grad, input, weight, input_shape, weight_shape, stride, padding, dilation, transposed, groups, grad_input_mask, *,
+    ops,
 ):  # fmt: skip
-    """(gradient to input, to weight)."""
+    """(gradient to input, made of weight; gradient to weight, made of input)."""
     how, (to_input, to_weight) = (stride, padding, dilation, groups), grad_input_mask
     if transposed:
         return (
-            convolved(grad, conj(weight), input.shape[2:], *how, ops=ops) if to_input else None,
-            ops.convolution_weight(conj(input), grad, weight.shape, *how) if to_weight else None,
+            convolved(grad, conj(weight), input_shape[2:], *how, ops=ops) if to_input else None,
+            ops.convolution_weight(conj(input), grad, weight_shape, *how) if to_weight else None,
         )
     return (
-        ops.convolution_input(grad, conj(weight), input.shape[2:], *how) if to_input else None,
-        ops.convolution_weight(grad, conj(input), weight.shape, *how) if to_weight else None,
+        ops.convolution_input(grad, conj(weight), input_shape[2:], *how) if to_input else None,
+        ops.convolution_weight(grad, conj(input), weight_shape, *how) if to_weight else None,
     )
 
 

@@ -15,6 +15,8 @@ def matrix_map_slope(A, direction, function, *, ops):
 def sylvester_backward(grad, A, B, X, mask, *, ops):
     """Q gets Y with A^H Y + Y B^H = grad; A gets -Y X^H, B gets -X^H Y."""
     Y = ops.scipy_linalg.sylvester(adjoint_of(A, ops=ops), adjoint_of(B, ops=ops), grad)
+    if not (mask[0] or mask[1]):
+        return None, None, Y
     Xh = adjoint_of(X, ops=ops)
     return -ops.matmul(Y, Xh) if mask[0] else None, -ops.matmul(Xh, Y) if mask[1] else None, Y
 

@@ -68,13 +68,18 @@ class SylvesterBackward0(Node):
     def save(node, out, A, B, Q):
         node.saved_A, node.version_A = save_input(A)
         node.saved_B, node.version_B = save_input(B)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+        if node._nexts[0] is not None or node._nexts[1] is not None:
+            node.saved_result = out._array
+            node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
         B = unpack(self.saved_B, self.version_B, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
+        result_ = (
+            unpack(self.saved_result, self.version_result, self)
+            if self._nexts[0] is not None or self._nexts[1] is not None
+            else None
+        )
         grad_of_A, grad_of_B, grad_of_Q = sylvester_backward(
             grad,
             A,
@@ -245,7 +250,10 @@ FORMULAS = {
         "result": ("declarations.yaml:29", "matrix_map_slope(A_p, A_t, function)"),
     },
     "sylvester": {
-        "A, B, Q": ("declarations.yaml:33", "sylvester_backward(grad, A, B, result, grad_input_mask)"),
+        "A, B, Q": (
+            "declarations.yaml:33",
+            "sylvester_backward(grad, A, B, wrap_opt_if(result, grad_input_mask[0] or grad_input_mask[1]), grad_input_mask)",
+        ),
         "result": ("declarations.yaml:34", "sylvester_jvp(A_t, B_t, Q_t, A_p, B_p, result)"),
     },
     "continuous_are": {

@@ -134,12 +134,13 @@ class SpsolveBackward0(Node):
         node.saved_data, node.version_data = save_input(data)
         node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
         node.arg_method = method if type(method) in FIXED else snapshot(method)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+        if node._next0 is not None:
+            node.saved_result = out._array
+            node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         data = unpack(self.saved_data, self.version_data, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
+        result_ = unpack(self.saved_result, self.version_result, self) if self._next0 is not None else None
         grad_of_data, grad_of_b = spsolve_backward(
             grad,
             data,
@@ -335,7 +336,10 @@ FORMULAS = {
         "result": ("declarations.yaml:43", "sddmm(u_t, v_p, pattern, columns) + sddmm(u_p, v_t, pattern, columns)"),
     },
     "spsolve": {
-        "data, b": ("declarations.yaml:48", "spsolve_backward(grad, data, pattern, method, result, grad_input_mask)"),
+        "data, b": (
+            "declarations.yaml:48",
+            "spsolve_backward(grad, data, pattern, method, wrap_opt_if(result, grad_input_mask[0]), grad_input_mask)",
+        ),
         "result": ("declarations.yaml:49", "spsolve_jvp(data_t, b_t, data_p, pattern, method, result)"),
     },
     "eigenpairs": {
