@@ -190,10 +190,7 @@ GRAPHS = [
     (lambda: pb.ones(1).expand(3).add_(1), "more than one element of the written-to tensor refers to a single memory"),
     (lambda: leaf().resize_(2), "cannot resize variables that require grad"),
     (lambda: leaf().numpy(), "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead"),
-    (
-        lambda: np.asarray(leaf()),
-        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead",
-    ),
+    (lambda: np.asarray(leaf()), "Can't call numpy() on Tensor that requires grad"),
     (lambda: (leaf() * 2).requires_grad_(False), "you can only change requires_grad flags of leaf variables"),
     (lambda: pb.tensor([1]).requires_grad_(), "Only Tensors of floating point and complex dtype can", RuntimeAndType),
     (lambda: pb.tensor([1], requires_grad=True), "floating point and complex dtype can require", RuntimeAndType),
