@@ -200,9 +200,9 @@ def check_writeable(name: str, data: ndarray) -> None:
             "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
     raise ReadOnlyError(
-        f"assignment destination is read-only: {name} cannot write into an array that NumPy gives for reading alone, such "
-        "as x.diagonal(), or that setflags(write=False) closed: write into x by an index (np.fill_diagonal(x, v)), or "
-        "into a copy."
+        f"assignment destination is read-only: {name} cannot write into an array that NumPy gives for reading alone, "
+        "such as x.diagonal(), or that setflags(write=False) closed: write into x by an index "
+        "(np.fill_diagonal(x, v)), or into a copy."
     )
 
 

@@ -146,14 +146,14 @@ class BatchedType(ArrayType):
 
 
 _OF_PROGRAMS = (
-    "Choose between values with np.where or pullback.where instead of `if`, and by np.maximum instead of max(); compute "
-    "with arrays instead of float(), int() or item(); index an ndarray by pullback.asarray(a)[i]. To write values into an "
-    "array, call pullback.adopt() once and make it by np.zeros inside the function, or write into np.zeros_like(x), or "
-    "join the values by np.stack([...])."
+    "Choose between values with np.where or pullback.where instead of `if`, and by np.maximum instead of max(); "
+    "compute with arrays instead of float(), int() or item(); index an ndarray by pullback.asarray(a)[i]. To write "
+    "values into an array, call pullback.adopt() once and make it by np.zeros inside the function, or write into "
+    "np.zeros_like(x), or join the values by np.stack([...])."
 )
 _OF_SCIPY = (
-    "It decides by numbers, of which each sample has its own. Call it once outside of vmap on the arrays of all samples, "
-    "where it takes them (axis=), or in a loop over the samples, and np.stack what it gives."
+    "It decides by numbers, of which each sample has its own. Call it once outside of vmap on the arrays of all "
+    "samples, where it takes them (axis=), or in a loop over the samples, and np.stack what it gives."
 )
 
 
