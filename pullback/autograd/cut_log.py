@@ -29,6 +29,12 @@ _MANY = 8  # cuts that are kept for a tensor, and leaves that are named
 _DETACHED = ("detach()", "detach_()", "data")
 _NUMBERS = ("item()", "float()", "complex()", "tolist()", "numpy()", "pickle", "deepcopy", "int", "tensor()")
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "bool()")
+# Operators as a program writes them.
+_AS_WRITTEN = {
+    "__setitem__": "x[...] = v",
+    **dict.fromkeys(("slice_view", "advanced_index"), "x[...]"),
+    "_to_copy": "to()",
+}
 _REMEDIES = {
     "detach": "Leave it out, or compute the gradient before it.",
     "no_grad": "Compute it outside of that block.",
@@ -154,17 +160,17 @@ class watch_cuts(Log, Observer, ModeSwitch):
 
     # -- what is seen ----------------------------------------------------------------------------------------------
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-        if name not in OPERATORS and name.removesuffix("_") not in OPERATORS and name != "__setitem__":
-            return self._run_function(run)
+        function = name not in OPERATORS and name.removesuffix("_") not in OPERATORS and name != "__setitem__"
         if self._functions:
-            return run()
+            return self._run_function(run) if function else run()
         given = [x for x in spread_lists(args) if isinstance(x, Tensor)]
         differentiable = any(map(_is_differentiated, given))
-        result = run()
+        result = self._run_function(run) if function else run()
         for out in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(out, Tensor) and not _is_differentiated(out):
-                origins = [cut for x in given for cut in _origins_of(x)]
-                if differentiable:
+            if isinstance(out, Tensor):
+                recorded = _is_differentiated(out)  # then what was cut from others is not in its gradient
+                origins = [cut for x in given if recorded or not _is_differentiated(x) for cut in _origins_of(x)]
+                if differentiable and not recorded and not function:
                     origins.insert(0, self._seen(self._cut_by(name, out)))
                 if origins:
                     _remember(out, origins)
@@ -217,9 +223,12 @@ class watch_cuts(Log, Observer, ModeSwitch):
         state = modes.current()
         if not state.records(out._level) or state.inference:
             block = self._blocks.get(out._level)
-            return Cut(f"{name} under {'no_grad' if block is None else block}, called", "no_grad", *place)
+            shown = _AS_WRITTEN.get(name, name)
+            return Cut(f"{shown} under {'no_grad' if block is None else block}, called", "no_grad", *place)
         if name == "_to_copy":
             return Cut(f"the cast to {out.dtype}", "integer", *place)
+        if out.dtype.kind not in "fc" and (name.endswith("_") or name == "__setitem__"):
+            return Cut(f"the write into {out.dtype}", "integer", *place)
         return Cut(name, _reason(name), *place)
 
     def _seen(self, cut: Cut) -> Cut:
@@ -315,7 +324,8 @@ def _of_graph(tensor: Tensor, input: Tensor | None) -> WhyNoGrad:
             text = "a path leads from the tensor to the input, so there is a gradient (which may be 0 in numbers)."
             return _answer(True, (), text)
         text = f"the tensor requires grad, but no path leads from it to the input; {_leaves(nodes)}."
-        return _answer(True, [Cut("the input", "unused"), *_cuts_now()], text)
+        behind = [cut for cut in _origins_of(tensor) if cut.reason != "created"]
+        return _answer(True, [Cut("the input", "unused"), *behind], text)
     if tensor.is_leaf:
         text = "the tensor is a leaf that requires grad: backward() of what is computed from it fills its .grad."
     else:
@@ -336,9 +346,14 @@ def _leaves(nodes: Iterable[Any]) -> str:
 def _answer(requires_grad: bool, found: Iterable[Cut], text: str) -> WhyNoGrad:
     found = tuple(dict.fromkeys(found))
     lines = [text[:1].upper() + text[1:]]
-    lines += [f"  {cut}. {_REMEDIES[cut.reason]}" for cut in found if cut.file or cut.reason in ("integer", "unused")]
+    shown = {(cut.reason, cut.file, cut.line): cut for cut in reversed(found)}  # of several on one line the first
+    lines += [
+        f"  {cut}. {_REMEDIES[cut.reason]}"
+        for cut in reversed(shown.values())
+        if cut.file or cut.reason in ("integer", "unused")
+    ]
     known = any(cut.file or cut.reason == "integer" for cut in found)
-    if not known and (found or not requires_grad):
+    if not known and (found or not requires_grad) and not (requires_grad and _logs()):
         lines.append(
             "Run the program within `with pullback.watch_cuts():`, in the thread that computes, to learn at which line "
             "the graph was cut."
@@ -349,10 +364,6 @@ def _answer(requires_grad: bool, found: Iterable[Cut], text: str) -> WhyNoGrad:
 def _logs() -> list[watch_cuts]:
     """Those that are kept now, or the last one that saw anything."""
     return [log for log in cuts.WATCHED if isinstance(log, watch_cuts)] or list(filter(None, _last))
-
-
-def _cuts_now() -> list[Cut]:
-    return [cut for log in _logs() for cut in log.cuts][:_MANY]
 
 
 def _numbers_now() -> list[Cut]:

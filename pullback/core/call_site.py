@@ -22,6 +22,7 @@ import numpy as np
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
 _DEMO = os.path.join(_PACKAGE, "demo") + os.sep  # noqa: PTH118 - programs that use the public face, as a user's would
 _LIBRARIES = (os.path.dirname(os.path.dirname(np.__file__)) + os.sep, os.path.dirname(os.__file__) + os.sep)  # noqa: PTH120
+_SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")  # a user's, a system's, an environment's
 _HOMES = (
     "numpy", "numpy.linalg", "numpy.fft", "scipy.special", "scipy.linalg", "scipy.optimize", "scipy.integrate",
     "scipy.interpolate", "scipy.stats", "scipy.signal", "scipy.signal.windows", "scipy.ndimage", "scipy.fft",
@@ -101,7 +102,7 @@ def is_users_file(file: str) -> bool:
     """True if code of this file is the user's own: neither installed as a library nor Python's."""
     if file.startswith(_PACKAGE):
         return file.startswith(_DEMO)
-    return not file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__"))
+    return not (file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__")) or any(s in file for s in _SITES))
 
 
 def _is_from(frame: FrameType, *packages: str) -> bool:

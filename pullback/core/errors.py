@@ -4,6 +4,7 @@
     +-- BackwardTwiceError          the saved tensors of a node were already released
     +-- SavedTensorModifiedError    a saved tensor was changed in place before its backward
     +-- InplaceError                an in-place operation that autograd cannot allow here
+    |   +-- ReadOnlyError           (also a ValueError) the memory is read-only, or one place stands for many elements
     +-- DetachingError              a tensor that requires grad would have become a plain array
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     |   +-- ReadError               the numbers of an array are wanted that has none to show
@@ -136,6 +137,13 @@ class SavedArrayModifiedError(Portable, Explained, RuntimeError, page="SavedTens
 
 class InplaceError(Explained, RuntimeError):
     """An in-place operation that would make a gradient wrong or undefined."""
+
+
+class ReadOnlyError(InplaceError, ValueError, page=None):
+    """A write into an array that is read-only, or in which one place in memory stands for many elements.
+
+    Both a RuntimeError, as PyTorch raises, and a ValueError, as NumPy does.
+    """
 
 
 class DetachingError(Explained, RuntimeError):

@@ -278,8 +278,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
         what = " ".join(filter(None, (type(error).__name__, str(error))))
         return _from(error, what, f"{name}({_listed(given)}): {_REPORT} ({what}).", InternalError)
     if plain is None:
-        plain, kind = _plainly(error, given, meant)
-        plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
+        plain, kind = _plainly(name, error, given, meant)
     if not isinstance(kind.__init__, WrapperDescriptorType) and kind is not AxisError:
         return error  # an error of another library, which is not made of a text
     return _from(error, plain, f"{name}({_listed(given)}): {plain}", kind)
@@ -400,13 +399,14 @@ def _listed(given: Given) -> str:
     )
 
 
-def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exception]]:
+def _plainly(name: str, error: Exception, given: Given, meant: bool) -> tuple[str, type[Exception]]:
     """An error's message in words that need no knowledge of NumPy's internals, and the class to raise."""
     if isinstance(error, AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), AxisError
     text, kind = str(error), type(error)
     phrase = torch_phrase(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
     plain, kind = _in_plain_words(error, text, kind, given, meant)
+    plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
     plain = plain if phrase.removesuffix(": ") in plain else phrase + plain
     # As NumPy raises it, and an IndexError too, as PyTorch does.
     return plain, AxisError if kind is IndexError and plain.startswith(_NO_SUCH_DIMENSION) else kind

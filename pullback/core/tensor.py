@@ -252,6 +252,23 @@ class Tensor(_Methods):
         return self._array.size * self._array.dtype.itemsize
 
     @property
+    def flags(self) -> Any:
+        """How the elements lie in memory, as `numpy.ndarray.flags` says it.
+
+        Raises
+        ------
+        UnsupportedError
+            The tensor has no place in memory, such as one of a batch.
+
+        Examples
+        --------
+        >>> x = pb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> x.flags.c_contiguous, x.T.flags.c_contiguous
+        (True, False)
+        """
+        return strided(self, "flags").flags
+
+    @property
     def device(self) -> str:
         """Where the array lives: 'cpu'.
 
@@ -1031,8 +1048,9 @@ def _values_of(data: Any, force: bool) -> Any:
     kind = array_type(data)
     if not force and kind.carries_derivative(data):
         raise DetachingError(
-            "Can't call numpy() on a Tensor that has a tangent: forward mode would silently lose it. Use "
-            "tensor.detach().numpy() (or numpy(force=True)) for the primal, forward_ad.unpack_dual(tensor) for both."
+            "Can't call numpy() on a Tensor that has a tangent: forward mode would silently lose it. "
+            "forward_ad.unpack_dual(tensor) has both; for the primal alone use tensor.detach().numpy() (or "
+            "numpy(force=True))."
         )
     return kind.values(data)
 

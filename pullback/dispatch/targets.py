@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import cuts, modes
 from pullback.core.array_type import REGISTERED, STORED, array_type, carries_derivative, memory_of, read, type_of
-from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
+from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, ReadOnlyError, type_name
 from pullback.core.tensor import Tensor, extra_of, hold, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import InferenceCounter, counter_of
@@ -191,12 +191,19 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
 
 def check_writeable(name: str, data: ndarray) -> None:
     """Refuse to write into a read-only array."""
-    if not data.flags.writeable:
-        raise InplaceError(
+    if data.flags.writeable:
+        return
+    if overlaps_itself(data):
+        raise ReadOnlyError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location: "
             f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
             "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
+    raise ReadOnlyError(
+        f"assignment destination is read-only: {name} cannot write into an array that NumPy gives for reading alone, "
+        "such as x.diagonal(), or that setflags(write=False) closed: write into x by an index "
+        "(np.fill_diagonal(x, v)), or into a copy."
+    )
 
 
 def once_in_memory(op: Operator, target: Tensor, records: bool, index: Any = ()) -> ndarray:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from pullback.core import modes
 from pullback.core.array_type import innermost, memory_of
-from pullback.core.errors import InplaceError, with_article
+from pullback.core.errors import InplaceError, ReadOnlyError, with_article
 from pullback.core.tensor import Tensor
 from pullback.core.types import Shape
 from pullback.graph.node import edge_to
@@ -53,7 +53,7 @@ def refuse_overlap(target: Tensor, name: str) -> None:
     """Refuse to write, with a derivative, into a tensor of which two elements share memory."""
     data = memory_of(target._array)
     if data is not None and not data.flags.forc and overlaps_itself(data):
-        raise InplaceError(
+        raise ReadOnlyError(
             f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "
             "location, so the write has no derivative; write into the tensor that it is a view of, or into a clone()."
         )

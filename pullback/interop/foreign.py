@@ -10,9 +10,10 @@ import re
 from types import TracebackType
 
 from pullback.core.call_site import call_site_of, is_users_file
-from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.errors import DetachingError, UnsupportedError, with_article
 from pullback.core.misuse import raises_itself
 from pullback.core.tensor import Tensor
+from pullback.interop.instead import ADVICE
 from pullback.interop.suggest import remedy
 
 _NAMES_OURS = re.compile(r"\b(?:Nested)?(?:Array|Scalar|Tensor)\b")
@@ -28,8 +29,10 @@ def explain_foreign(error: Exception) -> Exception:
     """The error to raise instead of this one, which came out of a function that is being differentiated."""
     if isinstance(error, AttributeError) and error.name == "at" and isinstance(error.obj, Tensor):
         return _at(error)
-    if type(error) not in (TypeError, ValueError, IndexError) or (last := _last(error)) is None:
+    if type(error) not in (TypeError, ValueError, IndexError, KeyError) or (last := _last(error)) is None:
         return error
+    if isinstance(error, KeyError):  # its text is the key
+        return error if is_users_file(last.tb_frame.f_code.co_filename) else _of_key(error)
     itself = raises_itself(last)
     by_user = itself and is_users_file(last.tb_frame.f_code.co_filename)
     if isinstance(error.__cause__, (DetachingError, UnsupportedError)) and not by_user:
@@ -40,11 +43,22 @@ def explain_foreign(error: Exception) -> Exception:
         return error
     call = call_site_of(error)
     instead = _WRAP.get(call.name.partition(".")[0] or ("jax" if "JAX" in text else ""))
-    if text.startswith("unhashable type"):
+    if text.startswith("unhashable type") and call.name not in ADVICE:
         instead = "A value that is being differentiated cannot be a dict key: compute it again, without a cache."
     instead = instead or remedy(call.library, call.name)
     text = text.rstrip(".\n")
     made = UnsupportedError(f"{call.name or 'this line'} does not take our arrays: {text}.{call.where()}{instead}")
+    made.__cause__ = error
+    return made
+
+
+def _of_key(error: KeyError) -> Exception:
+    """The error to raise where a library looked one of our tensors up in a table."""
+    if not error.args or not isinstance(error.args[0], Tensor):
+        return error
+    call = call_site_of(error)
+    instead = remedy(call.library, call.name)
+    made = UnsupportedError(f"{call.name} has no entry for {with_article(error.args[0])}.{call.where()}{instead}")
     made.__cause__ = error
     return made
 

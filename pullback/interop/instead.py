@@ -81,6 +81,7 @@ ADVICE = {
     "np.random.multivariate_normal": "mean + np.random.standard_normal(len(mean)) @ np.linalg.cholesky(cov).T",
     "np.random.permutation": "t[np.random.permutation(len(t))]",
     "np.random.shuffle": "t = t[np.random.permutation(len(t))]",
+    "np.typename": "np.typename(x.dtype.char): it takes a character",
     "np.vectorize": "the function for whole arrays, or np.stack of its values in a loop",
     "operator.setitem": f"{_INTO} a[i] = x",
     "scipy.linalg.hessenberg": "np.linalg.eig, svd or qr: a matrix does not determine the basis of its Hessenberg form",

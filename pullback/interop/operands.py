@@ -134,8 +134,8 @@ def _full(name: str) -> str:
     return f"np.{name}"
 
 
-# PyTorch's words, which people look for.
-CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
+# PyTorch's words, which people look for. What it advises loses the gradient, so that comes last.
+CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad: "
 
 
 def _bottom(x: Any, name: str, force: Any) -> Any:

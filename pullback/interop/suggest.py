@@ -18,7 +18,8 @@ from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_na
 from pullback.ops.late import late_function
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
-_WRAP = "Write it with supported functions, or give it a derivative of its own by pullback.custom_vjp"
+_WRAP = "Write it with supported functions, or give it a derivative of its own by pullback.custom_vjp."
+_VALUES_ALONE = "\nFor the values alone, outside the graph: use tensor.detach().numpy() instead."
 # Libraries that compute; others draw and store.
 _OF_NUMBERS = ("", "numpy", "scipy", "statistics", "fractions", "decimal")
 
@@ -36,6 +37,8 @@ def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
     call = call_site()
     subject = call.name or "this line"
     instead = otherwise or remedy(call.library, call.name)
+    if phrase and ".detach().numpy()" not in instead:
+        instead = f"{instead}{_VALUES_ALONE}"
     error = DetachingError(f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{instead}")
     refusals.last = str(error)
     return error
@@ -46,7 +49,8 @@ def remedy(library: str, *names: str) -> str:
     instead = advice(library, *names)
     if names[0] in WRITES and transform_runs() and not State.on:
         return f"{BY_STORE} Without it: {instead}"
-    return f"{instead}{by_call() if would_help(*names) else _of_lists(names[0])}"
+    whole = f"{instead}{by_call() if would_help(*names) else _of_lists(names[0])}"
+    return f"{whole}{_VALUES_ALONE}" if instead.endswith(_WRAP) else whole
 
 
 def _of_lists(name: str) -> str:
@@ -79,7 +83,7 @@ def advice(library: Any, *names: Any) -> Any:
         return "Give it plain values: t.detach().numpy() is the array, outside the graph."
     near = [found for name in names for found in nearest(name)]
     said = f"Nearest: {', '.join(near)}. " if near else ""
-    return f"{said}{_WRAP}; t.detach().numpy() is the plain array, outside the graph."
+    return f"{said}{_WRAP}"
 
 
 _JOIN = ": join a list first, by np.stack([...])."

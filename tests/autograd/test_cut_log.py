@@ -225,3 +225,30 @@ def test_the_forward_of_a_function_is_no_cut():
         made = Double.apply(x())
     assert log.cuts == []
     assert pb.why_no_grad(made).requires_grad
+
+
+def test_an_input_that_was_not_used_is_told_the_cuts_behind_the_tensor_alone():
+    x, w = pb.ones(3, requires_grad=True), pb.ones(3, requires_grad=True)
+    with pb.watch_cuts():
+        x.sin().detach().mean()
+        alone = w * 2
+        scaled = (w * x.detach()).exp()
+    assert [cut.reason for cut in pb.why_no_grad(alone, x).cuts] == ["unused"]
+    assert "watch_cuts" not in str(pb.why_no_grad(alone, x))
+    assert [cut.reason for cut in pb.why_no_grad(scaled, x).cuts] == ["unused", "detach"]
+
+
+def test_a_line_is_told_once_and_a_write_as_it_is_written():
+    x = pb.ones(3, requires_grad=True)
+    with pb.watch_cuts():
+        with pb.no_grad():
+            b = x.clone()
+            b[1:] = x[1:] * 2
+            c = x[1:] * 2 + x[:2]
+        d = pb.zeros(3, dtype=pb.int64)
+        d[0] = x[0]
+    for t in b, c:
+        assert "slice_view" not in str(pb.why_no_grad(t))
+    assert len(str(pb.why_no_grad(c)).splitlines()) == 2
+    assert pb.why_no_grad(d).cuts[0].reason == "integer"
+    assert "the write into int64" in str(pb.why_no_grad(d))

@@ -115,7 +115,7 @@ def test_a_call_that_loses_a_derivative_is_named_with_its_line_and_its_remedy(ca
 
 
 # What PyTorch says where a Tensor would become an ndarray.
-FAMILIAR = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
+FAMILIAR = "Can't call numpy() on Tensor that requires grad: "
 
 SOLVERS = {
     "brentq": lambda t: scipy.optimize.brentq(lambda s: s - t, 0, 9),
@@ -126,6 +126,15 @@ SOLVERS = {
     "ridder": lambda t: scipy.optimize.ridder(lambda s: s - t, 0, 9),
     "bisect": lambda t: scipy.optimize.bisect(lambda s: s - t, 0, 9),
 }
+
+
+@pytest.mark.parametrize("call", [lambda t: np.ones(3).dot(t), lambda t: np.asarray(t), lambda t: np.ones(3).repeat(t)])
+def test_to_give_up_the_gradient_is_advised_last(call):
+    with pytest.raises(DetachingError) as caught:
+        call(pb.ones(3, requires_grad=True))
+    message = str(caught.value).partition("\nMore about it")[0]
+    assert message.endswith("\nFor the values alone, outside the graph: use tensor.detach().numpy() instead.")
+    assert message.count("detach()") == 1
 
 
 @pytest.mark.parametrize(("name", "call"), SOLVERS.items(), ids=SOLVERS)
@@ -153,12 +162,12 @@ def test_a_number_taken_in_forward_mode_is_not_silent():
 
 
 def test_the_users_line_is_found_where_the_call_spans_lines_and_where_there_is_no_source():
-    with pytest.raises(DetachingError, match=r"instead\. scipy\.linalg\.expm would(.|\n)*test_suggest\.py"):
+    with pytest.raises(DetachingError, match=r"grad: scipy\.linalg\.expm would(.|\n)*test_suggest\.py"):
         scipy.linalg.expm(
             x,
         )
     program = compile("scipy.special.logsumexp(x)", "<nowhere>", "exec")
-    said = r'(?s)instead\. scipy\.special\.logsumexp would.*File "<nowhere>", line 1'
+    said = r'(?s)grad: scipy\.special\.logsumexp would.*File "<nowhere>", line 1'
     with pytest.raises(DetachingError, match=said):
         exec(program, {"scipy": scipy, "x": x})
 

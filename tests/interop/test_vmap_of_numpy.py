@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import pullback as pb
 from pullback.core.errors import UnsupportedError
@@ -161,3 +162,17 @@ def test_histograms(name):
 def test_bincount_of_numbers_that_say_how_many_there_are_is_refused():
     with pytest.raises(UnsupportedError, match="minlength"):
         vmap(lambda i: np.bincount(i, minlength=4))(PLACES)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda a: scipy.stats.iqr(a), "scipy.stats.iqr, in whose code there is bool"),
+        (lambda a: scipy.stats.ks_2samp(a, a + 1).statistic, "scipy.stats.ks_2samp looks"),
+    ],
+)
+def test_a_function_of_scipy_that_decides_by_numbers_is_named_as_it_was_written(call, named):
+    with pb.adopt(), pytest.raises(UnsupportedError, match=named) as caught:
+        pb.func.vmap(call)(np.random.default_rng(0).random((4, 3)))
+    assert "outside of vmap" in str(caught.value)
+    assert "np.where" not in str(caught.value)

@@ -46,6 +46,7 @@ def test_continuous_draws_follow_their_distribution(draw, distribution):
         (lambda: pb.bernoulli(pb.full((N,), 0.3)), {0: 0.7, 1: 0.3}),
         (lambda: pb.empty(N).bernoulli_(0.3), {0: 0.7, 1: 0.3}),
         (lambda: pb.poisson(pb.full((N,), 0.5)), {k: 0.5**k * np.exp(-0.5) / math.factorial(k) for k in range(4)}),
+        (lambda: pb.binomial(pb.full((N,), 2.0), 0.3), {0: 0.49, 1: 0.42, 2: 0.09}),
         (lambda: pb.empty(N).geometric_(0.9), {1: 0.9, 2: 0.09}),
         (lambda: pb.multinomial(pb.tensor([1.0, 0.0, 3.0]), N, replacement=True), {0: 0.25, 1: 0, 2: 0.75}),
         (lambda: pb.multinomial(pb.tensor([[1.0, 0.0, 3.0]] * N), 1).reshape(-1), {0: 0.25, 1: 0, 2: 0.75}),

@@ -55,13 +55,14 @@ class BatchedType(ArrayType):
     def read(self, x: BatchedArray, why: str) -> Any:
         if not x.batch.open:
             raise ended(x.batch, why)
+        call = call_site()
+        of_library = call.library == "scipy" or why.startswith("scipy.")
+        who = why
+        if of_library and call.name != why:  # the user wrote another call, in whose code this one stands
+            who = f"{call.name or 'SciPy'}, in whose code there is {why.partition(' ')[0]},"
         raise ReadError(
-            f"{why} looks at the numbers of a batched value of {x.batch.called} (shape {tuple(x.shape)}), which has "
-            f"{x.batch.size} of them at once.{call_site().where()}"
-            "Choose between values with np.where or pullback.where instead of `if`, and by np.maximum instead of "
-            "max(); compute with arrays instead of float(), int() or item(); index an ndarray by "
-            "pullback.asarray(a)[i]. To write values into an array, call pullback.adopt() once and make it by np.zeros "
-            "inside the function, or write into np.zeros_like(x), or join the values by np.stack([...])."
+            f"{who} looks at the numbers of a batched value of {x.batch.called} (shape {tuple(x.shape)}), which has "
+            f"{x.batch.size} of them at once.{call.where()}{_OF_SCIPY if of_library else _OF_PROGRAMS}"
         )
 
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:
@@ -142,6 +143,18 @@ class BatchedType(ArrayType):
 
     def unwritable(self, name: str, target: Tensor, level: int) -> InplaceError:
         return not_batched_target(name)
+
+
+_OF_PROGRAMS = (
+    "Choose between values with np.where or pullback.where instead of `if`, and by np.maximum instead of max(); "
+    "compute with arrays instead of float(), int() or item(); index an ndarray by pullback.asarray(a)[i]. To write "
+    "values into an array, call pullback.adopt() once and make it by np.zeros inside the function, or write into "
+    "np.zeros_like(x), or join the values by np.stack([...])."
+)
+_OF_SCIPY = (
+    "It decides by numbers, of which each sample has its own. Call it once outside of vmap on the arrays of all "
+    "samples, where it takes them (axis=), or in a loop over the samples, and np.stack what it gives."
+)
 
 
 def _is_differentiated(x: Any) -> bool:

@@ -168,8 +168,8 @@ def _writing(name: str) -> Rule:
 RULES.update({
     name: _random(name)
     for name in (
-        "rand_like", "randn_like", "randint_like", "randint_like_low", "normal", "bernoulli", "bernoulli_p", "poisson",
-        "multinomial", "native_dropout",
+        "rand_like", "randn_like", "randint_like", "randint_like_low", "normal", "bernoulli", "bernoulli_p", "binomial",
+        "poisson", "multinomial", "native_dropout",
     )
 })  # fmt: skip
 RULES.update({

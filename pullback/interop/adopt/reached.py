@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -24,7 +23,7 @@ def is_reached(namespace: Namespace) -> bool:
     top = name.partition(".")[0] if isinstance(name, str) else ""
     if top in NEVER or not isinstance(file, str) or not (name == "__main__" or not file or file.endswith(_SOURCE)):
         return False
-    return top in State.packages or not (top in sys.builtin_module_names or _is_installed(file))
+    return top in State.packages or not (top in sys.builtin_module_names or not is_users_file(file))
 
 
 def is_source(module: ModuleType) -> bool:
@@ -32,13 +31,8 @@ def is_source(module: ModuleType) -> bool:
     return (getattr(module, "__file__", None) or "").endswith(_SOURCE)
 
 
-def _is_installed(file: str) -> bool:
-    return not is_users_file(file) or any(f"{os.sep}{folder}{os.sep}" in file for folder in _INSTALLED)
-
-
 # The first because compiled code looks things up there; SciPy is reached by its functions, and clones need it as it is.
 NEVER = frozenset({"numpy", "pullback", "scipy"})
-_INSTALLED = ("site-packages", "dist-packages")
 _SOURCE = (".py", ".pyc", ".ipynb")
 
 

@@ -30,10 +30,6 @@ def _base(self: Any) -> Any:
     return None if extra is None or extra.base is None else as_array(extra.base)
 
 
-def _flags(self: Any) -> Any:
-    return strided(self, "flags").flags
-
-
 def _strides(self: Any) -> Any:
     return strided(self, "strides").strides
 
@@ -143,7 +139,7 @@ def attributes(kind: type) -> dict[str, Any]:
         "shape": _property("shape", _shape, reshape_in_place),
         "size": _property("size", _size),
         "base": _property("base", _base),
-        "flags": _property("flags", _flags),
+        "flags": _property("flags", Tensor.flags.fget),  # type: ignore[attr-defined]
         "strides": _property("strides", _strides, _refused("strides", _STRIDES)),
         "dtype": _property("dtype", Tensor.dtype.fget, _refused("dtype", _ASTYPE)),  # type: ignore[attr-defined]
         "data": _property("data", _data),

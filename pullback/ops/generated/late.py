@@ -126,8 +126,8 @@ embedding_bag pairwise_distance hinge_embedding_loss cosine_embedding_loss margi
 multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss triplet_margin_loss
 triplet_margin_with_distance_loss poisson_nll_loss gaussian_nll_loss linear_cross_entropy ctc_loss""",
         "aliases": "special_softmax special_log_softmax",
-        "functions": """native_dropout cosine_similarity native_batch_norm rms_norm native_layer_norm native_group_norm
-pairwise_distance""",
+        "functions": """native_dropout cosine_similarity selu celu threshold celu_ rrelu_ selu_ threshold_
+native_batch_norm rms_norm native_layer_norm native_group_norm rrelu pairwise_distance""",
         "both": "prelu hardshrink softmax log_softmax",
         "in nn.functional": """linear dropout embedding layer_norm group_norm cosine_similarity one_hot gelu softplus
 logsigmoid leaky_relu prelu elu selu celu silu mish hardtanh relu6 hardsigmoid hardswish softsign tanhshrink softshrink
@@ -141,10 +141,10 @@ linear_cross_entropy ctc_loss relu sigmoid tanh softmax log_softmax""",
         "in special": "softmax log_softmax",
     },
     "random": {
-        "primitives": """rand rand_like randn randn_like randint randint_like randperm normal bernoulli poisson
+        "primitives": """rand rand_like randn randn_like randint randint_like randperm normal bernoulli poisson binomial
 multinomial uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_""",
         "kernels": "randint_low randint_like_low normal_size bernoulli_p random_to random_from",
-        "functions": "rand rand_like randn randn_like randint randint_like randperm normal poisson",
+        "functions": "rand rand_like randn randn_like randint randint_like randperm normal poisson binomial",
         "both": "bernoulli multinomial",
         "methods": "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ bernoulli_ random_",
     },

@@ -73,6 +73,21 @@ class PoissonBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
+class BinomialBackward0(Node):
+    """binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
+
+    __slots__ = ()
+    inputs = (0, 1)
+    masking = True
+
+    def apply(self, ops, grad, unpack):
+        grad_of_count = grad_of_prob = None
+        if self._next0 is not None:
+            grad_of_count = ops.zeros_like(grad)
+        if self._next1 is not None:
+            grad_of_prob = ops.zeros_like(grad)
+        return grad_of_count, grad_of_prob
+
 class UniformBackward0(Node):
     """uniform_(Tensor(a!) self, float low=0.0, float high=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
@@ -214,6 +229,7 @@ like_bernoulli = lambda run: lambda input, *, generator=None, out=None: run(inpu
 like_bernoulli_p = lambda run: lambda input, p, *, generator=None: run(
     input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), generator)
 like_poisson = lambda run: lambda input, generator=None: run(input, generator)
+like_binomial = lambda run: lambda count, prob, generator=None: run(count, prob, generator)
 like_multinomial = lambda run: lambda input, num_samples, replacement=False, *, generator=None, out=None: run(
     input, num_samples if type(num_samples) in AN_INT else an_int(run.__name__, "num_samples", num_samples), replacement if replacement is False or replacement is True else a_flag(run.__name__, "replacement", replacement), generator, out=out)
 like_uniform_ = lambda run: lambda input, low=0.0, high=1.0, *, generator=None: run(
@@ -271,6 +287,8 @@ OPERATORS = [
         params=(("input", "Tensor", False, True, False), ("p", "float", False, True, False), ("generator", "Generator", True, False, True))),
     primitive("poisson", kernels.poisson, PoissonBackward0, one_tensor_1, like_poisson, tags="masking random",
         forms="function"),
+    primitive("binomial", kernels.binomial, BinomialBackward0, two_tensors_1, like_binomial,
+        tensors=((0, "count"), (1, "prob")), tags="masking random", forms="function"),
     primitive("multinomial", kernels.multinomial, None, one_tensor_3, like_multinomial, tags="random"),
     primitive("uniform_", kernels.uniform_, UniformBackward0, writing, like_uniform_, tags="masking random",
         forms="method"),

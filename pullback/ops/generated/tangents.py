@@ -1248,6 +1248,9 @@ def bernoulli_p_tangent(self_p, self_t, p_p, generator_p, result, *, ops):
 def poisson_tangent(input_p, input_t, generator_p, result, *, ops):
     return (ops.zeros_like(result),)
 
+def binomial_tangent(count_p, count_t, prob_p, prob_t, generator_p, result, *, ops):
+    return (ops.zeros_like(result),)
+
 def uniform__tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
     return (ops.zeros_like(result),)
 
@@ -2027,6 +2030,7 @@ TANGENTS = {
     "bernoulli": bernoulli_tangent,
     "bernoulli.p": bernoulli_p_tangent,
     "poisson": poisson_tangent,
+    "binomial": binomial_tangent,
     "uniform_": uniform__tangent,
     "normal_": normal__tangent,
     "log_normal_": log_normal__tangent,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.testing.opinfo.core import FLOATS, OpInfo, Raises
+from pullback.testing.opinfo.core import FLOATS, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import T, cases, on
 
 __all__ = ["OPINFOS"]
@@ -64,6 +64,25 @@ OPINFOS = [
         errors=[
             Raises(RuntimeError, ("poisson", "input", "negative"), (-np.ones(2),)),
             Raises(RuntimeError, ("poisson", "int64"), (np.ones(2, np.int64),)),
+        ],
+    ),
+    OpInfo(
+        "binomial",
+        None,
+        lambda make: [
+            Sample(np.full((2, 3), 4.0, make.dtype), make((2, 3), low=0.1, high=0.9)),
+            Sample(np.full((2, 1), 4.0, make.dtype), make((3,), low=0.1, high=0.9)),
+            Sample(np.full((3,), 4.0, make.dtype), 0.5),
+        ],
+        dtypes=FLOATS,
+        order=0,
+        random=True,
+        because=RANDOM,
+        errors=[
+            Raises(RuntimeError, ("binomial", "count", "int64"), (np.ones(2, np.int64), 0.5)),
+            Raises(RuntimeError, ("binomial", "prob", "[0, 1]"), (np.ones(2), 1.5)),
+            Raises(RuntimeError, ("binomial", "counts", "0, 1, 2"), (np.array([0.5]), 0.5)),
+            Raises(RuntimeError, ("binomial", "counts", "0, 1, 2"), (np.array([-1.0]), 0.5)),
         ],
     ),
     OpInfo(

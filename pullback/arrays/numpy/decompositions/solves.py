@@ -42,7 +42,7 @@ def linalg_solve_matrices(A, B, check_errors=False):
     require_matrices("linalg.solve", square=True, A=A)
     require_matrices("linalg.solve", B=B)
     if A.shape[-1] != B.shape[-2]:
-        raise OperatorError(f"linalg.solve: A of shape {A.shape} needs a B of {A.shape[-1]} rows, got {B.shape[-2]}.")
+        raise OperatorError(f"A of shape {A.shape} needs a B of {A.shape[-1]} rows, got {B.shape[-2]}.")
     try:
         return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:

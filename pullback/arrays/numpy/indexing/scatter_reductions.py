@@ -17,8 +17,6 @@ def scatter_reduce_(self, dim, index, src, reduce, include_self=True):
         raise RuntimeError(f"scatter_reduce(): reduce must be one of {', '.join(UFUNCS)}, got {reduce!r}.")
     if reduce in ("amax", "amin"):
         refuse_unordered(self)
-    if reduce == "prod" and self.dtype.kind == "c":
-        raise RuntimeError("scatter_reduce(): products of complex numbers are not supported.")
     where = along_dim(self, dim, index, "scatter_reduce")
     if where is None or not index.size:
         return self

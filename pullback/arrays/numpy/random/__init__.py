@@ -4,6 +4,7 @@ from pullback.arrays.numpy.random.draws import (
     bernoulli,
     bernoulli_,
     bernoulli_p,
+    binomial,
     cauchy_,
     exponential_,
     geometric_,

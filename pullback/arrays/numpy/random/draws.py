@@ -251,6 +251,14 @@ def poisson(self, generator=None):
     return np.asarray(source(generator).poisson(self)).astype(self.dtype)
 
 
+def binomial(count, prob, generator=None):
+    """Counts of successes in `count` trials of probability `prob`, in their dtype."""
+    dtype = real_floating(count) if np.ndim(prob) == 0 else np.result_type(real_floating(count), real_floating(prob))
+    require(bool(np.all(np.greater_equal(count, 0) & np.equal(count, np.floor(count)))), "counts must be 0, 1, 2, ...")
+    require(bool(np.all(np.greater_equal(prob, 0) & np.less_equal(prob, 1))), "probabilities must lie in [0, 1].")
+    return np.asarray(source(generator).binomial(np.asarray(count).astype(np.int64), prob)).astype(dtype)
+
+
 def multinomial(self, num_samples, replacement=False, generator=None):
     """Indices drawn with the weights in the last dimension of self."""
     check_multinomial(self, num_samples, replacement)

@@ -17,15 +17,14 @@ __all__ = [
 def scatter_reduce_self(grad, x, dim, index, src, result, reduce, include_self, *, ops):
     """The gradient of the tensor that was reduced into; nothing where it had no part."""
     share = share_of_self(x, dim, index, src, result, reduce, include_self, ops)
-    grad = _shared(grad, share, reduce, ops)
-    return grad if include_self else ops.scatter(grad, dim, index, 0)
+    return _kept(grad, _conjugate(share, ops), dim, index, reduce, include_self, ops)
 
 
 def scatter_reduce_src(grad, x, dim, index, src, result, reduce, include_self, *, ops):
     """The gradient of src: zero where it is larger than index."""
     picked = ops.gather(grad, dim, index)
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
-    picked = _shared(picked, share, reduce, ops)
+    picked = _shared(picked, _conjugate(share, ops), reduce, ops)
     shape = tuple(src.shape)
     if tuple(picked.shape) == shape:
         return picked
@@ -39,12 +38,23 @@ def scatter_reduce_jvp(self_t, src_t, x, dim, index, src, result, reduce, includ
     if self_t is None:
         kept = ops.zeros_like(x)
     else:
-        kept = scatter_reduce_self(self_t, x, dim, index, src, result, reduce, include_self, ops=ops)
+        share = share_of_self(x, dim, index, src, result, reduce, include_self, ops)
+        kept = _kept(self_t, share, dim, index, reduce, include_self, ops)
     if src_t is None:
         return kept
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
     moved = fitted(src_t, index, ops)
     return ops.scatter_add(kept, dim, index, _shared(moved, share, reduce, ops))
+
+
+def _kept(x, share, dim, index, reduce, include_self, ops):
+    """x times the share of the old elements: 0 where they have no part."""
+    kept = _shared(x, share, reduce, ops)
+    return kept if include_self else ops.scatter(kept, dim, index, 0)
+
+
+def _conjugate(share, ops):
+    return None if share is None else ops.conj(share)
 
 
 def _shared(x, share, reduce, ops):
