@@ -246,8 +246,10 @@ _OF_KERNELS: list[tuple[str, _Phrase]] = [
     (r"k must be between \d+ and \d+, the size of dimension", "selected index k out of range"),
     (
         r"cannot reduce over an empty dimension.*dim None",
-        "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-        "'dim' argument",
+        (
+            "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument"
+        ),
     ),
     (r"index must hold integers", "Expected dtype int32/int64 for index"),
     (
