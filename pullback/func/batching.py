@@ -205,8 +205,8 @@ def _run(
             raise
         raise better from None
     finally:
-        batch.close()
         try:
+            batch.close()
             drawing.set(drew)
         finally:
             modes.restore(state)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import pullback as pb
-from pullback.autograd import forward_ad, run
+from pullback.autograd import forward_ad, user_callbacks
 from pullback.core import modes
 from pullback.core.cuts import WATCHED
 from pullback.core.lock import one_thread
@@ -89,8 +89,9 @@ def left_over() -> list[str]:
         found.append("nothing is recorded")
     if np.geterr() != _ERRORS or np.geterrcall() is not None:
         found.append(f"NumPy's error state: {np.geterr()}")
-    if run.PARTIAL.get():
-        found.append("inside a partial backward")
+    if user_callbacks.here.runs:
+        found.append("inside a backward")
+        user_callbacks.here.runs.clear()
     if forward_ad._entered.get():
         found.append("inside a dual level")
     if WATCHED:

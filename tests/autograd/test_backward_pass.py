@@ -10,8 +10,8 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.backward_pass import BackwardPass
-from pullback.autograd.run import PARTIAL
 from pullback.autograd.structural_zeros import root_cotangent
+from pullback.autograd.user_callbacks import here
 from pullback.graph.node import edge_to
 from pullback.ops.formulas.decompositions import spectra_in_use
 
@@ -454,7 +454,7 @@ def test_between_pieces_nothing_of_the_pass_is_left_in_the_process():
         before = np.geterr()
         part.run()
         assert np.geterr() == before
-    assert not PARTIAL.get()
+    assert not here.runs
     assert pb.is_grad_enabled()
 
 

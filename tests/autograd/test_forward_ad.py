@@ -168,7 +168,7 @@ def test_a_level_ends_when_its_block_raises():
 def test_numpy_does_not_take_a_tensor_with_a_tangent():
     with dual_level():
         d = make_dual(pb.tensor(X), pb.tensor(V))
-        with pytest.raises(RuntimeError, match=r"has a tangent.*detach\(\)\.numpy\(\).*unpack_dual"):
+        with pytest.raises(RuntimeError, match=r"has a tangent.*unpack_dual.*detach\(\)\.numpy\(\)"):
             d.numpy()
         assert_close(d.numpy(force=True), X)
     assert_close(d.numpy(), X)  # the level is closed: nothing is lost

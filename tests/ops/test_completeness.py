@@ -61,7 +61,10 @@ def covered(entry):
         return True  # internal: checked through the operators that are made of it
     if name.endswith("_backward"):
         return True  # checked as a derivative: test_every_derivative_is_reached_by_a_record
-    spellings = [name, f"{name}_", name.rstrip("_") if not name.startswith("__") else name, *words(entry.get("alias"))]
+    aliases = words(entry.get("alias"))
+    spellings = [name, f"{name}_", *aliases]
+    if not name.startswith("__"):
+        spellings += [spelling.rstrip("_") for spelling in (name, *aliases)]
     return any(public_name(entry, spelling) in RECORDED or spelling in RECORDED for spelling in spellings)
 
 
