@@ -30,8 +30,10 @@ from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, plain, scipy_name
 from pullback.interop.adopt.stand_ins import functions
+from pullback.interop.adopt.ufuncs import Ufunc
 from pullback.interop.adoption import RULES, runs_as_it_stands
 from pullback.interop.holders import Holder
+from pullback.interop.suggest import from_scipy
 
 
 def clone(function: Any) -> Any:
@@ -166,8 +168,8 @@ def kind_of_twin(kind: type) -> type:
             if type(method) is FunctionType:
                 rule = RULES.get(f"{home.__module__}.{home.__name__}.{name}")
                 methods[name] = rule or clone(getattr(method, "genuine", method))  # what a patch stands for
-            elif type(method) is property and runs_as_it_stands(home.__module__):
-                methods[name] = property(*(f and clone(f) for f in (method.fget, method.fset, method.fdel)))
+            elif type(method) in (property, staticmethod) and runs_as_it_stands(home.__module__):
+                methods[name] = _method(method)
             elif name in methods:
                 del methods[name]  # which a nearer class has in another form
     return type(kind.__name__, (kind,), methods)
@@ -285,6 +287,10 @@ def _made_of(value: Any) -> Any:
         if hasattr(rule, "__getitem__"):  # a table by dtype, as a fused function is one
             return rule
         return _by_hub(value, scipy_name(value))  # it may write into an argument that has no gradient yet
+    if type(value) is np.ufunc and from_scipy(value):  # which SciPy calls with lists, too
+        return Ufunc(value)
+    if value is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
+        return kind_of_twin(value)
     if value is np.r_ or value is np.c_:
         kind: Any = type(value)
         return kind_of_twin(kind)()
