@@ -63,8 +63,9 @@ def _cell(name: str, cell: CellType) -> CellType:
 def class_clone(kind: type) -> type:
     """A class for our tensors: its methods, and those of the bases that are SciPy's too, are clones."""
     if id(kind) not in _made or not isinstance(_made[id(kind)], type):
-        given = (Made,) if kind.__bases__ == (object,) else kind.__bases__
-        bases = tuple(class_clone(base) if runs_as_it_stands(base.__module__) else base for base in given)
+        own = {base: class_clone(base) for base in kind.__bases__ if runs_as_it_stands(base.__module__)}
+        bases = tuple(own.get(base, base) for base in kind.__bases__ if base is not object)
+        bases = bases if own else (Made, *bases)
         # Entered before there are methods, whose `super()` and module look it up.
         metaclass = _KindOfClone if type(kind) is type else type(kind)
         body = {"__doc__": kind.__doc__, "__module__": __name__, "__genuine__": kind}
@@ -133,7 +134,26 @@ def _method(method: Any) -> Any:
     if type(method) is property:
         get, set_, delete = (f and clone(f) for f in (method.fget, method.fset, method.fdel))
         return property(get, set_, delete, method.__doc__)
-    return method
+    return _attribute(method)
+
+
+def _attribute(x: Any) -> Any:
+    """What a clone of a class has in place of an attribute of the class, or of what this holds; once for each object."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_attribute, x))
+    if type(x) is dict:
+        return {_attribute(key): _attribute(value) for key, value in x.items()}
+    if not _is_cloned(type(x)):
+        return x
+    if id(x) not in _made:
+        _made[id(x)] = made = object.__new__(class_clone(type(x)))
+        made.__dict__.update({name: _attribute(field) for name, field in vars(x).items()})
+    return _made[id(x)]
+
+
+def _is_cloned(kind: type) -> bool:
+    """True if of this class of SciPy's a clone stands in for our tensors."""
+    return kind.__module__.startswith("scipy.") and (kind.__module__ in CLASSES or scipy_name(kind) in CLASSES)
 
 
 def twin(thing: Any) -> Any:
@@ -156,7 +176,7 @@ def copy_of(thing: Any) -> Any:
 def _of_field(x: Any) -> Any:
     if type(x) in (FunctionType, ModuleType):
         return _cloned(x)
-    return copy_of(x) if type(x).__module__.startswith("scipy.") and scipy_name(type(x)) in CLASSES else x
+    return copy_of(x) if _is_cloned(type(x)) else x
 
 
 @functools.cache
@@ -261,10 +281,9 @@ CLASSES: set[str] = set()  # public names of classes of which clones are made, a
 def _cloned(value: Any) -> Any:
     """Return what clones see in place of a value of a module's."""
     if id(value) not in _made:
-        name = scipy_name(value) if isinstance(value, type) and value.__module__.startswith("scipy.") else ""
-        if name and (name in CLASSES or value.__module__ in CLASSES):
+        if isinstance(value, type) and _is_cloned(value):
             return class_clone(value)
-        if name and name in RULES:
+        if isinstance(value, type) and value.__module__.startswith("scipy.") and scipy_name(value) in RULES:
             return ScipyClass(value)
         _made[id(value)] = functions(always=True).get(id(value)) or _made_of(value)
     return _made[id(value)]

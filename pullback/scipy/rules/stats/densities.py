@@ -10,6 +10,7 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats
 
+from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.ways import genuine
 from pullback.interop.adoption import scipy_rule
@@ -114,3 +115,17 @@ def _of_density(function: Callable[[Any], Any], density: Any) -> Any:
     """The value of a function; 0, with the slope 0, where the density is too small for a number."""
     tiny = np.asarray(np.equal(density, 0))
     return np.where(tiny, 0.0, function(np.where(tiny, 1.0, density)))
+
+
+@scipy_rule(
+    "scipy.optimize._bracket._bracket_minimum",
+    "scipy.optimize._bracket._bracket_root",
+    "scipy.optimize._chandrupatla._chandrupatla",
+    "scipy.optimize._chandrupatla._chandrupatla_minimize",
+)
+def search(*_: Any, **__: Any) -> Any:
+    """Refuse: of what a random variable's methods search, the steps have derivatives, and not the answer."""
+    raise UnsupportedError(
+        "SciPy has no formula for this quantile or mode of a random variable, and searches it; what it finds has no "
+        "derivative here. The quantiles of distributions such as scipy.stats.gamma have one: gamma.ppf(q, a)."
+    )
