@@ -17,8 +17,8 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import numbers_of
 from pullback.core.call_site import home_of
-from pullback.core.cuts import transform_runs
-from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.cuts import left_behind, transform_runs
+from pullback.core.errors import DetachingError, GradientError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
@@ -118,6 +118,8 @@ class ScipyFunction(Dispatcher):
                 raise  # which programs catch
             if "._" in name:
                 raise  # to be explained by the public function that called this one
+            if "nan" in str(error).lower() and (left := left_behind()):  # it met a number that nobody knows
+                raise GradientError(left) from error
             raise named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
 
 
