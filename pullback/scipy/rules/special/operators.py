@@ -32,6 +32,7 @@ from pullback.ops.generated.calls import (
 from pullback.scipy.rules.special.formulas import (
     bessel_excess,
     beta_density_derivative_slope,
+    binom_slope,
     binomial_count_slope,
     box_cox_1p_slope,
     box_cox_slope,
@@ -1421,9 +1422,9 @@ class BinomBackward0(Node):
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_n = grad_of_k = None
         if self._next0 is not None:
-            grad_of_n = grad * (result_ * ops.scipy_special.digamma_difference(n - k + 1, k, 0)).conjugate()
+            grad_of_n = grad * binom_slope(n, k, result_, 0, ops=ops).conjugate()
         if self._next1 is not None:
-            grad_of_k = grad * (result_ * ops.scipy_special.digamma_difference(k + 1, n - 2 * k, 0)).conjugate()
+            grad_of_k = grad * binom_slope(n, k, result_, 1, ops=ops).conjugate()
         return grad_of_n, grad_of_k
 
     def release(self):
@@ -10568,13 +10569,10 @@ def betaln_tangent(a_p, a_t, b_p, b_t, result, *, ops):
 
 def binom_tangent(n_p, n_t, k_p, k_t, result, *, ops):
     if n_t is None:
-        return (k_t * (result * ops.scipy_special.digamma_difference(k_p + 1, n_p - 2 * k_p, 0)),)
+        return (k_t * binom_slope(n_p, k_p, result, 1, ops=ops),)
     if k_t is None:
-        return (n_t * (result * ops.scipy_special.digamma_difference(n_p - k_p + 1, k_p, 0)),)
-    return (
-        n_t * (result * ops.scipy_special.digamma_difference(n_p - k_p + 1, k_p, 0))
-        + k_t * (result * ops.scipy_special.digamma_difference(k_p + 1, n_p - 2 * k_p, 0)),
-    )
+        return (n_t * binom_slope(n_p, k_p, result, 0, ops=ops),)
+    return (n_t * binom_slope(n_p, k_p, result, 0, ops=ops) + k_t * binom_slope(n_p, k_p, result, 1, ops=ops),)
 
 
 def poch_tangent(z_p, z_t, m_p, m_t, result, *, ops):
@@ -13966,11 +13964,11 @@ FORMULAS = {
         ),
     },
     "binom": {
-        "n": ("declarations.yaml:1011", "grad * conj(result * digamma_difference(n - k + 1, k, 0))"),
-        "k": ("declarations.yaml:1012", "grad * conj(result * digamma_difference(k + 1, n - 2 * k, 0))"),
+        "n": ("declarations.yaml:1011", "grad * conj(binom_slope(n, k, result, 0))"),
+        "k": ("declarations.yaml:1012", "grad * conj(binom_slope(n, k, result, 1))"),
         "result": (
             "declarations.yaml:1013",
-            "n_t * (result * digamma_difference(n_p - k_p + 1, k_p, 0)) + k_t * (result * digamma_difference(k_p + 1, n_p - 2 * k_p, 0))",
+            "n_t * (binom_slope(n_p, k_p, result, 0)) + k_t * (binom_slope(n_p, k_p, result, 1))",
         ),
     },
     "poch": {
