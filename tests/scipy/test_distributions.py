@@ -341,7 +341,8 @@ def test_entropies_of_tensors_without_adopt(name):
     pb.adopt()
 
 
-WITHOUT_ADOPT = {  # where SciPy vectorises a method, calls a ufunc with a list, or makes a spline: the place in the arguments
+# The place in the arguments, where SciPy vectorises a method, calls a ufunc with a list, or makes a spline.
+WITHOUT_ADOPT = {
     "gompertz.mean": (0, (0.947,)), "crystalball.entropy": (1, (2.0, 3.0)), "exponweib.var": (1, (2.9, 1.95)),
     "gennorm.std": (0, (1.3,)), "skewnorm.entropy": (0, (4.0,)), "genhyperbolic.ppf": (0, (0.4, 0.5, 1.5, -0.5)),
     "geninvgauss.cdf": (0, (0.8, 2.3, 1.5)), "irwinhall.cdf": (0, (4.0, 10)), "landau.ppf": (0, (0.3,)),

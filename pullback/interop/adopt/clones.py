@@ -138,7 +138,7 @@ def _method(method: Any) -> Any:
 
 
 def _attribute(x: Any) -> Any:
-    """What a clone of a class has in place of an attribute of the class, or of what this holds; once for each object."""
+    """What a clone of a class has in place of an attribute of the class, or of what that holds; each once."""
     if type(x) in (list, tuple):
         return type(x)(map(_attribute, x))
     if type(x) is dict:
@@ -146,7 +146,8 @@ def _attribute(x: Any) -> Any:
     if not _is_cloned(type(x)):
         return x
     if id(x) not in _made:
-        _made[id(x)] = made = object.__new__(class_clone(type(x)))
+        made: Any = object.__new__(class_clone(type(x)))
+        _made[id(x)] = made
         made.__dict__.update({name: _attribute(field) for name, field in vars(x).items()})
     return _made[id(x)]
 
@@ -308,21 +309,25 @@ def _made_of(value: Any) -> Any:
         return _by_hub(value, scipy_name(value))  # it may write into an argument that has no gradient yet
     if type(value) is np.ufunc and from_scipy(value):  # which SciPy calls with lists, too
         return Ufunc(value)
-    if value is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
-        return kind_of_twin(value)
     if value is np.r_ or value is np.c_:
         kind: Any = type(value)
         return kind_of_twin(kind)()
     if isinstance(value, distributions()):  # one that computes by another
         return twin(value)
-    if isinstance(value, type) and value.__module__ in _OF_MANY_VARIABLES:
-        if scipy_name(value) in RULES:
-            return RULES[scipy_name(value)]
-        return kind_of_twin(value) if value.__name__.endswith(_MADE_ON_THE_WAY) else value
-    if type(value) is type and _HELPERS in value.__module__:
-        methods = {name: clone(method) for name, method in vars(value).items() if type(method) is FunctionType}
-        return type(value.__name__, (value,), {"__slots__": (), **methods})
-    return value
+    return _of_class(value) if isinstance(value, type) else value
+
+
+def _of_class(kind: type) -> Any:
+    if kind is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
+        return kind_of_twin(kind)
+    if kind.__module__ in _OF_MANY_VARIABLES:
+        if scipy_name(kind) in RULES:
+            return RULES[scipy_name(kind)]
+        return kind_of_twin(kind) if kind.__name__.endswith(_MADE_ON_THE_WAY) else kind
+    if type(kind) is type and _HELPERS in kind.__module__:
+        methods = {name: clone(method) for name, method in vars(kind).items() if type(method) is FunctionType}
+        return type(kind.__name__, (kind,), {"__slots__": (), **methods})
+    return kind
 
 
 def _holds_functions(value: Any) -> bool:

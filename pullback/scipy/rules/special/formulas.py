@@ -60,7 +60,7 @@ def rgamma_slope(z, *, ops):
 
 
 def binom_slope(n, k, result, place, *, ops):
-    """The slope of binom in n (place 0) or k (place 1); where it is 0, at poles of digamma, by the slopes of 1 / Gamma."""
+    """The slope of binom in n (place 0) or k (place 1); where binom is 0, at poles of digamma, by that of 1 / Gamma."""
     special = ops.scipy_special
     zero = ops.eq(result, 0)
     if place == 0:
