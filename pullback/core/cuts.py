@@ -175,7 +175,7 @@ def runs() -> list[Run]:
 
 
 def left_behind() -> str:
-    """What is wrong with a number that is nan because nobody knows it; "" if there is none in these runs."""
+    """The reason why a number is nan that nobody knows; "" if there is none in these runs."""
     return next((run.left_behind for run in runs() if run.left_behind), "")
 
 

@@ -138,7 +138,7 @@ def _method(method: Any) -> Any:
 
 
 def _attribute(x: Any) -> Any:
-    """What a clone of a class has in place of an attribute of the class, or of what that holds; each once."""
+    """The stand-in for an attribute of a cloned class, or for what that holds; each is made once."""
     if type(x) in (list, tuple):
         return type(x)(map(_attribute, x))
     if type(x) is dict:

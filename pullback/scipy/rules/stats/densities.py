@@ -124,7 +124,7 @@ def _of_density(function: Callable[[Any], Any], density: Any) -> Any:
     "scipy.optimize._chandrupatla._chandrupatla_minimize",
 )
 def search(*_: Any, **__: Any) -> Any:
-    """Refuse: of what a random variable's methods search, the steps have derivatives, and not the answer."""
+    """Refusal: of what a random variable's methods search, the steps have derivatives, and not the answer."""
     raise UnsupportedError(
         "SciPy has no formula for this quantile or mode of a random variable, and searches it; what it finds has no "
         "derivative here. The quantiles of distributions such as scipy.stats.gamma have one: gamma.ppf(q, a)."
