@@ -61,8 +61,10 @@ functions the error is relative to the size of the function.
 
 Where no accurate derivative is known, an error is raised: `hyp2f1` in a, b, c for x < -99 or x > 0.99, `hyperu` for
 a <= 0, Carlson's integrals of negative or complex numbers, Bessel functions of complex arguments in the order,
-and `wright_bessel` for b <= 0. For negative arguments the derivative of Bessel functions in the order is nan. The error
-of a second derivative in a parameter is relative to the size of its terms: far out in an upper tail of `gammainc` these
+and `wright_bessel` for b <= 0. For negative arguments the derivative of Bessel functions in the order is nan. So
+is the slope of `lpmv` at -1 and 1, of `agm` where an argument is 0, of inverses such as `bdtrik` at the probabilities 0
+and 1, and of inverses where SciPy's search finds no solution (`ncfdtridfn` with `nc` of 1e5). The error of a second
+derivative in a parameter is relative to the size of its terms: far out in an upper tail of `gammainc` these
 derivatives lose digits.
 
 | function | region | error |

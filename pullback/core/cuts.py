@@ -71,7 +71,7 @@ class Run:
         self.thread = threading.get_ident()
         self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
         self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative
-        self.left_behind = ""  # what is wrong with a tangent that is nan, because nobody knows it
+        self.left_behind = ""  # what is wrong with a tangent or value that is nan, because nobody knows it
         self.warned = False  # whether an inner transform has said so already
         self.derived = False  # whether a derivative was taken inside: that of a linear function is constant
 
@@ -183,6 +183,11 @@ def runs() -> list[Run]:
     """The runs that go on in this thread, outer ones first."""
     thread = threading.get_ident()
     return [run for run in WATCHED if type(run) is Run and run.thread == thread]
+
+
+def left_behind() -> str:
+    """The reason why a number is nan that nobody knows; "" if there is none in these runs."""
+    return next((run.left_behind for run in runs() if run.left_behind), "")
 
 
 def transform_runs() -> bool:

@@ -14,8 +14,13 @@ from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.core import cuts, modes
+<<<<<<< HEAD
 from pullback.core.array_face import surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, table_of
+=======
+from pullback.core.array_face import surfaced, unlabelled
+from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
+>>>>>>> wt-scipy
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
@@ -234,7 +239,8 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
 
 def _has_nan(tangent: Any) -> bool:
     numbers = numbers_of(tangent)
-    return numbers is not None and bool(np.isnan(numbers).any())
+    parts = [numbers] if numbers is not None else parts_of(tangent) if isinstance(tangent, Tensor) else []
+    return any(bool(np.isnan(part).any()) for part in parts)
 
 
 def _zeros_like(value: Any) -> Any:

@@ -42,7 +42,10 @@ def leave(captured: Captured) -> None:
             stacklevel=cuts.frames_to_user(),
         )
     if places:
-        marked = _left_behind(_Left(captured, places), *tensors)
+        left = _Left(captured, places)
+        if captured.samples > 1:
+            left.warn()  # its values are nan
+        marked = _left_behind(left, *tensors)
         for (_, _, put), x in zip(places, marked, strict=True):
             put(x)
             if isinstance(x, Tensor):
@@ -63,6 +66,11 @@ class _Left:
     def __init__(self, captured: Captured, places: Sequence[Place]) -> None:
         self.name, self.names = captured.name(), [name for name, _, _ in places]
         self.values = [_plain(x) if captured.samples < 2 else _unknown(x) for _, x, _ in places]
+
+    def warn(self) -> None:
+        """Let the runs know why a number is nan that depends on it."""
+        for run in cuts.runs():
+            run.left_behind = self.refusal(" and ".join([*dict.fromkeys(self.names)][:_SHOWN]))
 
     def refusal(self, names: str) -> str:
         """The error for a result that depends on it."""
@@ -96,8 +104,7 @@ def _vjp(cotangents: list[Any], values: list[Any], left: _Left, *at_stake: Any) 
 
 
 def _jvp(tangents: Any, values: list[Any], left: _Left, *at_stake: Any) -> list[Any]:
-    for run in cuts.runs():
-        run.left_behind = left.refusal(" and ".join([*dict.fromkeys(left.names)][:_SHOWN]))
+    left.warn()
     return [_unknown(x) for x in values]
 
 

@@ -19,8 +19,9 @@ class DerivativeNotImplementedError(Portable, Explained, NotImplementedError):
     def __init__(self, operator: str, argument: str = "") -> None:
         self.operator = operator
         of = f" with respect to {argument!r}" if argument else ""
+        give = f"If no gradient in {argument!r} is wanted, detach() it. Else give" if argument else "Give"
         super().__init__(
-            f"the derivative for {operator!r}{of} is not implemented. Give the computation a derivative of its own: "
+            f"the derivative for {operator!r}{of} is not implemented. {give} the computation a derivative of its own: "
             "pullback.custom_vjp, or a pullback.autograd.Function. (An operator of yours has it in its declaration.)"
         )
 

@@ -326,3 +326,26 @@ def test_a_cache_that_two_solvers_share_is_named_in_forward_mode_too():
 
     with pytest.raises(GradientError, match="left values behind in kept\\['slope'\\]"):
         jvp(of, (1.2,), (1.0,))
+
+
+@pytest.mark.filterwarnings("ignore:vmap", "ignore:The occurrence of roundoff")
+@pytest.mark.parametrize("transform", [grad, pb.func.jacfwd])
+@pytest.mark.parametrize("first", ["quad", "brentq"])
+def test_a_cache_that_two_solvers_share_is_named_for_a_batch_too(transform, first):
+    def of(p):
+        kept = {}
+
+        def line(x):
+            if "slope" not in kept:
+                kept["slope"] = p * p
+            return kept["slope"] * x
+
+        solvers = {
+            "quad": lambda: integrate.quad(line, 0.0, 1.0)[0],
+            "brentq": lambda: optimize.brentq(lambda x: line(x) - 1, 0.0, 9.0),
+        }
+        found = solvers.pop(first)()
+        return found + solvers.popitem()[1]()
+
+    with pytest.raises(GradientError, match="left values behind in kept\\['slope'\\]"):
+        vmap(transform(of))(np.array([1.2, 1.3]))

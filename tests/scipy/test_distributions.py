@@ -341,6 +341,41 @@ def test_entropies_of_tensors_without_adopt(name):
     pb.adopt()
 
 
+# The place in the arguments, where SciPy vectorises a method, calls a ufunc with a list, or makes a spline.
+WITHOUT_ADOPT = {
+    "gompertz.mean": (0, (0.947,)), "crystalball.entropy": (1, (2.0, 3.0)), "exponweib.var": (1, (2.9, 1.95)),
+    "gennorm.std": (0, (1.3,)), "skewnorm.entropy": (0, (4.0,)), "genhyperbolic.ppf": (0, (0.4, 0.5, 1.5, -0.5)),
+    "geninvgauss.cdf": (0, (0.8, 2.3, 1.5)), "irwinhall.cdf": (0, (4.0, 10)), "landau.ppf": (0, (0.3,)),
+    "ksone.ppf": (0, (0.3, 20)), "genexpon.mean": (1, (9.13, 16.2, 3.28)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", WITHOUT_ADOPT)
+def test_methods_that_scipy_computes_by_element_or_by_quadrature_without_adopt(case):
+    name, _, method = case.partition(".")
+    place, args = WITHOUT_ADOPT[case]
+
+    def f(stats, x):
+        return getattr(getattr(stats, name), method)(*args[:place], x, *args[place + 1 :])
+
+    pb.release()
+    value, found = pb.func.value_and_grad(lambda x: f(pb.scipy.stats, x))(args[place])
+    pb.adopt()
+    assert value == pytest.approx(f(stats, args[place]), rel=1e-12)
+    assert found == pytest.approx(slope(lambda x: f(stats, x), args[place], 1e-3 * args[place]), rel=1e-6)
+
+
+def test_a_method_without_derivative_is_named(adopting):
+    with pytest.raises(RuntimeError, match="cdf"):
+        pb.func.grad(lambda x: adopting["kstwo"].cdf(x, 20))(0.3)
+
+
+def test_third_derivatives_of_a_quantile(adopting):
+    second = pb.func.grad(pb.func.grad(lambda q: adopting["gamma"].ppf(q, 2.5)))
+    assert pb.func.grad(second)(0.3) == pytest.approx(slope(second, 0.3, 1e-3), rel=1e-6)
+
+
 @pytest.mark.parametrize("kappa", [0.01, 49.0, 60.0])
 @pytest.mark.parametrize("x", [-1.0, 0.01, 5.0])
 def test_the_circular_normal_distribution_moves_with_its_concentration(kappa, x):

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import integrate, linalg
+from scipy.stats import qmc
 
 import pullback as pb
 from pullback.core.errors import ConvergenceError, DetachingError, GradientError, UnsupportedError
@@ -493,3 +494,32 @@ def test_a_table_of_narrow_pieces_has_its_whole_gradient():
         found = pb.func.grad(of_table)(np.exp(nodes))
     trapezoids = np.full(16, 1 / 15) * np.r_[0.5, np.ones(14), 0.5]
     np.testing.assert_allclose(found, trapezoids, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize("place", ["end", "point", "outside"])
+def test_an_integral_over_pieces_takes_a_batch_of_limits(place):
+    def f(b):
+        ends = {"end": (b, 0.2), "point": (1.0, b), "outside": (0.1, b)}[place]
+        return integrate.quad(lambda x: np.abs(x - ends[1]) * b, 0.0, ends[0], points=[ends[1]])[0]
+
+    batch = np.array([0.3, 0.5, 0.7])
+    np.testing.assert_allclose(pb.func.vmap(f)(batch), [f(b) for b in batch], rtol=1e-12)
+    slopes = [(f(b + 1e-5) - f(b - 1e-5)) / 2e-5 for b in batch]
+    np.testing.assert_allclose(pb.func.vmap(grad(f))(batch), slopes, rtol=1e-7)
+
+
+@pytest.mark.parametrize("moves", ["integrand", "limits"])
+def test_a_mean_over_quasi_random_points_takes_a_batch(moves):
+    def f(b):
+        points = qmc.Halton(d=2, rng=1)
+        factor, end = (b, 1.0) if moves == "integrand" else (1.0, b)
+        return integrate.qmc_quad(
+            lambda x: np.sum(x, 0) ** 2 * factor, [0.0, 0.0], np.array([1.0, 2.0]) * end, n_points=64, n_estimates=2,
+            qrng=points,
+        ).integral  # fmt: skip
+
+    batch = np.array([0.3, 0.5, 0.7])
+    np.testing.assert_allclose(pb.func.vmap(f)(batch), [f(b) for b in batch], rtol=1e-6)  # SciPy sums in pieces
+    slopes = [(f(b + 1e-4) - f(b - 1e-4)) / 2e-4 for b in batch]
+    np.testing.assert_allclose(pb.func.vmap(grad(f))(batch), slopes, rtol=1e-6)

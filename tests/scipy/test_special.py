@@ -45,6 +45,10 @@ REMOVABLE = [  # function, argument, arguments, derivative: the limit where a fo
     ("pseudo_huber", 0, (0.0, 0.0), 0.0),
     ("pseudo_huber", 0, (0.0, 2.0), 2.0),
     ("pseudo_huber", 1, (0.0, 2.0), 0.0),
+    ("binom", 0, (1.0, 2.0), 0.5),
+    ("binom", 0, (0.0, 2.0), -0.5),
+    ("binom", 1, (3.0, 5.0), 0.05),
+    ("binom", 1, (3.0, -1.0), 0.25),
     ("rgamma", 0, (0.0,), 1.0),
     ("rgamma", 0, (-1.0,), -1.0),
     ("rgamma", 0, (-3.0,), -6.0),
@@ -398,3 +402,22 @@ def test_the_density_of_the_noncentral_t_distribution_is_the_slope(df, nc):
         assert pb.func.grad(lambda t: special.nctdtr(df, nc, t))(t) == pytest.approx(
             scipy.stats.nct.pdf(t, df, nc), rel=1e-6
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "args"),
+    [
+        ("expn", 0, (2.0, 1.2)), ("pro_ang1", 1, (1.0, 1.0, 1.0, 0.2)), ("mathieu_cem", 0, (1.0, 0.2, 3.0)),
+        ("smirnov", 0, (5.0, 0.3)), ("struve", 0, (1.5, 2.0)), ("eval_gegenbauer", 0, (1.5, 0.5, 0.2)),
+        ("lpmv", 1, (1.0, 2.0, 0.2)),
+    ],
+)  # fmt: skip
+def test_orders_and_degrees_have_no_derivative_and_the_error_says_what_to_write(name, place, args):
+    def f(x):
+        found = getattr(special, name)(*args[:place], x, *args[place + 1 :])
+        return found[0] if isinstance(found, tuple) else found
+
+    with pytest.raises(NotImplementedError, match=rf"derivative for '{name}'.* is wanted, detach\(\) it"):
+        pb.func.grad(f)(args[place])
+    with pytest.raises(NotImplementedError, match=name):
+        pb.func.jvp(f, (args[place],), (1.0,))

@@ -83,7 +83,7 @@ class System:
             self._check_step(operator, x, args)
             u = self._iterated(operator, right, x, args, transposed)
         if not np.isfinite(u).all():
-            if left := next((run.left_behind for run in cuts.runs() if run.left_behind), ""):
+            if left := cuts.left_behind():
                 raise GradientError(left)  # its tangents are nan
             raise ConvergenceError(
                 f"{self.name}: the linear system for its derivative has a solution that is not finite. The derivative "

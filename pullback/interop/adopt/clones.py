@@ -30,8 +30,10 @@ from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, plain, scipy_name
 from pullback.interop.adopt.stand_ins import functions
+from pullback.interop.adopt.ufuncs import Ufunc
 from pullback.interop.adoption import RULES, runs_as_it_stands
 from pullback.interop.holders import Holder
+from pullback.interop.suggest import from_scipy
 
 
 def clone(function: Any) -> Any:
@@ -61,8 +63,9 @@ def _cell(name: str, cell: CellType) -> CellType:
 def class_clone(kind: type) -> type:
     """A class for our tensors: its methods, and those of the bases that are SciPy's too, are clones."""
     if id(kind) not in _made or not isinstance(_made[id(kind)], type):
-        given = (Made,) if kind.__bases__ == (object,) else kind.__bases__
-        bases = tuple(class_clone(base) if runs_as_it_stands(base.__module__) else base for base in given)
+        own = {base: class_clone(base) for base in kind.__bases__ if runs_as_it_stands(base.__module__)}
+        bases = tuple(own.get(base, base) for base in kind.__bases__ if base is not object)
+        bases = bases if own else (Made, *bases)
         # Entered before there are methods, whose `super()` and module look it up.
         metaclass = _KindOfClone if type(kind) is type else type(kind)
         body = {"__doc__": kind.__doc__, "__module__": __name__, "__genuine__": kind}
@@ -131,7 +134,27 @@ def _method(method: Any) -> Any:
     if type(method) is property:
         get, set_, delete = (f and clone(f) for f in (method.fget, method.fset, method.fdel))
         return property(get, set_, delete, method.__doc__)
-    return method
+    return _attribute(method)
+
+
+def _attribute(x: Any) -> Any:
+    """The stand-in for an attribute of a cloned class, or for what that holds; each is made once."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_attribute, x))
+    if type(x) is dict:
+        return {_attribute(key): _attribute(value) for key, value in x.items()}
+    if not _is_cloned(type(x)):
+        return x
+    if id(x) not in _made:
+        made: Any = object.__new__(class_clone(type(x)))
+        _made[id(x)] = made
+        made.__dict__.update({name: _attribute(field) for name, field in vars(x).items()})
+    return _made[id(x)]
+
+
+def _is_cloned(kind: type) -> bool:
+    """True if of this class of SciPy's a clone stands in for our tensors."""
+    return kind.__module__.startswith("scipy.") and (kind.__module__ in CLASSES or scipy_name(kind) in CLASSES)
 
 
 def twin(thing: Any) -> Any:
@@ -154,7 +177,7 @@ def copy_of(thing: Any) -> Any:
 def _of_field(x: Any) -> Any:
     if type(x) in (FunctionType, ModuleType):
         return _cloned(x)
-    return copy_of(x) if type(x).__module__.startswith("scipy.") and scipy_name(type(x)) in CLASSES else x
+    return copy_of(x) if _is_cloned(type(x)) else x
 
 
 @functools.cache
@@ -166,8 +189,8 @@ def kind_of_twin(kind: type) -> type:
             if type(method) is FunctionType:
                 rule = RULES.get(f"{home.__module__}.{home.__name__}.{name}")
                 methods[name] = rule or clone(getattr(method, "genuine", method))  # what a patch stands for
-            elif type(method) is property and runs_as_it_stands(home.__module__):
-                methods[name] = property(*(f and clone(f) for f in (method.fget, method.fset, method.fdel)))
+            elif type(method) in (property, staticmethod) and runs_as_it_stands(home.__module__):
+                methods[name] = _method(method)
             elif name in methods:
                 del methods[name]  # which a nearer class has in another form
     return type(kind.__name__, (kind,), methods)
@@ -259,10 +282,9 @@ CLASSES: set[str] = set()  # public names of classes of which clones are made, a
 def _cloned(value: Any) -> Any:
     """Return what clones see in place of a value of a module's."""
     if id(value) not in _made:
-        name = scipy_name(value) if isinstance(value, type) and value.__module__.startswith("scipy.") else ""
-        if name and (name in CLASSES or value.__module__ in CLASSES):
+        if isinstance(value, type) and _is_cloned(value):
             return class_clone(value)
-        if name and name in RULES:
+        if isinstance(value, type) and value.__module__.startswith("scipy.") and scipy_name(value) in RULES:
             return ScipyClass(value)
         _made[id(value)] = functions(always=True).get(id(value)) or _made_of(value)
     return _made[id(value)]
@@ -285,19 +307,27 @@ def _made_of(value: Any) -> Any:
         if hasattr(rule, "__getitem__"):  # a table by dtype, as a fused function is one
             return rule
         return _by_hub(value, scipy_name(value))  # it may write into an argument that has no gradient yet
+    if type(value) is np.ufunc and from_scipy(value):  # which SciPy calls with lists, too
+        return Ufunc(value)
     if value is np.r_ or value is np.c_:
         kind: Any = type(value)
         return kind_of_twin(kind)()
     if isinstance(value, distributions()):  # one that computes by another
         return twin(value)
-    if isinstance(value, type) and value.__module__ in _OF_MANY_VARIABLES:
-        if scipy_name(value) in RULES:
-            return RULES[scipy_name(value)]
-        return kind_of_twin(value) if value.__name__.endswith(_MADE_ON_THE_WAY) else value
-    if type(value) is type and _HELPERS in value.__module__:
-        methods = {name: clone(method) for name, method in vars(value).items() if type(method) is FunctionType}
-        return type(value.__name__, (value,), {"__slots__": (), **methods})
-    return value
+    return _of_class(value) if isinstance(value, type) else value
+
+
+def _of_class(kind: type) -> Any:
+    if kind is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
+        return kind_of_twin(kind)
+    if kind.__module__ in _OF_MANY_VARIABLES:
+        if scipy_name(kind) in RULES:
+            return RULES[scipy_name(kind)]
+        return kind_of_twin(kind) if kind.__name__.endswith(_MADE_ON_THE_WAY) else kind
+    if type(kind) is type and _HELPERS in kind.__module__:
+        methods = {name: clone(method) for name, method in vars(kind).items() if type(method) is FunctionType}
+        return type(kind.__name__, (kind,), {"__slots__": (), **methods})
+    return kind
 
 
 def _holds_functions(value: Any) -> bool:

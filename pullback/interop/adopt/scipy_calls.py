@@ -17,8 +17,8 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import numbers_of
 from pullback.core.call_site import home_of
-from pullback.core.cuts import transform_runs
-from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.cuts import left_behind, transform_runs
+from pullback.core.errors import DetachingError, GradientError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
@@ -118,7 +118,9 @@ class ScipyFunction(Dispatcher):
                 raise  # which programs catch
             if "._" in name:
                 raise  # to be explained by the public function that called this one
-            raise _named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
+            if "nan" in str(error).lower() and (left := left_behind()):  # it met a number that nobody knows
+                raise GradientError(left) from error
+            raise named(name, explained_call(name, self.genuine, args, kwargs, error))  # noqa: B904
 
 
 class _Guarded:
@@ -149,7 +151,7 @@ def _refusal_behind(error: Exception) -> Exception | None:
     return behind
 
 
-def _named(name: str, error: Exception) -> Exception:
+def named(name: str, error: Exception) -> Exception:
     """The error with the name of the function, where it says only what a rule, or SciPy's Python, has called."""
     if type(error) not in (DetachingError, UnsupportedError) or name.rpartition(".")[2] in str(error):
         return error
@@ -264,7 +266,7 @@ class _Constructor:
             raise
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             full = f"{home}.{self.name}"
-            raise _named(full, explained_call(full, self.genuine, args, kwargs, error))  # noqa: B904
+            raise named(full, explained_call(full, self.genuine, args, kwargs, error))  # noqa: B904
 
 
 class ScipyKind(ScipyMaker, ScipyClass):

@@ -69,7 +69,8 @@ class _Call:
 
     def moving(self, limits: Leaves) -> list[int]:
         """The limits that are differentiated."""
-        return [i for i, x in enumerate(limits) if self._moving[i] and np.isfinite(plain(x))]
+        known = within(list(map(plain, limits)))
+        return [i for i, x in enumerate(limits) if self._moving[i] and np.isfinite(plain(x)) and plain(x) in known]
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(the limits, the others)."""
@@ -85,6 +86,12 @@ class _Call:
             return jump if weight is None else jump * weight(at)
         value = self.integrand(at, leaves) if weight is None else self.integrand(at, leaves) * weight(at)
         return value if i else -value
+
+
+def within(limits: Sequence[Any]) -> list[Any]:
+    """The ends, and those of the other places that are between them."""
+    low, high = sorted(map(float, limits[:2]))
+    return [*limits[:2], *(x for x in limits[2:] if low < x < high)]
 
 
 def _integral(how: _Call, *leaves: Any) -> Any:

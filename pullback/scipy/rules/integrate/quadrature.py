@@ -12,7 +12,7 @@ from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.interop.adopt.ways import genuine
 from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
-from pullback.scipy.rules.integrate.integrals import Integral
+from pullback.scipy.rules.integrate.integrals import Integral, within
 
 
 @solution_of("quad")
@@ -50,7 +50,7 @@ class _Problem:
         self.limits = [floating(call.given["a"]), floating(call.given["b"])]
         self.options = {key: call.given[key] for key in self.passed}
         if call.given["points"] is not None:
-            self.limits += _inside(self.limits, floating(call.given["points"]))
+            self.limits += [*np.atleast_1d(floating(call.given["points"]))]
 
     def integrand(self, x: Any, leaves: Leaves) -> Any:
         return np.reshape(self.call.integrand(x, leaves), (1,))
@@ -69,7 +69,7 @@ class _Problem:
                 known[x] = f(x)
             return known[x]
 
-        a, b, *points = map(float, limits)
+        a, b, *points = map(float, within(limits))
         options = {**self.options, "points": points} if points else self.options
         found: list[Any] = []
         together, size = None, 1
@@ -155,12 +155,6 @@ class _Weighted(_Problem):
         return (np.cos if self.kind == "cos" else np.sin)(self.wvar * x)
 
 
-def _inside(limits: Sequence[Any], points: Any) -> list[Any]:
-    """Those points that are between the ends."""
-    low, high = sorted(float(plain(x)) for x in limits)
-    return [points[i] for i, x in enumerate(np.atleast_1d(plain(points))) if low < x < high]
-
-
 def _complex(name: str, call: Call) -> Any:
     """Two integrals, of the real part and of the imaginary one."""
     given = {**call.given, "complex_func": False}
@@ -178,7 +172,7 @@ def quad_vec(name: str, *given: Any, **named: Any) -> Any:
     options = {key: x for key, x in call.given.items() if key not in ("f", "a", "b", "args", "points")}
     limits = [floating(call.given["a"]), floating(call.given["b"])]
     if call.given["points"] is not None:
-        limits += _inside(limits, floating(call.given["points"]))
+        limits += [*np.atleast_1d(floating(call.given["points"]))]
     shape: list[Any] = []
     said: list[Any] = []
 
@@ -189,7 +183,7 @@ def quad_vec(name: str, *given: Any, **named: Any) -> Any:
         return np.reshape(value, (-1,))
 
     def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
-        a, b, *points = map(float, limits)
+        a, b, *points = map(float, within(limits))
         found = genuine(name)(f, a, b, points=points or None, **options)
         said.append(found[1:])
         return found[0]

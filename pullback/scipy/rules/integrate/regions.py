@@ -104,27 +104,27 @@ def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
     if named.get("log"):
         raise GradientError(f"{name}: log=True has no derivative here; integrate the function itself.")
     a, b = (np.atleast_1d(floating(x)) for x in (a, b))
-    points: list[Any] = []
-
-    def watched(x: Any) -> Any:
-        points.append(np.array(x))
-        value = array(func(x))
-        known = numbers_of(value)
-        if known is None:
-            raise GradientError(f"{name}: under vmap the integrand has no numbers yet; take quad or cubature.")
-        return known
-
-    low, high = plain(a), plain(b)
-    found = genuine(name)(watched, low, high, **named)
-    points = points[2:]  # after two trials
-    if len(points) != named.get("n_estimates", 8) or any(x.ndim != 2 for x in points):
-        raise GradientError(f"{name}: the integrand must take all points of an estimate at once, as an array.")
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    parts = [(x - low[:, None]) / (high - low)[:, None] for x in points]
     up = np.where(plain(b) > plain(a), 1.0, -1.0)
     start, length = np.where(up > 0, a, b), (b - a) * up
-    sums = [np.mean(func(start[:, None] + length[:, None] * u)) * np.prod(length) for u in parts]
-    estimates = array(sums)
+    parts: list[Any] = []
+
+    def at(part: Any) -> Any:
+        """The integrand at shares of the edges."""
+        moved = (slice(None), *[None] * (part.ndim - 1))
+        return array(func(start[moved] + length[moved] * part))
+
+    def watched(part: Any) -> Any:
+        parts.append(np.array(part))
+        value = at(parts[-1])
+        known = numbers_of(value)
+        return np.zeros(value.shape) if known is None else known  # of a batch: which points come does not depend on it
+
+    cube = np.zeros(length.shape), np.ones(length.shape)
+    found = genuine(name)(watched, *cube, **named)
+    parts = parts[2:]  # after two trials
+    if len(parts) != named.get("n_estimates", 8) or any(x.ndim != 2 for x in parts):
+        raise GradientError(f"{name}: the integrand must take all points of an estimate at once, as an array.")
+    estimates = array([np.mean(at(x)) * np.prod(length) for x in parts])
     value = np.mean(estimates)
     error = np.std(estimates, ddof=1) / np.sqrt(len(parts))
     return type(found)(value * np.prod(up), error)

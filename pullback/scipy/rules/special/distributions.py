@@ -83,6 +83,12 @@ def kolmogorov_slope(x: Any) -> Any:
     return special.kolmogorov_derivative(array(x), 1)
 
 
+@_rule("_smirnovp")
+def smirnov_slope(n: Any, x: Any) -> Any:
+    """The slope of smirnov, of which there is none here."""
+    return special.smirnov_slope(n, array(x))
+
+
 @_rule("_smirnovc", loses_digits=True)
 def smirnov_distribution(n: Any, x: Any) -> Any:
     """1 minus the survival function."""

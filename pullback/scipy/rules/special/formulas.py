@@ -59,6 +59,21 @@ def rgamma_slope(z, *, ops):
     return ops.where(left, sign * special.gamma(mirrored) * slope, plain)
 
 
+def binom_slope(n, k, result, place, *, ops):
+    """The slope of binom in n (place 0) or k (place 1); where binom is 0, at poles of digamma, by that of 1 / Gamma."""
+    special = ops.scipy_special
+    zero = ops.eq(result, 0)
+    if place == 0:
+        plain = special.digamma_difference(ops.where(zero, 1.0, n - k + 1), ops.where(zero, 1.0, k), 0)
+    else:
+        plain = special.digamma_difference(ops.where(zero, 1.0, k + 1), ops.where(zero, 1.0, n - 2 * k), 0)
+    n, k = ops.where(zero, n, 1.0), ops.where(zero, k, 1.0)
+    limit = special.rgamma(k + 1) * rgamma_slope(n - k + 1, ops=ops)
+    if place == 1:
+        limit = special.rgamma(n - k + 1) * rgamma_slope(k + 1, ops=ops) - limit
+    return ops.where(zero, special.gamma(n + 1) * limit, result * plain)
+
+
 def binomial_count_slope(k, n, p, *, ops):
     """The slope of the binomial distribution's function in k, as a function of any k."""
     part = ops.scipy_special.betainc_derivative

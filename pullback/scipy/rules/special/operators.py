@@ -32,6 +32,7 @@ from pullback.ops.generated.calls import (
 from pullback.scipy.rules.special.formulas import (
     bessel_excess,
     beta_density_derivative_slope,
+    binom_slope,
     binomial_count_slope,
     box_cox_1p_slope,
     box_cox_slope,
@@ -1421,9 +1422,9 @@ class BinomBackward0(Node):
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_n = grad_of_k = None
         if self._next0 is not None:
-            grad_of_n = grad * (result_ * ops.scipy_special.digamma_difference(n - k + 1, k, 0)).conjugate()
+            grad_of_n = grad * binom_slope(n, k, result_, 0, ops=ops).conjugate()
         if self._next1 is not None:
-            grad_of_k = grad * (result_ * ops.scipy_special.digamma_difference(k + 1, n - 2 * k, 0)).conjugate()
+            grad_of_k = grad * binom_slope(n, k, result_, 1, ops=ops).conjugate()
         return grad_of_n, grad_of_k
 
     def release(self):
@@ -5242,18 +5243,24 @@ class ExpnBackward0(Node):
     """expn(Tensor n, Tensor x) -> Tensor"""
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (1,)
+    inputs = (0, 1)
     saves_self = True
     pointwise = True
 
     def save(node, out, n, x):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_x, node.version_x = save_input(x)
+        if node._next1 is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        x = unpack(self.saved_x, self.version_x, self)
-        return (grad * expn_slope(n, x, ops=ops).conjugate(),)
+        grad_of_n = grad_of_x = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "expn", "n")
+        if self._next1 is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            x = unpack(self.saved_x, self.version_x, self)
+            grad_of_x = grad * expn_slope(n, x, ops=ops).conjugate()
+        return grad_of_n, grad_of_x
 
     def release(self):
         self.version_n, self.saved_n = Released, None
@@ -6020,14 +6027,14 @@ class ProAng1Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6038,10 +6045,14 @@ class ProAng1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "pro_ang1", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "pro_ang1", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "pro_ang1", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6058,7 +6069,7 @@ class ProAng1Backward0(MultiNode):
                 / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6086,14 +6097,14 @@ class ProRad1Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6104,10 +6115,14 @@ class ProRad1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "pro_rad1", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "pro_rad1", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "pro_rad1", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6124,7 +6139,7 @@ class ProRad1Backward0(MultiNode):
                 / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6152,14 +6167,14 @@ class ProRad2Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6170,10 +6185,14 @@ class ProRad2Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "pro_rad2", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "pro_rad2", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "pro_rad2", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6190,7 +6209,7 @@ class ProRad2Backward0(MultiNode):
                 / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6218,14 +6237,14 @@ class OblAng1Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6236,10 +6255,14 @@ class OblAng1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "obl_ang1", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "obl_ang1", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "obl_ang1", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6256,7 +6279,7 @@ class OblAng1Backward0(MultiNode):
                 / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6284,14 +6307,14 @@ class OblRad1Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6302,10 +6325,14 @@ class OblRad1Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "obl_rad1", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "obl_rad1", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "obl_rad1", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6322,7 +6349,7 @@ class OblRad1Backward0(MultiNode):
                 / (1 + ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6350,14 +6377,14 @@ class OblRad2Backward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3)
+    inputs = (0, 1, 2, 3)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, x):
-        if node._next1 is not None:
+        if node._nexts[3] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_n, node.version_n = save_input(n, True)
             node.saved_c, node.version_c = save_input(c, True)
@@ -6368,10 +6395,14 @@ class OblRad2Backward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_n = grad_of_c = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "obl_rad2", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "obl_rad2", "n")
+        if self._nexts[2] is not None:
             raise derivative_not_implemented(self, "obl_rad2", "c")
-        if self._next1 is not None:
+        if self._nexts[3] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             n = unpack(self.saved_n, self.version_n, self)
             c = unpack(self.saved_c, self.version_c, self)
@@ -6388,7 +6419,7 @@ class OblRad2Backward0(MultiNode):
                 / (1 + ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6416,14 +6447,14 @@ class ProAng1CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6434,12 +6465,16 @@ class ProAng1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "pro_ang1_cv", "c")
+            raise derivative_not_implemented(self, "pro_ang1_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "pro_ang1_cv", "cv")
+            raise derivative_not_implemented(self, "pro_ang1_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "pro_ang1_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "pro_ang1_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6452,7 +6487,7 @@ class ProAng1CvBackward0(MultiNode):
                 (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6480,14 +6515,14 @@ class ProRad1CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6498,12 +6533,16 @@ class ProRad1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "pro_rad1_cv", "c")
+            raise derivative_not_implemented(self, "pro_rad1_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "pro_rad1_cv", "cv")
+            raise derivative_not_implemented(self, "pro_rad1_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "pro_rad1_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "pro_rad1_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6516,7 +6555,7 @@ class ProRad1CvBackward0(MultiNode):
                 (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6544,14 +6583,14 @@ class ProRad2CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6562,12 +6601,16 @@ class ProRad2CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "pro_rad2_cv", "c")
+            raise derivative_not_implemented(self, "pro_rad2_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "pro_rad2_cv", "cv")
+            raise derivative_not_implemented(self, "pro_rad2_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "pro_rad2_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "pro_rad2_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6580,7 +6623,7 @@ class ProRad2CvBackward0(MultiNode):
                 (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6608,14 +6651,14 @@ class OblAng1CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6626,12 +6669,16 @@ class OblAng1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "obl_ang1_cv", "c")
+            raise derivative_not_implemented(self, "obl_ang1_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "obl_ang1_cv", "cv")
+            raise derivative_not_implemented(self, "obl_ang1_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "obl_ang1_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "obl_ang1_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6644,7 +6691,7 @@ class OblAng1CvBackward0(MultiNode):
                 (2 * x * sp - (cv + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6672,14 +6719,14 @@ class OblRad1CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6690,12 +6737,16 @@ class OblRad1CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "obl_rad1_cv", "c")
+            raise derivative_not_implemented(self, "obl_rad1_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "obl_rad1_cv", "cv")
+            raise derivative_not_implemented(self, "obl_rad1_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "obl_rad1_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "obl_rad1_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6708,7 +6759,7 @@ class OblRad1CvBackward0(MultiNode):
                 ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6736,14 +6787,14 @@ class OblRad2CvBackward0(MultiNode):
         "version_sp",
         "version_x",
     )
-    inputs = (2, 3, 4)
+    inputs = (0, 1, 2, 3, 4)
     saves_self = True
     output_names = ("s", "sp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, n, c, cv, x):
-        if node._nexts[2] is not None:
+        if node._nexts[4] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_c, node.version_c = save_input(c, True)
             node.saved_cv, node.version_cv = save_input(cv, True)
@@ -6754,12 +6805,16 @@ class OblRad2CvBackward0(MultiNode):
             node.version_sp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_c = grad_of_cv = grad_of_x = None
+        grad_of_m = grad_of_n = grad_of_c = grad_of_cv = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "obl_rad2_cv", "c")
+            raise derivative_not_implemented(self, "obl_rad2_cv", "m")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "obl_rad2_cv", "cv")
+            raise derivative_not_implemented(self, "obl_rad2_cv", "n")
         if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "obl_rad2_cv", "c")
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "obl_rad2_cv", "cv")
+        if self._nexts[4] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             c = unpack(self.saved_c, self.version_c, self)
             cv = unpack(self.saved_cv, self.version_cv, self)
@@ -6772,7 +6827,7 @@ class OblRad2CvBackward0(MultiNode):
                 ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x)),
                 ops=ops,
             )
-        return grad_of_c, grad_of_cv, grad_of_x
+        return grad_of_m, grad_of_n, grad_of_c, grad_of_cv, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6787,44 +6842,68 @@ class ProCvBackward0(Node):
     """pro_cv(Tensor m, Tensor n, Tensor c) -> Tensor"""
 
     __slots__ = ()
-    inputs = (2,)
+    inputs = (0, 1, 2)
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        raise derivative_not_implemented(self, "pro_cv", "c")
+        grad_of_m = grad_of_n = grad_of_c = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "pro_cv", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "pro_cv", "n")
+        if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "pro_cv", "c")
+        return grad_of_m, grad_of_n, grad_of_c
 
 
 class OblCvBackward0(Node):
     """obl_cv(Tensor m, Tensor n, Tensor c) -> Tensor"""
 
     __slots__ = ()
-    inputs = (2,)
+    inputs = (0, 1, 2)
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        raise derivative_not_implemented(self, "obl_cv", "c")
+        grad_of_m = grad_of_n = grad_of_c = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "obl_cv", "m")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "obl_cv", "n")
+        if self._nexts[2] is not None:
+            raise derivative_not_implemented(self, "obl_cv", "c")
+        return grad_of_m, grad_of_n, grad_of_c
 
 
 class MathieuABackward0(Node):
     """mathieu_a(Tensor m, Tensor q) -> Tensor"""
 
     __slots__ = ()
-    inputs = (1,)
+    inputs = (0, 1)
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        raise derivative_not_implemented(self, "mathieu_a", "q")
+        grad_of_m = grad_of_q = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "mathieu_a", "m")
+        if self._next1 is not None:
+            raise derivative_not_implemented(self, "mathieu_a", "q")
+        return grad_of_m, grad_of_q
 
 
 class MathieuBBackward0(Node):
     """mathieu_b(Tensor m, Tensor q) -> Tensor"""
 
     __slots__ = ()
-    inputs = (1,)
+    inputs = (0, 1)
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        raise derivative_not_implemented(self, "mathieu_b", "q")
+        grad_of_m = grad_of_q = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "mathieu_b", "m")
+        if self._next1 is not None:
+            raise derivative_not_implemented(self, "mathieu_b", "q")
+        return grad_of_m, grad_of_q
 
 
 class MathieuCemBackward0(MultiNode):
@@ -6842,14 +6921,14 @@ class MathieuCemBackward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -6859,10 +6938,12 @@ class MathieuCemBackward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_cem", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_cem", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -6874,7 +6955,7 @@ class MathieuCemBackward0(MultiNode):
                 -pi / 180 * (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
                 ops=ops,
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6899,14 +6980,14 @@ class MathieuSemBackward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -6916,10 +6997,12 @@ class MathieuSemBackward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_sem", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_sem", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -6931,7 +7014,7 @@ class MathieuSemBackward0(MultiNode):
                 -pi / 180 * (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
                 ops=ops,
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -6956,14 +7039,14 @@ class MathieuModcem1Backward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -6973,10 +7056,12 @@ class MathieuModcem1Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_modcem1", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_modcem1", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -6985,7 +7070,7 @@ class MathieuModcem1Backward0(MultiNode):
             grad_of_x = weighed_slopes(
                 grads, yp, (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -7010,14 +7095,14 @@ class MathieuModcem2Backward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -7027,10 +7112,12 @@ class MathieuModcem2Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_modcem2", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_modcem2", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -7039,7 +7126,7 @@ class MathieuModcem2Backward0(MultiNode):
             grad_of_x = weighed_slopes(
                 grads, yp, (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -7064,14 +7151,14 @@ class MathieuModsem1Backward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -7081,10 +7168,12 @@ class MathieuModsem1Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_modsem1", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_modsem1", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -7093,7 +7182,7 @@ class MathieuModsem1Backward0(MultiNode):
             grad_of_x = weighed_slopes(
                 grads, yp, (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -7118,14 +7207,14 @@ class MathieuModsem2Backward0(MultiNode):
         "version_y",
         "version_yp",
     )
-    inputs = (1, 2)
+    inputs = (0, 1, 2)
     saves_self = True
     output_names = ("y", "yp")
     differentiable_outputs = (True, True)
     pointwise = True
 
     def save(node, out, m, q, x):
-        if node._next1 is not None:
+        if node._nexts[2] is not None:
             node.saved_m, node.version_m = save_input(m, True)
             node.saved_q, node.version_q = save_input(q, True)
             node.saved_x, node.version_x = save_input(x)
@@ -7135,10 +7224,12 @@ class MathieuModsem2Backward0(MultiNode):
             node.version_yp = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
-        grad_of_q = grad_of_x = None
-        if self._next0 is not None:
+        grad_of_m = grad_of_q = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "mathieu_modsem2", "m")
+        if self._nexts[1] is not None:
             raise derivative_not_implemented(self, "mathieu_modsem2", "q")
-        if self._next1 is not None:
+        if self._nexts[2] is not None:
             m = unpack(self.saved_m, self.version_m, self)
             q = unpack(self.saved_q, self.version_q, self)
             x = unpack(self.saved_x, self.version_x, self)
@@ -7147,7 +7238,7 @@ class MathieuModsem2Backward0(MultiNode):
             grad_of_x = weighed_slopes(
                 grads, yp, (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y, ops=ops
             )
-        return grad_of_q, grad_of_x
+        return grad_of_m, grad_of_q, grad_of_x
 
     def release(self):
         self.version_m, self.saved_m = Released, None
@@ -9371,29 +9462,40 @@ class SmirnovSlopeBackward0(Node):
     """smirnov_slope(Tensor n, Tensor d) -> Tensor"""
 
     __slots__ = ()
-    inputs = (1,)
+    inputs = (0, 1)
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        raise derivative_not_implemented(self, "smirnov_slope", "d")
+        grad_of_n = grad_of_d = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "smirnov_slope", "n")
+        if self._next1 is not None:
+            raise derivative_not_implemented(self, "smirnov_slope", "d")
+        return grad_of_n, grad_of_d
 
 
 class SmirnovBackward0(Node):
     """smirnov(Tensor n, Tensor d) -> Tensor"""
 
     __slots__ = ("saved_d", "saved_n", "version_d", "version_n")
-    inputs = (1,)
+    inputs = (0, 1)
     saves_self = True
     pointwise = True
 
     def save(node, out, n, d):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_d, node.version_d = save_input(d)
+        if node._next1 is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_d, node.version_d = save_input(d)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        d = unpack(self.saved_d, self.version_d, self)
-        return (grad * ops.scipy_special.smirnov_slope(n, d).conjugate(),)
+        grad_of_n = grad_of_d = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "smirnov", "n")
+        if self._next1 is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            d = unpack(self.saved_d, self.version_d, self)
+            grad_of_d = grad * ops.scipy_special.smirnov_slope(n, d).conjugate()
+        return grad_of_n, grad_of_d
 
     def release(self):
         self.version_n, self.saved_n = Released, None
@@ -9404,19 +9506,25 @@ class SmirnoviBackward0(Node):
     """smirnovi(Tensor n, Tensor p) -> Tensor"""
 
     __slots__ = ("saved_n", "saved_result", "version_n", "version_result")
-    inputs = (1,)
+    inputs = (0, 1)
     saves_self = True
     pointwise = True
 
     def save(node, out, n, p):
-        node.saved_n, node.version_n = save_input(n, True)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+        if node._next1 is not None:
+            node.saved_n, node.version_n = save_input(n, True)
+            node.saved_result = out._array
+            node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
-        n = unpack(self.saved_n, self.version_n, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * (1 / ops.scipy_special.smirnov_slope(n, result_)).conjugate(),)
+        grad_of_n = grad_of_p = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "smirnovi", "n")
+        if self._next1 is not None:
+            n = unpack(self.saved_n, self.version_n, self)
+            result_ = unpack(self.saved_result, self.version_result, self)
+            grad_of_p = grad * (1 / ops.scipy_special.smirnov_slope(n, result_)).conjugate()
+        return grad_of_n, grad_of_p
 
     def release(self):
         self.version_n, self.saved_n = Released, None
@@ -10461,13 +10569,10 @@ def betaln_tangent(a_p, a_t, b_p, b_t, result, *, ops):
 
 def binom_tangent(n_p, n_t, k_p, k_t, result, *, ops):
     if n_t is None:
-        return (k_t * (result * ops.scipy_special.digamma_difference(k_p + 1, n_p - 2 * k_p, 0)),)
+        return (k_t * binom_slope(n_p, k_p, result, 1, ops=ops),)
     if k_t is None:
-        return (n_t * (result * ops.scipy_special.digamma_difference(n_p - k_p + 1, k_p, 0)),)
-    return (
-        n_t * (result * ops.scipy_special.digamma_difference(n_p - k_p + 1, k_p, 0))
-        + k_t * (result * ops.scipy_special.digamma_difference(k_p + 1, n_p - 2 * k_p, 0)),
-    )
+        return (n_t * binom_slope(n_p, k_p, result, 0, ops=ops),)
+    return (n_t * binom_slope(n_p, k_p, result, 0, ops=ops) + k_t * binom_slope(n_p, k_p, result, 1, ops=ops),)
 
 
 def poch_tangent(z_p, z_t, m_p, m_t, result, *, ops):
@@ -11961,7 +12066,9 @@ def scaled_exp1_tangent(x_p, x_t, result, *, ops):
     return (x_t * ops.scipy_special.hyperu(2, 1, x_p),)
 
 
-def expn_tangent(n_p, x_p, x_t, result, *, ops):
+def expn_tangent(n_p, n_t, x_p, x_t, result, *, ops):
+    if x_t is None:
+        return (None,)
     return (x_t * expn_slope(n_p, x_p, ops=ops),)
 
 
@@ -12205,7 +12312,7 @@ def agm_tangent(a_p, a_t, b_p, b_t, result, *, ops):
     )
 
 
-def pro_ang1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def pro_ang1_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12229,7 +12336,7 @@ def pro_ang1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def pro_rad1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def pro_rad1_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12253,7 +12360,7 @@ def pro_rad1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def pro_rad2_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def pro_rad2_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12277,7 +12384,7 @@ def pro_rad2_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def obl_ang1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def obl_ang1_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12301,7 +12408,7 @@ def obl_ang1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def obl_rad1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def obl_rad1_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12325,7 +12432,7 @@ def obl_rad1_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def obl_rad2_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
+def obl_rad2_tangent(m_p, m_t, n_p, n_t, c_p, c_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12349,7 +12456,7 @@ def obl_rad2_tangent(m_p, n_p, c_p, c_t, x_p, x_t, s, sp, *, ops):
     )
 
 
-def pro_ang1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def pro_ang1_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12365,7 +12472,7 @@ def pro_ang1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def pro_rad1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def pro_rad1_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12381,7 +12488,7 @@ def pro_rad1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def pro_rad2_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def pro_rad2_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12397,7 +12504,7 @@ def pro_rad2_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def obl_ang1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def obl_ang1_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12413,7 +12520,7 @@ def obl_ang1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def obl_rad1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def obl_rad1_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12429,7 +12536,7 @@ def obl_rad1_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def obl_rad2_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
+def obl_rad2_cv_tangent(m_p, m_t, n_p, n_t, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12445,7 +12552,7 @@ def obl_rad2_cv_tangent(m_p, n_p, c_p, c_t, cv_p, cv_t, x_p, x_t, s, sp, *, ops)
     )
 
 
-def mathieu_cem_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_cem_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12457,7 +12564,7 @@ def mathieu_cem_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
     )
 
 
-def mathieu_sem_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_sem_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12469,7 +12576,7 @@ def mathieu_sem_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
     )
 
 
-def mathieu_modcem1_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_modcem1_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12481,7 +12588,7 @@ def mathieu_modcem1_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
     )
 
 
-def mathieu_modcem2_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_modcem2_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12493,7 +12600,7 @@ def mathieu_modcem2_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
     )
 
 
-def mathieu_modsem1_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_modsem1_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -12505,7 +12612,7 @@ def mathieu_modsem1_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
     )
 
 
-def mathieu_modsem2_tangent(m_p, q_p, q_t, x_p, x_t, y, yp, *, ops):
+def mathieu_modsem2_tangent(m_p, m_t, q_p, q_t, x_p, x_t, y, yp, *, ops):
     if x_t is None:
         return (
             None,
@@ -13405,11 +13512,15 @@ def spherical_legendre_tangent(n_p, n_t, m_p, m_t, theta_p, theta_t, result, *, 
     )
 
 
-def smirnov_tangent(n_p, d_p, d_t, result, *, ops):
+def smirnov_tangent(n_p, n_t, d_p, d_t, result, *, ops):
+    if d_t is None:
+        return (None,)
     return (d_t * ops.scipy_special.smirnov_slope(n_p, d_p),)
 
 
-def smirnovi_tangent(n_p, p_p, p_t, result, *, ops):
+def smirnovi_tangent(n_p, n_t, p_p, p_t, result, *, ops):
+    if p_t is None:
+        return (None,)
     return (p_t * (1 / ops.scipy_special.smirnov_slope(n_p, result)),)
 
 
@@ -13714,24 +13825,25 @@ UNDERIVED = {
     "scipy_special.pbdv": ((0, "v"),),
     "scipy_special.pbvv": ((0, "v"),),
     "scipy_special.pbwa": ((0, "a"),),
-    "scipy_special.pro_ang1": ((2, "c"),),
-    "scipy_special.pro_rad1": ((2, "c"),),
-    "scipy_special.pro_rad2": ((2, "c"),),
-    "scipy_special.obl_ang1": ((2, "c"),),
-    "scipy_special.obl_rad1": ((2, "c"),),
-    "scipy_special.obl_rad2": ((2, "c"),),
-    "scipy_special.pro_ang1_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.pro_rad1_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.pro_rad2_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.obl_ang1_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.obl_rad1_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.obl_rad2_cv": ((2, "c"), (3, "cv")),
-    "scipy_special.mathieu_cem": ((1, "q"),),
-    "scipy_special.mathieu_sem": ((1, "q"),),
-    "scipy_special.mathieu_modcem1": ((1, "q"),),
-    "scipy_special.mathieu_modcem2": ((1, "q"),),
-    "scipy_special.mathieu_modsem1": ((1, "q"),),
-    "scipy_special.mathieu_modsem2": ((1, "q"),),
+    "scipy_special.expn": ((0, "n"),),
+    "scipy_special.pro_ang1": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.pro_rad1": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.pro_rad2": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.obl_ang1": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.obl_rad1": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.obl_rad2": ((0, "m"), (1, "n"), (2, "c")),
+    "scipy_special.pro_ang1_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.pro_rad1_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.pro_rad2_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.obl_ang1_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.obl_rad1_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.obl_rad2_cv": ((0, "m"), (1, "n"), (2, "c"), (3, "cv")),
+    "scipy_special.mathieu_cem": ((0, "m"), (1, "q")),
+    "scipy_special.mathieu_sem": ((0, "m"), (1, "q")),
+    "scipy_special.mathieu_modcem1": ((0, "m"), (1, "q")),
+    "scipy_special.mathieu_modcem2": ((0, "m"), (1, "q")),
+    "scipy_special.mathieu_modsem1": ((0, "m"), (1, "q")),
+    "scipy_special.mathieu_modsem2": ((0, "m"), (1, "q")),
     "scipy_special.genlaguerre_derivative": ((0, "n"),),
     "scipy_special.gegenbauer_derivative": ((0, "n"),),
     "scipy_special.jacobi_derivative": ((0, "n"),),
@@ -13748,6 +13860,8 @@ UNDERIVED = {
     "scipy_special.spherical_k": ((0, "n"),),
     "scipy_special.spherical_harmonic": ((0, "n"), (1, "m")),
     "scipy_special.spherical_legendre": ((0, "n"), (1, "m")),
+    "scipy_special.smirnov": ((0, "n"),),
+    "scipy_special.smirnovi": ((0, "n"),),
 }
 
 
@@ -13850,11 +13964,11 @@ FORMULAS = {
         ),
     },
     "binom": {
-        "n": ("declarations.yaml:1011", "grad * conj(result * digamma_difference(n - k + 1, k, 0))"),
-        "k": ("declarations.yaml:1012", "grad * conj(result * digamma_difference(k + 1, n - 2 * k, 0))"),
+        "n": ("declarations.yaml:1011", "grad * conj(binom_slope(n, k, result, 0))"),
+        "k": ("declarations.yaml:1012", "grad * conj(binom_slope(n, k, result, 1))"),
         "result": (
             "declarations.yaml:1013",
-            "n_t * (result * digamma_difference(n_p - k_p + 1, k_p, 0)) + k_t * (result * digamma_difference(k_p + 1, n_p - 2 * k_p, 0))",
+            "n_t * (binom_slope(n_p, k_p, result, 0)) + k_t * (binom_slope(n_p, k_p, result, 1))",
         ),
     },
     "poch": {
@@ -14819,7 +14933,7 @@ FORMULAS = {
         "result": ("declarations.yaml:1492", "x_t * (hyperu(2, 1, x_p))"),
     },
     "expn": {
-        "n": ("declarations.yaml:1494", "non_differentiable"),
+        "n": ("declarations.yaml:1494", "not_implemented"),
         "x": ("declarations.yaml:1495", "grad * conj(expn_slope(n, x))"),
         "result": ("declarations.yaml:1496", "x_t * (expn_slope(n_p, x_p))"),
     },
@@ -15000,8 +15114,8 @@ FORMULAS = {
         ),
     },
     "pro_ang1": {
-        "m": ("declarations.yaml:1594", "non_differentiable"),
-        "n": ("declarations.yaml:1595", "non_differentiable"),
+        "m": ("declarations.yaml:1594", "not_implemented"),
+        "n": ("declarations.yaml:1595", "not_implemented"),
         "c": ("declarations.yaml:1596", "not_implemented"),
         "x": (
             "declarations.yaml:1597",
@@ -15014,8 +15128,8 @@ FORMULAS = {
         ),
     },
     "pro_rad1": {
-        "m": ("declarations.yaml:1601", "non_differentiable"),
-        "n": ("declarations.yaml:1602", "non_differentiable"),
+        "m": ("declarations.yaml:1601", "not_implemented"),
+        "n": ("declarations.yaml:1602", "not_implemented"),
         "c": ("declarations.yaml:1603", "not_implemented"),
         "x": (
             "declarations.yaml:1604",
@@ -15028,8 +15142,8 @@ FORMULAS = {
         ),
     },
     "pro_rad2": {
-        "m": ("declarations.yaml:1608", "non_differentiable"),
-        "n": ("declarations.yaml:1609", "non_differentiable"),
+        "m": ("declarations.yaml:1608", "not_implemented"),
+        "n": ("declarations.yaml:1609", "not_implemented"),
         "c": ("declarations.yaml:1610", "not_implemented"),
         "x": (
             "declarations.yaml:1611",
@@ -15042,8 +15156,8 @@ FORMULAS = {
         ),
     },
     "obl_ang1": {
-        "m": ("declarations.yaml:1615", "non_differentiable"),
-        "n": ("declarations.yaml:1616", "non_differentiable"),
+        "m": ("declarations.yaml:1615", "not_implemented"),
+        "n": ("declarations.yaml:1616", "not_implemented"),
         "c": ("declarations.yaml:1617", "not_implemented"),
         "x": (
             "declarations.yaml:1618",
@@ -15056,8 +15170,8 @@ FORMULAS = {
         ),
     },
     "obl_rad1": {
-        "m": ("declarations.yaml:1622", "non_differentiable"),
-        "n": ("declarations.yaml:1623", "non_differentiable"),
+        "m": ("declarations.yaml:1622", "not_implemented"),
+        "n": ("declarations.yaml:1623", "not_implemented"),
         "c": ("declarations.yaml:1624", "not_implemented"),
         "x": (
             "declarations.yaml:1625",
@@ -15070,8 +15184,8 @@ FORMULAS = {
         ),
     },
     "obl_rad2": {
-        "m": ("declarations.yaml:1629", "non_differentiable"),
-        "n": ("declarations.yaml:1630", "non_differentiable"),
+        "m": ("declarations.yaml:1629", "not_implemented"),
+        "n": ("declarations.yaml:1630", "not_implemented"),
         "c": ("declarations.yaml:1631", "not_implemented"),
         "x": (
             "declarations.yaml:1632",
@@ -15084,8 +15198,8 @@ FORMULAS = {
         ),
     },
     "pro_ang1_cv": {
-        "m": ("declarations.yaml:1636", "non_differentiable"),
-        "n": ("declarations.yaml:1637", "non_differentiable"),
+        "m": ("declarations.yaml:1636", "not_implemented"),
+        "n": ("declarations.yaml:1637", "not_implemented"),
         "c": ("declarations.yaml:1638", "not_implemented"),
         "cv": ("declarations.yaml:1639", "not_implemented"),
         "x": (
@@ -15099,8 +15213,8 @@ FORMULAS = {
         ),
     },
     "pro_rad1_cv": {
-        "m": ("declarations.yaml:1644", "non_differentiable"),
-        "n": ("declarations.yaml:1645", "non_differentiable"),
+        "m": ("declarations.yaml:1644", "not_implemented"),
+        "n": ("declarations.yaml:1645", "not_implemented"),
         "c": ("declarations.yaml:1646", "not_implemented"),
         "cv": ("declarations.yaml:1647", "not_implemented"),
         "x": (
@@ -15114,8 +15228,8 @@ FORMULAS = {
         ),
     },
     "pro_rad2_cv": {
-        "m": ("declarations.yaml:1652", "non_differentiable"),
-        "n": ("declarations.yaml:1653", "non_differentiable"),
+        "m": ("declarations.yaml:1652", "not_implemented"),
+        "n": ("declarations.yaml:1653", "not_implemented"),
         "c": ("declarations.yaml:1654", "not_implemented"),
         "cv": ("declarations.yaml:1655", "not_implemented"),
         "x": (
@@ -15129,8 +15243,8 @@ FORMULAS = {
         ),
     },
     "obl_ang1_cv": {
-        "m": ("declarations.yaml:1660", "non_differentiable"),
-        "n": ("declarations.yaml:1661", "non_differentiable"),
+        "m": ("declarations.yaml:1660", "not_implemented"),
+        "n": ("declarations.yaml:1661", "not_implemented"),
         "c": ("declarations.yaml:1662", "not_implemented"),
         "cv": ("declarations.yaml:1663", "not_implemented"),
         "x": (
@@ -15144,8 +15258,8 @@ FORMULAS = {
         ),
     },
     "obl_rad1_cv": {
-        "m": ("declarations.yaml:1668", "non_differentiable"),
-        "n": ("declarations.yaml:1669", "non_differentiable"),
+        "m": ("declarations.yaml:1668", "not_implemented"),
+        "n": ("declarations.yaml:1669", "not_implemented"),
         "c": ("declarations.yaml:1670", "not_implemented"),
         "cv": ("declarations.yaml:1671", "not_implemented"),
         "x": (
@@ -15159,8 +15273,8 @@ FORMULAS = {
         ),
     },
     "obl_rad2_cv": {
-        "m": ("declarations.yaml:1676", "non_differentiable"),
-        "n": ("declarations.yaml:1677", "non_differentiable"),
+        "m": ("declarations.yaml:1676", "not_implemented"),
+        "n": ("declarations.yaml:1677", "not_implemented"),
         "c": ("declarations.yaml:1678", "not_implemented"),
         "cv": ("declarations.yaml:1679", "not_implemented"),
         "x": (
@@ -15174,25 +15288,25 @@ FORMULAS = {
         ),
     },
     "pro_cv": {
-        "m": ("declarations.yaml:1684", "non_differentiable"),
-        "n": ("declarations.yaml:1685", "non_differentiable"),
+        "m": ("declarations.yaml:1684", "not_implemented"),
+        "n": ("declarations.yaml:1685", "not_implemented"),
         "c": ("declarations.yaml:1686", "not_implemented"),
     },
     "obl_cv": {
-        "m": ("declarations.yaml:1688", "non_differentiable"),
-        "n": ("declarations.yaml:1689", "non_differentiable"),
+        "m": ("declarations.yaml:1688", "not_implemented"),
+        "n": ("declarations.yaml:1689", "not_implemented"),
         "c": ("declarations.yaml:1690", "not_implemented"),
     },
     "mathieu_a": {
-        "m": ("declarations.yaml:1692", "non_differentiable"),
+        "m": ("declarations.yaml:1692", "not_implemented"),
         "q": ("declarations.yaml:1693", "not_implemented"),
     },
     "mathieu_b": {
-        "m": ("declarations.yaml:1695", "non_differentiable"),
+        "m": ("declarations.yaml:1695", "not_implemented"),
         "q": ("declarations.yaml:1696", "not_implemented"),
     },
     "mathieu_cem": {
-        "m": ("declarations.yaml:1698", "non_differentiable"),
+        "m": ("declarations.yaml:1698", "not_implemented"),
         "q": ("declarations.yaml:1699", "not_implemented"),
         "x": (
             "declarations.yaml:1700",
@@ -15205,7 +15319,7 @@ FORMULAS = {
         ),
     },
     "mathieu_sem": {
-        "m": ("declarations.yaml:1704", "non_differentiable"),
+        "m": ("declarations.yaml:1704", "not_implemented"),
         "q": ("declarations.yaml:1705", "not_implemented"),
         "x": (
             "declarations.yaml:1706",
@@ -15218,28 +15332,28 @@ FORMULAS = {
         ),
     },
     "mathieu_modcem1": {
-        "m": ("declarations.yaml:1710", "non_differentiable"),
+        "m": ("declarations.yaml:1710", "not_implemented"),
         "q": ("declarations.yaml:1711", "not_implemented"),
         "x": ("declarations.yaml:1712", "weighed_slopes(grads, yp, (mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)"),
         "y": ("declarations.yaml:1713", "x_t * (yp)"),
         "yp": ("declarations.yaml:1714", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modcem2": {
-        "m": ("declarations.yaml:1716", "non_differentiable"),
+        "m": ("declarations.yaml:1716", "not_implemented"),
         "q": ("declarations.yaml:1717", "not_implemented"),
         "x": ("declarations.yaml:1718", "weighed_slopes(grads, yp, (mathieu_a(m, q) - 2 * q * cosh(2 * x)) * y)"),
         "y": ("declarations.yaml:1719", "x_t * (yp)"),
         "yp": ("declarations.yaml:1720", "x_t * ((mathieu_a(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modsem1": {
-        "m": ("declarations.yaml:1722", "non_differentiable"),
+        "m": ("declarations.yaml:1722", "not_implemented"),
         "q": ("declarations.yaml:1723", "not_implemented"),
         "x": ("declarations.yaml:1724", "weighed_slopes(grads, yp, (mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)"),
         "y": ("declarations.yaml:1725", "x_t * (yp)"),
         "yp": ("declarations.yaml:1726", "x_t * ((mathieu_b(m_p, q_p) - 2 * q_p * cosh(2 * x_p)) * y)"),
     },
     "mathieu_modsem2": {
-        "m": ("declarations.yaml:1728", "non_differentiable"),
+        "m": ("declarations.yaml:1728", "not_implemented"),
         "q": ("declarations.yaml:1729", "not_implemented"),
         "x": ("declarations.yaml:1730", "weighed_slopes(grads, yp, (mathieu_b(m, q) - 2 * q * cosh(2 * x)) * y)"),
         "y": ("declarations.yaml:1731", "x_t * (yp)"),
@@ -15804,16 +15918,16 @@ FORMULAS = {
         ),
     },
     "smirnov_slope": {
-        "n": ("declarations.yaml:1967", "non_differentiable"),
+        "n": ("declarations.yaml:1967", "not_implemented"),
         "d": ("declarations.yaml:1968", "not_implemented"),
     },
     "smirnov": {
-        "n": ("declarations.yaml:1970", "non_differentiable"),
+        "n": ("declarations.yaml:1970", "not_implemented"),
         "d": ("declarations.yaml:1971", "grad * conj(smirnov_slope(n, d))"),
         "result": ("declarations.yaml:1972", "d_t * (smirnov_slope(n_p, d_p))"),
     },
     "smirnovi": {
-        "n": ("declarations.yaml:1974", "non_differentiable"),
+        "n": ("declarations.yaml:1974", "not_implemented"),
         "p": ("declarations.yaml:1975", "grad * conj(1 / smirnov_slope(n, result))"),
         "result": ("declarations.yaml:1976", "p_t * (1 / smirnov_slope(n_p, result))"),
     },

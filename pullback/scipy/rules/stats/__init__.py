@@ -1,6 +1,6 @@
 """scipy.stats."""
 
-from pullback.interop.adopt.ways import gives_no_gradient, leaves_out, runs_as_it_stands
+from pullback.interop.adopt.ways import classes_run_as_they_stand, gives_no_gradient, leaves_out, runs_as_it_stands
 from pullback.scipy.rules.stats import densities as _densities  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.stats import distributions as _distributions  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.stats import multivariate as _multivariate  # noqa: F401
@@ -72,6 +72,11 @@ runs_as_it_stands(
     "scipy.stats.zmap",
     "scipy.stats.zscore",
 )
+# Random variables, of formulas and of what is computed with them.
+classes_run_as_they_stand(
+    "scipy.stats._new_distributions", "scipy.stats.Logistic", "scipy.stats.Normal", "scipy.stats.Uniform"
+)
+classes_run_as_they_stand("scipy.stats._distribution_infrastructure", "scipy.stats.Mixture")
 # Of ranks and counts.
 gives_no_gradient(
     *(

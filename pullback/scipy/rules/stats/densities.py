@@ -10,6 +10,7 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats
 
+from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.ways import genuine
 from pullback.interop.adoption import scipy_rule
@@ -89,8 +90,42 @@ def _pearson3_entropy(skew: Any) -> Any:
 _CLOSED: dict[str, Callable[..., Any]] = {"pearson3": _pearson3_entropy}
 
 
+@scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom1_sc")
+def moment(self: Any, order: Any, *shapes: Any) -> Any:
+    """SciPy's integral of powers of quantiles, with the derivatives of the integral over the density."""
+    given = [frozen(v, "moment") for v in (order, *shapes)]
+    value = scipy.stats.rv_continuous._mom1_sc(self, *given)
+    found = clone(scipy.stats.rv_continuous._mom0_sc)(self, order, *shapes)
+    return found + (value - frozen(found, "moment"))
+
+
+@scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom_integ0")
+def moment_of_density(self: Any, x: Any, order: Any, *shapes: Any) -> Any:
+    """x^order p."""
+    return _of_density(lambda density: x**order * density, self.pdf(x, *shapes))
+
+
 @scipy_rule("scipy.stats._distn_infrastructure.entr")
 def entropy_of_density(density: Any) -> Any:
-    """-p log p; 0, with the slope 0, where the density is too small for a number."""
+    """-p log p."""
+    return _of_density(sp.entr, density)
+
+
+def _of_density(function: Callable[[Any], Any], density: Any) -> Any:
+    """The value of a function; 0, with the slope 0, where the density is too small for a number."""
     tiny = np.asarray(np.equal(density, 0))
-    return np.where(tiny, 0.0, sp.entr(np.where(tiny, 1.0, density)))
+    return np.where(tiny, 0.0, function(np.where(tiny, 1.0, density)))
+
+
+@scipy_rule(
+    "scipy.optimize._bracket._bracket_minimum",
+    "scipy.optimize._bracket._bracket_root",
+    "scipy.optimize._chandrupatla._chandrupatla",
+    "scipy.optimize._chandrupatla._chandrupatla_minimize",
+)
+def search(*_: Any, **__: Any) -> Any:
+    """Refusal: of what a random variable's methods search, the steps have derivatives, and not the answer."""
+    raise UnsupportedError(
+        "SciPy has no formula for this quantile or mode of a random variable, and searches it; what it finds has no "
+        "derivative here. The quantiles of distributions such as scipy.stats.gamma have one: gamma.ppf(q, a)."
+    )

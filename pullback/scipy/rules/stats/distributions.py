@@ -15,12 +15,12 @@ import numpy as np
 import scipy.stats
 
 from pullback.core.array_face import as_array
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.func.forward import jvp
 from pullback.interop.adopt.clones import twin
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
-from pullback.interop.adopt.scipy_calls import plain
+from pullback.interop.adopt.scipy_calls import named, plain
 from pullback.interop.adoption import RULES, scipy_rule
 from pullback.interop.operands import array, frozen, is_hidden
 
@@ -43,7 +43,10 @@ def _on_a_twin(name: str) -> None:
             found = _within(self, own, name, *args, **kwargs)
             if found is not None:
                 return found
-        return getattr(own, name)(*args, **kwargs)
+        try:
+            return getattr(own, name)(*args, **kwargs)
+        except (DetachingError, UnsupportedError) as error:
+            raise named(f"scipy.stats.{self.name}.{name}", error)  # noqa: B904 - it is the cause, or the same
 
 
 # What becomes of the standardised distribution's result, by the scale.
@@ -131,9 +134,9 @@ def _twin(self: Any) -> Any:
     # SciPy compares with the median to choose between a tail and the rest: no derivative goes that way.
     quantiles = {name: _plainly(getattr(self, name)) for name in ("_isf", "_ppf")}
     made.__dict__ = {**vars(self), **quantiles}  # not self's own, which a twin has else
-    made.vecentropy = _of_arrays(twin(np.vectorize(made._entropy, otypes="d")))  # that of `self` calls its own method
-    if hasattr(made, "_pdf"):
-        made._cdfvec = twin(np.vectorize(made._cdf_single, otypes="d"))
+    for name, field in vars(self).items():
+        if type(field) is np.vectorize and name != "_ppfvec":  # those of `self` call its own methods
+            setattr(made, name, _of_arrays(twin(np.vectorize(getattr(made, field.pyfunc.__name__), otypes="d"))))
     return made
 
 
@@ -204,19 +207,21 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
         return np.where(np.isnan(expected), expected, x * scale + loc)
 
     def newton(self: Any, x: Any, q: Any, shapes: Any) -> Any:
-        # From a root each step of Newton's method doubles the number of derivatives that are exact: two give three.
+        # From a root each step along one slope makes one more order of derivatives exact.
         inside = np.isfinite(x)
-        for _ in range(2):
-            given = np.where(inside, array(x), array(self.median(*plain(shapes, _values))))
+        given = np.where(inside, array(x), array(self.median(*plain(shapes, _values))))
+        slope = _slope(self, name, distribution, given, plain(shapes, _values), inside)
+        for _ in range(_ORDERS):
             away = RULES[f"scipy.stats._methods.{distribution}"](self, given, *shapes) - q
-            slope = RULES["scipy.stats._methods.pdf"](self, given, *shapes)
-            _check_slope(self, name, distribution, frozen(given, name), plain(shapes, _values), inside)
-            x = np.where(inside, given - sign * away / slope, x)
-        return x
+            given = np.where(inside, given - sign * away / slope, given)
+        return np.where(inside, given, x)
 
 
-def _check_slope(self: Any, name: str, distribution: str, x: Any, shapes: Any, inside: Any) -> None:
-    """Refuse where the density is no slope of the formula by which SciPy computes the distribution function."""
+_ORDERS = 3  # of derivatives of a quantile
+
+
+def _slope(self: Any, name: str, distribution: str, x: Any, shapes: Any, inside: Any) -> Any:
+    """The density; refused where it is no slope of the formula by which SciPy computes the distribution function."""
     density = self.pdf(x, *shapes)
     if np.any(inside & (density == 0)):
         raise UnsupportedError(
@@ -229,6 +234,7 @@ def _check_slope(self: Any, name: str, distribution: str, x: Any, shapes: Any, i
             f"scipy.stats.{self.name}.{name}: the quantile lies where SciPy's formula for {distribution} has a kink, "
             "and its slope is not the density. Move away from there."
         )
+    return density
 
 
 _quantile("ppf", "cdf", 1.0)
