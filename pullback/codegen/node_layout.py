@@ -123,7 +123,7 @@ class NodeLayout:
         if "value" not in saved.how:
             sure = self.sure_tensor and arg is not None and not arg.type.optional
             return [
-                _fill(f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
+                _fill(f"{name}_{how}", _attribute(value, how) if sure else f'attribute({value}, "{how}")')
                 for how in sorted(saved.how)
             ]
         tensor = [
@@ -151,6 +151,11 @@ class NodeLayout:
 def _fill(slot: str, value: str) -> tuple[str, str]:
     """A slot and the statement that puts a value into it."""
     return slot, f"node.{slot} = {value}"
+
+
+def _attribute(tensor: str, how: str) -> str:
+    """The text of an attribute of a Tensor; two that are the array's are asked of it, without a call."""
+    return f"{tensor}._array.{how}" if how in ("shape", "dtype") else f"{tensor}.{how}"
 
 
 def _as_it_is_now(value: str, arg: Arg | None) -> str:

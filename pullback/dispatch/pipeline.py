@@ -149,8 +149,8 @@ def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] |
     return made
 
 
-def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor | None:
-    """All steps at once for tensors of one level around ndarrays, with one result; None for everything else."""
+def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
+    """All steps at once for tensors of one level around ndarrays, and no lists; None for everything else."""
     raws = list(args)
     level, needs = -1, False
     for position, name in op.tensors:
@@ -173,10 +173,12 @@ def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor 
         result = NUMPY.kernels[op.kernel](*raws)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explain(op, args, error)  # noqa: B904
-    out = wrap_result(result, level)
-    if needs and op.record is not None and state.records(level):
+    multi = op.multi
+    out = wrap_result(result, level) if multi is None else multi._make([wrap_result(each, level) for each in result])
+    recorded = needs and op.record is not None and state.records(level)
+    if recorded:
         op.record(out, *args)
-    else:
+    if multi is not None or not recorded:
         note_cut(op, args)
     return out
 

@@ -59,7 +59,7 @@ class SumBackward0(Node):
     structural = True
 
     def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -97,7 +97,7 @@ class MeanBackward0(Node):
     structural = True
 
     def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -253,7 +253,7 @@ class MaxBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -289,7 +289,7 @@ class MinBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -538,7 +538,7 @@ class KthvalueBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, k, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -574,7 +574,7 @@ class MedianBackward1(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -610,7 +610,7 @@ class NanmedianBackward1(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -635,7 +635,7 @@ class ModeBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
