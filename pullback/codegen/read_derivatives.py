@@ -138,7 +138,7 @@ class _Reader:
         return name
 
     def recompute(self, formulas: tuple[InputFormula, ...]) -> Formula | None:
-        """The formula by which the result is computed again, once it has been written into; None where it may not be."""
+        """The formula by which the result is computed again once it has been written into, None if it may not be."""
         key = "recompute"
         if key not in self.entry:
             return None
