@@ -113,7 +113,7 @@ class Operator:
         self.along, self.holds = along, holds
         self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
-        self.quick = not (lists or returns_list or returns_value or view)
+        self.quick = not (lists or returns_list or view)
         # (out or outs, *arguments) -> None: makes a node the function of what was computed
         self.record = record
         if node is not None:
