@@ -287,7 +287,7 @@ CASES = [
         name="hand-jacobian",
         title="ADBench HAND, 26 parameters and 300 residuals: the Jacobian by jacfwd (PyTorch: or functional.jacobian)",
         build={"pullback": hand_pullback, "torch": hand_of_torch(), "jax": hand_by_jax},
-        goals=[Goal(1.2)],
+        goals=[Goal(0.9)],
     ),
     Case(
         name="bundle-jacobian",
