@@ -8,6 +8,7 @@ from benchmarks.cases import (
     gmm,
     million_nodes,
     networks,
+    node_bytes,
     numpy_face,
     operators,
     package,
@@ -31,6 +32,7 @@ ALL = [
     scipy_calls.TABLE,
     *package.CASES,
     million_nodes.CASE,
+    *node_bytes.CASES,
     operators.TABLE,
     spatial.TABLE,
 ]

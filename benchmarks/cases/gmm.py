@@ -81,5 +81,5 @@ CASE = Case(
     name="gmm",
     title=f"gradient of ADBench's Gaussian mixture, d={DIM}, K={COMPONENTS}, n={POINTS}, float64; PyTorch with bmm too",
     build={"pullback": gradient(by_einsum), "torch": fastest(gradient(by_einsum), gradient(by_bmm))},
-    goals=[Goal(1.05)],
+    goals=[Goal(0.85)],
 )

@@ -36,6 +36,14 @@ def hessians_of_torch() -> Callable[[Any], Run]:
     )
 
 
+def hessian_by_jax(lib: Any) -> Run:
+    """The same, compiled."""
+    import jax.numpy as jnp
+
+    compiled, x = lib.jit(lib.hessian(partial(rosenbrock, np=jnp))), jnp.asarray(START)
+    return lambda: lib.block_until_ready(compiled(x))
+
+
 # -- HAND --------------------------------------------------------------------------------------------------------------
 FINGERS, JOINTS, VERTICES, POINTS = 5, 4, 544, 100
 BONES = 2 + FINGERS * JOINTS  # the wrist, a palm, and four bones a finger
@@ -109,6 +117,16 @@ def hand_pullback(lib: Any) -> Run:
     return partial(lib.func.jacfwd(partial(hand, np, (*data, 0.0, 1.0))), theta)
 
 
+def hand_by_jax(lib: Any) -> Run:
+    """The same lines, compiled."""
+    import jax.numpy as jnp
+
+    theta, *data = map(jnp.asarray, hand_data()[:5])
+    data += hand_data()[5:]
+    compiled = lib.jit(lib.jacfwd(partial(hand, jnp, (*data, 0.0, 1.0))))
+    return lambda: lib.block_until_ready(compiled(theta))
+
+
 def hand_of_torch() -> Callable[[Any], Run]:
     """The same lines with PyTorch's names, by each of its ways to columns."""
 
@@ -158,6 +176,15 @@ def bundle_torch(lib: Any) -> Run:
     """The same lines with PyTorch's."""
     function = partial(reprojection, lib, lib.linalg.cross)
     return partial(lib.func.vmap(lib.func.jacrev(function, (0, 1, 2))), *map(lib.from_numpy, observations()))
+
+
+def bundle_by_jax(lib: Any) -> Run:
+    """The same lines, compiled."""
+    import jax.numpy as jnp
+
+    compiled = lib.jit(lib.vmap(lib.jacrev(partial(reprojection, jnp, jnp.cross), (0, 1, 2))))
+    data = [jnp.asarray(x) for x in observations()]
+    return lambda: lib.block_until_ready(compiled(*data))
 
 
 def bundle_by_two_backwards(lib: Any) -> Run:
@@ -253,19 +280,23 @@ CASES = [
     Case(
         name="hessian50",
         title="Hessian of the 50-dimensional Rosenbrock function, beside the fastest of PyTorch's four ways",
-        build={"pullback": hessian, "torch": hessians_of_torch()},
+        build={"pullback": hessian, "torch": hessians_of_torch(), "jax": hessian_by_jax},
         goals=[Goal(2.0)],
     ),
     Case(
         name="hand-jacobian",
         title="ADBench HAND, 26 parameters and 300 residuals: the Jacobian by jacfwd (PyTorch: or functional.jacobian)",
-        build={"pullback": hand_pullback, "torch": hand_of_torch()},
-        goals=[Goal(1.2)],
+        build={"pullback": hand_pullback, "torch": hand_of_torch(), "jax": hand_by_jax},
+        goals=[Goal(0.9)],
     ),
     Case(
         name="bundle-jacobian",
         title="ADBench BA, 10,000 Jacobians of 2 x 15 by vmap(jacrev) (PyTorch: or two backwards)",
-        build={"pullback": bundle_pullback, "torch": fastest(bundle_torch, bundle_by_two_backwards)},
+        build={
+            "pullback": bundle_pullback,
+            "torch": fastest(bundle_torch, bundle_by_two_backwards),
+            "jax": bundle_by_jax,
+        },
         goals=[Goal(0.95)],
     ),
     Case(

@@ -76,12 +76,22 @@ out._requires_grad = False"""
 _RECORD = """node = out._fn = node_type()
 out._requires_grad = True
 node._sequence_nr = next_sequence_nr()
-node._nexts = None
-node._extra = extra
-node._next0 = {edge0}
-node._next1 = {edge1}
+{edges}
 node._shape, node._dtype = {shape}, result.dtype
 """
+_TWO_EDGES = """node._nexts = None
+node._extra = extra
+node._next0 = {0}
+node._next1 = {1}"""
+# Of three inputs all, or all but the first, the condition of where.
+_THREE_EDGES = """node._extra = extra
+to_other = {1}
+to_third = {2}
+if of_all:
+    node._nexts = ({0}, to_other, to_third)
+    node._next0 = node._next1 = None
+else:
+    node._nexts, node._next0, node._next1 = None, to_other, to_third"""
 _SAVE = """if saves:
     node.save(out, {args})"""
 # Of a node that keeps its only argument (graph.saving_nodes.SavesSelf), which every such operator has: nothing is asked
@@ -141,17 +151,16 @@ def _one_result(tensors: int, further: int | None) -> str:
         _WRAP.format(level=level),
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
-    inputs = (1, 2) if tensors == 3 else tuple(range(tensors))  # of three: those of where
-    kinds = "ab" if tensors == 2 else " bc"
-    edges = [f"{xs[i]}._fn if {kinds[i]} is Taken and {xs[i]}._extra is None else edge_to({xs[i]})" for i in inputs]
-    if tensors == 1:
-        edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
+    kinds = ["a is Taken and ", "b is Taken and "] if tensors == 2 else ["", "b is Taken and ", "c is Taken and "]
+    edges = [f"{x}._fn if {sure}{x}._extra is None else edge_to({x})" for x, sure in zip(xs, kinds, strict=False)]
+    plain = f"plain_node(op, {tuple(range(tensors))!r})" + " or plain_node(op, (1, 2))" * (tensors == 3)
+    leading = _THREE_EDGES.format(*edges) if tensors == 3 else _TWO_EDGES.format(*edges, "None")
     # The shape of what a ufunc makes of an array and a number is known of the array already.
     shape = "node._next0._shape if b is float and is_ufunc else result.shape" if tensors == 2 else "result.shape"
     body += [
         # Whole numbers have no derivative: `record` leaves them out.
         "    if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):",
-        indent(_RECORD.format(edge0=edges[0], edge1=edges[1], shape=shape) + _SAVE.format(args=args), "        "),
+        indent(_RECORD.format(edges=leading, shape=shape) + _SAVE.format(args=args), "        "),
         "    else:",
         f"        record(out, {args})",
         # Should a transform find that its result depends on nothing, this may be why.
@@ -176,12 +185,14 @@ def _one_result(tensors: int, further: int | None) -> str:
     ]
     head = [
         "record, floating, takes_dtype = op.record, op.floating, op.takes_dtype",
-        f"node_type = op.node if plain_node(op, {inputs!r}) else None",
+        f"node_type = op.node if {plain} else None",
         "saves = node_type is not None and saves_something(node_type)",
         "extra = standing_in(node_type) if node_type is not None else None",
     ]
     if tensors == 1:
         head.append("view = op.view")
+    if tensors == 3:
+        head.append("of_all = node_type is not None and len(node_type.inputs) == 3")
     if tensors == 2:
         head.append("is_ufunc = type(kernel) is ufunc")
     if args == "input":

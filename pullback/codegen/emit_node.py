@@ -180,7 +180,10 @@ class NodeEmitter:
         if self.layout.is_list(name):
             pairs = f"zip(self.saved_{name}, self.version_{name}, strict=False)"  # one version, if released
             return f"{local(name)} = [unpack(x, version, self) for x, version in {pairs}]"
-        return f"{local(name)} = unpack(self.saved_{name}, self.version_{name}, self)"
+        unpack, again = f"unpack(self.saved_{name}, self.version_{name}, self)", self.derivative.recompute
+        if name == "result" and again is not None:
+            unpack += f" if unwritten(self.version_{name}) else {self._render(again, self.layout.formulas[0])}"
+        return f"{local(name)} = {unpack}"
 
     def _render(self, formula: Formula, of: InputFormula) -> str:
         """A formula as Python text, every name read from where apply() has it."""

@@ -159,7 +159,7 @@ class Derivative:
     the entry gives no tangent. `saved` is in the order of the arguments, then the outputs. `grad_names` maps the
     names by which formulas call a single gradient (grad, grad_values) to its position among the differentiable outputs.
     `written` has the line and the text of each formula and tangent, by its key. `node` is the name of the node's class,
-    where the entry gives one.
+    where the entry gives one. `recompute` computes the result again, if it may be written into after it was saved.
     """
 
     native: NativeFunction
@@ -172,6 +172,7 @@ class Derivative:
     written: Mapping[str, tuple[int, str]]
     file: str = ""
     node: str | None = None
+    recompute: Formula | None = None
 
     @property
     def differentiable_outputs(self) -> tuple[int, ...]:
@@ -181,7 +182,7 @@ class Derivative:
     @property
     def parsed(self) -> list[Formula]:
         """The formulas that are expressions, of gradients and of tangents."""
-        given = [*(formula.formula for formula in self.formulas), *self.tangents.values()]
+        given = [*(formula.formula for formula in self.formulas), *self.tangents.values(), self.recompute]
         return [formula for formula in given if isinstance(formula, Formula)]
 
     def formula_for(self, arg: str) -> InputFormula:

@@ -140,7 +140,7 @@ class NodeLayout:
             elif self.is_list(name):
                 text = f'tuple(attribute(x, "{how}") for x in {value})'
             else:
-                text = f"{value}.{how}" if sure else f'attribute({value}, "{how}")'
+                text = _attribute(value, how) if sure else f'attribute({value}, "{how}")'
             fills.append(_fill(f"{name}_{how}", text))
         return fills
 
@@ -169,6 +169,11 @@ class NodeLayout:
 def _fill(slot: str, value: str) -> tuple[str, str]:
     """A slot and the statement that puts a value into it."""
     return slot, f"node.{slot} = {value}"
+
+
+def _attribute(tensor: str, how: str) -> str:
+    """The text of an attribute of a Tensor; two that are the array's are asked of it, without a call."""
+    return f"{tensor}._array.{how}" if how in ("shape", "dtype") else f"{tensor}.{how}"
 
 
 def _as_it_is_now(value: str, arg: Arg | None) -> str:

@@ -25,7 +25,7 @@ from pullback.codegen.schema import Schema, Type, parse_schema
 from pullback.codegen.whitelist import MASK
 from pullback.codegen.yaml_source import Entry
 
-_OWN_KEYS = ("name", "output_differentiability", "node")
+_OWN_KEYS = ("name", "output_differentiability", "node", "recompute")
 _NOT_IMPLEMENTED = re.compile(rf"""{NOT_IMPLEMENTED.value}(\(\s*("[^"]*"|'[^']*')?\s*\))?""")
 _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
@@ -105,18 +105,20 @@ class _Reader:
         formulas = tuple(self.input_formula(key, inputs) for key, inputs in input_keys.items())
         self.check_complete(formulas)
         tangents = self.tangents(formulas)
+        recompute = self.recompute(formulas)
         self.check_against_tangents(formulas, tangents)
         return Derivative(
             native=self.native,
             formulas=tuple(formula for formula in formulas if formula.inputs),
             tangents=tangents,
             output_differentiability=self.differentiable,
-            saved=self.saved(formulas),
+            saved=self.saved(formulas, recompute),
             grad_names=self.grad_names,
             line=self.entry.fields.line,
             written=self.written(),
             file=self.entry.file,
             node=self.node_name(),
+            recompute=recompute,
         )
 
     def written(self) -> dict[str, tuple[int, str]]:
@@ -135,6 +137,16 @@ class _Reader:
                 f"{name!r} is not the name of a node", "Write one such as `node: MaxBackward1`"
             )
         return name
+
+    def recompute(self, formulas: tuple[InputFormula, ...]) -> Formula | None:
+        """The formula by which the result is computed again once it has been written into, None if it may not be."""
+        key = "recompute"
+        if key not in self.entry:
+            return None
+        where = self.entry.where(key)
+        if not any(isinstance(f.formula, Formula) and "result" in f.formula.uses for f in formulas):
+            raise where.error("says how to compute 'result' again, which no formula uses", "Remove the line")
+        return self.parse(self.entry.text(key) or "", where, [arg.name for arg in self.schema.args])
 
     def output_differentiability(self) -> tuple[bool, ...]:
         """Which outputs may have gradients: the flags given, else all Tensors."""
@@ -414,14 +426,14 @@ class _Reader:
                 "no input is differentiable", "Remove this entry, and tag the function nondifferentiable"
             )
 
-    def saved(self, formulas: tuple[InputFormula, ...]) -> dict[str, Saved]:
+    def saved(self, formulas: tuple[InputFormula, ...], recompute: Formula | None) -> dict[str, Saved]:
         """The values of the forward that the backward formulas use, to be saved."""
         uses: dict[str, set[str]] = {}
         wrapped: set[str] = set()
-        for formula in formulas:
-            if isinstance(formula.formula, Formula):
-                wrapped.update(formula.formula.guards)
-                for name, how in formula.formula.uses.items():
+        for formula in (*(f.formula for f in formulas), recompute):
+            if isinstance(formula, Formula):
+                wrapped.update(formula.guards)
+                for name, how in formula.uses.items():
                     uses.setdefault(name, set()).update(how)
         saved: dict[str, Saved] = {}
         for arg in self.schema.args:

@@ -19,6 +19,7 @@ from pullback.core.tensor import NestedTensor, Tensor, ndarray
 METHOD = "__pullback_function__"
 # What a composite is usually given, beside lists of it: no class among these takes part.
 KNOWN = frozenset({Tensor, NestedTensor, *ARRAYS, ndarray, np.float64, int, float, complex, bool, str, type(None)})
+LISTS = frozenset({tuple, list})
 ENTERED: list[bool] = []  # not empty once a mode has been entered, anywhere: until then nobody looks for one
 
 

@@ -113,7 +113,7 @@ class Operator:
         self.along, self.holds = along, holds
         self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
-        self.quick = not (lists or multi or returns_list or returns_value or view)
+        self.quick = not (lists or returns_list or view)
         # (out or outs, *arguments) -> None: makes a node the function of what was computed
         self.record = record
         if node is not None:
@@ -191,6 +191,13 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
 def _leading(cls: type[Node], lists: set[int]) -> Callable[[Node, Sequence[Any]], None]:
     """The function that leads a node's edges to its inputs."""
     inputs = cls.inputs
+    if lists.issuperset(inputs) and len(inputs) == 1:
+        (only,) = inputs
+
+        def lead_to_list(node: Node, args: Sequence[Any]) -> None:
+            node._nexts = tuple([edge_to(x) for x in args[only]])
+
+        return lead_to_list
     if lists.intersection(inputs):
         own = getattr(cls, "list_edges", ())  # names of the slots for the edges of each input, where there are several
 
@@ -217,7 +224,7 @@ def _leading(cls: type[Node], lists: set[int]) -> Callable[[Node, Sequence[Any]]
         return lead_to_two
 
     def lead_to_many(node: Node, args: Sequence[Any]) -> None:
-        node._nexts = tuple(edge_to(args[i]) for i in inputs)
+        node._nexts = tuple([edge_to(args[i]) for i in inputs])
 
     return lead_to_many
 

@@ -109,6 +109,9 @@ def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
                 if result is not None:
                     return result
                 break
+        else:
+            if op.returns_value and op.quick and (result := _on_arrays(op, args, state)) is not None:
+                return result
     return _in_general(op, args, state)
 
 
@@ -149,14 +152,14 @@ def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] |
     return made
 
 
-def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor | None:
-    """All steps at once for tensors of one level around ndarrays, with one result; None for everything else."""
+def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Any:
+    """All steps at once for tensors of one level around ndarrays, and no lists; None for everything else."""
     raws = list(args)
-    level, needs = -1, False
+    level, needs, value = -1, False, op.returns_value
     for position, name in op.tensors:
         x = args[position]
         kind = type(x)
-        if kind is Tensor:
+        if kind is Tensor or (value and kind in AROUND_NDARRAYS):  # of a number it is not asked what face it has
             if x._level != level:
                 if level >= 0:
                     return None
@@ -173,11 +176,16 @@ def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor 
         result = NUMPY.kernels[op.kernel](*raws)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explain(op, args, error)  # noqa: B904
-    out = wrap_result(result, level)
+    if value:
+        note_cut(op, args)
+        return result
+    multi = op.multi
+    out = wrap_result(result, level) if multi is None else multi._make([wrap_result(each, level) for each in result])
     if needs and op.record is not None and state.records(level):
         op.record(out, *args)
-    else:
-        note_cut(op, args)
+        if multi is None:
+            return out
+    note_cut(op, args)
     return out
 
 

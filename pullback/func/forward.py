@@ -14,13 +14,8 @@ from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.core import cuts, modes
-<<<<<<< HEAD
 from pullback.core.array_face import surfaced
-from pullback.core.array_type import REGISTERED, array_type, numbers_of, table_of
-=======
-from pullback.core.array_face import surfaced, unlabelled
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
->>>>>>> wt-scipy
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten

@@ -277,9 +277,12 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
+        # begin written out: where operators take leaves, each makes one.
         data = variable._array
-        begin(self, next_leaf_nr(), data.shape, data.dtype, ())
-        newest_leaf[variable._level] = self._sequence_nr
+        self._shape, self._dtype = data.shape, data.dtype
+        self._next0 = self._next1 = None
+        self._nexts = ()
+        self._sequence_nr = newest_leaf[variable._level] = next_leaf_nr()
         self._extra = LEAF
         self.variable = variable
 
@@ -336,11 +339,15 @@ def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[
     """Record a node of several outputs; those that are not differentiable get no edge."""
     node = new(cls)
     begin(node, next_sequence_nr())
-    node._output_metadata = tuple((out._array.shape, out._array.dtype) for out in outs)
+    shapes = []
     for nr, (out, wanted) in enumerate(zip(outs, differentiable, strict=True)):
+        data = out._array
+        shape, dtype = data.shape, data.dtype
+        shapes.append((shape, dtype))
         if wanted:
-            out._fn = OutputEdge(node, nr, *node._output_metadata[nr])
+            out._fn = OutputEdge(node, nr, shape, dtype)
             out._requires_grad = True
+    node._output_metadata = tuple(shapes)
     return node
 
 

@@ -116,6 +116,15 @@ def watch_output(out: Tensor) -> Version:
     return (counter, counter.n) if counter.save() else counter
 
 
+def unwritten(version: Version) -> bool:
+    """True unless a saved output has been written into since, where the node can compute it again."""
+    if type(version) is Counter:
+        return version.n == 0
+    if type(version) is tuple:
+        return version[0].n == version[1]  # type: ignore[no-any-return]
+    return type(version) is not Packed or version.counter.n == version.expected
+
+
 def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
     if version is None:

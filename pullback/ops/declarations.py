@@ -15,7 +15,7 @@ from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.cuts import WATCHED
 from pullback.core.drawing import drawing, drawn
 from pullback.core.errors import with_article
-from pullback.core.overrides import ENTERED, KNOWN, ask, mode_in_force, taking_part
+from pullback.core.overrides import ENTERED, KNOWN, LISTS, ask, mode_in_force, taking_part
 from pullback.core.tensor import Tensor, note_copied
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
@@ -253,7 +253,8 @@ def _naming(raw, kind):
 def _composite(raw, row):
     def run(*args, out=None, **named):
         for x in args:  # the methods of other classes are not computed with, unasked
-            if type(x) not in KNOWN and taking_part(args):
+            kind = type(x)
+            if kind not in KNOWN and not (kind in LISTS and KNOWN.issuperset(map(type, x))) and taking_part(args):
                 return row.asked(args, {**named, "out": out})
         if ENTERED and mode_in_force():
             return row.asked(args, {**named, "out": out})

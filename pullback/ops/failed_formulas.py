@@ -233,7 +233,7 @@ def own_formulas():
             entry = found[line.removeprefix("- name: ").partition("(")[0]] = {}
         elif key := re.match(r"  (\w[\w, ]*): ", line):
             written = [line[key.end() :]]
-            if key[1] not in ("node", "output_differentiability"):
+            if key[1] not in ("node", "output_differentiability", "recompute"):
                 entry[key[1]] = (f"{_DECLARATIONS}:{number}", written)
         elif line.startswith("    "):
             written.append(line.strip())

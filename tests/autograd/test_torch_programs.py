@@ -400,6 +400,45 @@ def test_results_that_may_be_written_into():
         assert pb.autograd.grad(y.sum(), x)[0].tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_takes_its_result_for_backward_until_that_is_written_into(approximate):
+    def slopes(write):
+        x = leaf(-0.5, 0.0, 0.3)
+        y = pb.nn.functional.gelu(x, approximate=approximate)
+        node = y.grad_fn
+        assert node._saved_result.tolist() == y.tolist()
+        if write:
+            y.mul_(3).add_(1)
+        with pb.autograd.profiler.profile() as profiled:
+            (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+        again = sum(event.count for event in profiled.key_averages() if event.key == "gelu")
+        (second,) = pb.autograd.grad(slope.sum(), x)
+        return again, np.array([slope.tolist(), second.tolist()])
+
+    (saved, expected), (computed, found) = slopes(False), slopes(True)
+    assert (saved, computed) == (0, 1)
+    np.testing.assert_allclose(found, 3 * expected, rtol=1e-14)
+
+
+def test_gelu_may_be_written_into_under_hooks_and_in_transforms():
+    x = leaf(-0.5, 0.3)
+    (expected,) = pb.autograd.grad(pb.nn.functional.gelu(x).sum(), x)
+    with pb.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = pb.nn.functional.gelu(x)
+    y += 1
+    assert pb.autograd.grad(y.sum(), x)[0].tolist() == expected.tolist()
+
+    def written(x):
+        y = pb.nn.functional.gelu(x)
+        y *= 1
+        y += 1
+        return np.sum(y)
+
+    np.testing.assert_allclose(pb.func.grad(written)(x.detach().numpy()), expected.numpy(), rtol=1e-15)
+    hessian = pb.func.hessian(written)(np.array([0.0, 0.0]))
+    np.testing.assert_allclose(hessian, np.diag([np.sqrt(2 / np.pi)] * 2), rtol=1e-14)
+
+
 def test_flatten_of_what_is_flat_is_itself():
     x = leaf() * 1
     assert x.flatten() is x

@@ -343,7 +343,7 @@ def test_a_tangent_made_of_a_gradient_that_nobody_has_derived_is_refused():
     assert "Write the tangent, or `result: not_implemented`" in raised.value.remedy
 
 
-@pytest.mark.parametrize("key", ["node", "name", "output_differentiability"])
+@pytest.mark.parametrize("key", ["node", "name", "output_differentiability", "recompute"])
 def test_an_input_that_has_the_name_of_a_key_is_refused_as_such(key):
     text = f"""\
 namespace: keys

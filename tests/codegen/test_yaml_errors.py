@@ -184,6 +184,18 @@ DERIVATIVE_REFUSALS = {
         "Remove",
     ),
     "a formula that is a list": (SIN + "  self: [grad]  #!", "sin(", "'self' is a list", "in quotes"),
+    "how to compute again what no formula uses": (
+        SIN + "  self: grad * cos(self)\n  recompute: sin(self)  #!",
+        "sin(",
+        "which no formula uses",
+        "Remove the line",
+    ),
+    "what is computed again from itself": (
+        SIN + "  self: grad * result\n  recompute: sin(result)  #!",
+        "sin(",
+        "'result'",
+        "",
+    ),
     "an empty formula": (SIN + "  self:  #!", "sin(", "'self' is nothing", "Write `self: text`"),
     "result of several outputs": (
         MAX + "  self: grad\n  result: self_t  #!",

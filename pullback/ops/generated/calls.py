@@ -536,9 +536,10 @@ def two_tensors(op, kernel):
 def three_tensors(op, kernel):
     """Three tensors and any arguments more."""
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
-    node_type = op.node if plain_node(op, (1, 2)) else None
+    node_type = op.node if plain_node(op, (0, 1, 2)) or plain_node(op, (1, 2)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = standing_in(node_type) if node_type is not None else None
+    of_all = node_type is not None and len(node_type.inputs) == 3
 
     def run(input, other, third, *rest, out=None):
         if out is not None:
@@ -597,10 +598,14 @@ def three_tensors(op, kernel):
                     node = out._fn = node_type()
                     out._requires_grad = True
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = None
                     node._extra = extra
-                    node._next0 = other._fn if b is Taken and other._extra is None else edge_to(other)
-                    node._next1 = third._fn if c is Taken and third._extra is None else edge_to(third)
+                    to_other = other._fn if b is Taken and other._extra is None else edge_to(other)
+                    to_third = third._fn if c is Taken and third._extra is None else edge_to(third)
+                    if of_all:
+                        node._nexts = (input._fn if input._extra is None else edge_to(input), to_other, to_third)
+                        node._next0 = node._next1 = None
+                    else:
+                        node._nexts, node._next0, node._next1 = None, to_other, to_third
                     node._shape, node._dtype = result.shape, result.dtype
                     if saves:
                         node.save(out, input, other, third, *rest)

@@ -31,7 +31,7 @@ class FftR2CBackward0(Node):
     inputs = (0,)
 
     def save(node, out, input, dim, scale, onesided):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_scale = scale
         node.arg_onesided = onesided

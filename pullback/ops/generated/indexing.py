@@ -60,7 +60,7 @@ class SliceBackward0(Node):
     masking = True
 
     def save(node, out, input, index):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_index = index if type(index) in FIXED else snapshot(index)
 
     def apply(self, ops, grad, unpack):
@@ -87,7 +87,7 @@ class IndexBackward0(Node):
     masking = True
 
     def save(node, out, input, index):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_index = index if type(index) in FIXED else snapshot(index)
 
     def apply(self, ops, grad, unpack):
@@ -548,7 +548,7 @@ class SortBackward0(MultiNode):
     structural = True
 
     def save(node, out, input, dim, descending, stable):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.saved_indices = out[1]._array
         node.version_indices = watch_output(out[1])
@@ -572,7 +572,7 @@ class TopkBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, k, dim, largest, sorted):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.saved_indices = out[1]._array
         node.version_indices = watch_output(out[1])

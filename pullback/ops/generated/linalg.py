@@ -302,7 +302,7 @@ class TraceBackward0(Node):
     masking = True
 
     def save(node, out, input):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, 0, 0, 1),)

@@ -15,7 +15,7 @@ from pullback.core.arguments import (
 )
 from pullback.core.array_type import attribute
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saved import Released, save_input, unwritten, watch_output
 from pullback.graph.saving_nodes import SavesSelf
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
@@ -223,7 +223,7 @@ class LayerNormBackward0(MultiNode):
 class GeluBackward0(Node):
     """gelu(Tensor self, *, str approximate="none") -> Tensor"""
 
-    __slots__ = ("arg_approximate", "saved_self", "version_self")
+    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
     inputs = (0,)
     saves_self = True
     pointwise = True
@@ -232,17 +232,21 @@ class GeluBackward0(Node):
         node.saved_self = input
         node.version_self = input._counter and input._counter.save()
         node.arg_approximate = approximate
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (
-            ops.gelu_backward(
-                grad, self_, ops.gelu(self_, approximate=self.arg_approximate), approximate=self.arg_approximate
-            ),
+        result_ = (
+            unpack(self.saved_result, self.version_result, self)
+            if unwritten(self.version_result)
+            else ops.gelu(self_, approximate=self.arg_approximate)
         )
+        return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
 
     def release(self):
         self.version_self, self.saved_self = Released, None
+        self.version_result, self.saved_result = Released, None
 
 class GeluBackwardBackward0(Node):
     """gelu_backward(Tensor grad_output, Tensor self, Tensor output, *, str approximate="none") -> Tensor"""

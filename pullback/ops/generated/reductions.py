@@ -62,7 +62,7 @@ class SumBackward0(Node):
     structural = True
 
     def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -100,7 +100,7 @@ class MeanBackward0(Node):
     structural = True
 
     def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
 
@@ -360,7 +360,7 @@ class MaxBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -396,7 +396,7 @@ class MinBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -645,7 +645,7 @@ class KthvalueBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, k, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -681,7 +681,7 @@ class MedianBackward1(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -717,7 +717,7 @@ class NanmedianBackward1(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array
@@ -742,7 +742,7 @@ class ModeBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, dim, keepdim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_keepdim = keepdim
         node.saved_indices = out[1]._array

@@ -46,7 +46,7 @@ class ViewBackward0(Node):
     structural = True
 
     def save(node, out, input, size):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -59,7 +59,7 @@ class ReshapeBackward0(Node):
     structural = True
 
     def save(node, out, input, shape):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -153,7 +153,7 @@ class SqueezeBackward0(Node):
     structural = True
 
     def save(node, out, input, dim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -166,7 +166,7 @@ class UnsqueezeBackward0(Node):
     structural = True
 
     def save(node, out, input, dim):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -179,7 +179,7 @@ class NarrowBackward0(Node):
     masking = True
 
     def save(node, out, input, dim, start, length):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_start = start if type(start) in FIXED else snapshot(start)
         node.arg_length = length if type(length) in FIXED else snapshot(length)
@@ -195,7 +195,7 @@ class SelectBackward0(Node):
     masking = True
 
     def save(node, out, input, dim, index):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_index = index if type(index) in FIXED else snapshot(index)
 
@@ -210,7 +210,7 @@ class DiagonalBackward0(Node):
     masking = True
 
     def save(node, out, input, offset, dim1, dim2):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
         node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
         node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
@@ -297,7 +297,7 @@ class UnfoldBackward0(Node):
     masking = True
 
     def save(node, out, input, dimension, size, step):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_dimension = dimension if type(dimension) in FIXED else snapshot(dimension)
         node.arg_size = size if type(size) in FIXED else snapshot(size)
         node.arg_step = step if type(step) in FIXED else snapshot(step)
@@ -424,7 +424,7 @@ class RepeatBackward0(Node):
     masking = True
 
     def save(node, out, input, repeats):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_repeats = repeats if type(repeats) in FIXED else snapshot(repeats)
 
     def apply(self, ops, grad, unpack):

@@ -225,7 +225,7 @@ class Im2ColBackward0(Node):
     masking = True
 
     def save(node, out, input, kernel_size, dilation, padding, stride):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_kernel_size = kernel_size if type(kernel_size) in FIXED else snapshot(kernel_size)
         node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
         node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
@@ -289,7 +289,7 @@ class WindowedMaxBackward0(MultiNode):
     masking = True
 
     def save(node, out, input, windows):
-        node.self_shape = input.shape
+        node.self_shape = input._array.shape
         node.arg_windows = windows if type(windows) in FIXED else snapshot(windows)
         node.saved_indices = out[1]._array
         node.version_indices = watch_output(out[1])

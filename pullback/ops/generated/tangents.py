@@ -1035,11 +1035,7 @@ def embedding_rows_backward_tangent(
     return (ops.embedding_rows_backward(grad_output_t, indices_p, num_weights_p, padding_idx_p, scale_grad_by_freq_p),)
 
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
-    return (
-        ops.gelu_backward(
-            self_t.conjugate(), self_p, ops.gelu(self_p, approximate=approximate_p), approximate=approximate_p
-        ).conjugate(),
-    )
+    return (ops.gelu_backward(self_t.conjugate(), self_p, result, approximate=approximate_p).conjugate(),)
 
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
     if grad_output_t is None:

@@ -27,11 +27,12 @@ def mse_loss(input, target, reduction="mean"):
     if reduction == "none":
         return np.square(error)
     flat = error.ravel()
-    if error.dtype == np.float16:  # whose sum may overflow where the mean does not
+    half = error.dtype.char == "e"  # its sum may overflow where the mean does not
+    if half:
         flat = flat.astype(np.float32)
-    total = np.dot(flat, flat)
-    result = total if reduction == "sum" else np.true_divide(total, error.size, dtype=flat.dtype)
-    return result if flat.dtype == error.dtype else result.astype(error.dtype)
+    total = flat.dot(flat)
+    result = total if reduction == "sum" else total / error.size
+    return result.astype(error.dtype) if half else result
 
 
 def binary_cross_entropy_logit_elements(input, target):

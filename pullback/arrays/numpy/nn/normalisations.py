@@ -16,7 +16,8 @@ _FEW = 1024  # elements of a row
 def _layer_norm(input, weight, bias, dims, eps):
     """(input to mean 0 and variance 1 over its last `dims` dimensions, scaled and shifted; means; 1 / deviations)."""
     rows, _, column = _as_rows(input, dims)
-    weight, bias = (None if x is None else x.reshape(-1) for x in (weight, bias))
+    if dims > 1:
+        weight, bias = (None if x is None else x.reshape(-1) for x in (weight, bias))
     out, count, eps = np.empty(input.shape, input.dtype), _count(rows), input.dtype.type(eps)
     mean, inverse = np.empty((2, len(rows)), input.dtype)
     filled = out.reshape(rows.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -115,6 +116,21 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: Any = "reflect"
 
 def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
     """A Gaussian's weights, or those of a derivative of it, to be convolved with: differentiable in sigma."""
+    if type(sigma) in (int, float) and sigma:  # a Scalar is an instance of float too; dividing by 0 warns each time
+        return _kept_gaussian(float(sigma), order, float(truncate), None if radius is None else int(radius))
+    return _computed_gaussian(sigma, order, truncate, radius)
+
+
+@functools.lru_cache(64)
+def _kept_gaussian(sigma: float, order: int, truncate: float, radius: int | None) -> Any:
+    """The same of a number: filters are called with a few, again and again."""
+    weights = _computed_gaussian(sigma, order, truncate, radius)
+    weights.flags.writeable = False
+    return weights
+
+
+def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
+    """The same, computed."""
     fixed = float(values(sigma.detach() if hasattr(sigma, "detach") else sigma, "rint"))
     reach = int(truncate * fixed + 0.5) if radius is None else int(radius)
     if order < 0:
