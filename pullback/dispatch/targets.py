@@ -189,11 +189,11 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
     np.copyto(data, result, casting="same_kind")
 
 
-def check_writeable(name: str, data: ndarray) -> None:
-    """Refuse to write into a read-only array."""
+def check_writeable(name: str, data: ndarray, of_expanded: bool = False) -> None:
+    """Refuse to write into a read-only array; `of_expanded`: it may be a part of what expand() has given."""
     if data.flags.writeable:
         return
-    if overlaps_itself(data):
+    if of_expanded or overlaps_itself(data):
         raise ReadOnlyError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location: "
             f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
@@ -214,12 +214,14 @@ def once_in_memory(op: Operator, target: Tensor, records: bool, index: Any = ())
     base, data = base_of(target), cast("ndarray", target._array)
     index = index if isinstance(index, tuple) else (index,)
     basic = all(i is None or i is ... or type(i) in (int, slice) for i in index)
-    if not records and basic and type(target) is Tensor and base is not None and type(base._array) is ndarray:
+    expanded = type(target) is Tensor and base is not None and type(base._array) is ndarray
+    expanded = expanded and base._array.flags.writeable  # type: ignore[union-attr]
+    if expanded and not records and basic:
         place = data[index if ... in index else (*index, ...)]
-        if base._array.flags.writeable and not overlaps_itself(place):
+        if not overlaps_itself(place):
             data = data.view()
             data.flags.writeable = True
-    check_writeable(op.inplace_name, data)
+    check_writeable(op.inplace_name, data, expanded)
     return data
 
 

@@ -206,10 +206,10 @@ def _run(
         raise better from None
     finally:
         try:
-            batch.close()
             drawing.set(drew)
         finally:
             modes.restore(state)
+            batch.close()
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ import pullback as pb
 from pullback.autograd import forward_ad, user_callbacks
 from pullback.core import modes
 from pullback.core.cuts import WATCHED
+from pullback.core.drawing import drawing
 from pullback.core.lock import one_thread
 
 
@@ -94,6 +95,9 @@ def left_over() -> list[str]:
         user_callbacks.here.runs.clear()
     if forward_ad._entered.get():
         found.append("inside a dual level")
+    if drawing.get() is not None:
+        found.append("random numbers are a vmap's")
+        drawing.set(None)
     if WATCHED:
         found.append("a transform's function is watched")
         WATCHED.clear()

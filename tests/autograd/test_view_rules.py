@@ -233,8 +233,8 @@ def test_what_shows_one_place_twice_or_is_meant_to_be_read_only_is_not_written_i
     fixed.flags.writeable = False
     y = (pb.ones(3, requires_grad=True) * 1).expand(4, 3)
     refused(lambda: write(pb.from_numpy(fixed)), "assignment destination is read-only", "copy")
-    for t in (pb.from_numpy(np.broadcast_to(np.ones(3), (4, 3))), y):
-        refused(lambda t=t: write(t), "more than one element", "single memory location", "clone()")
+    refused(lambda: write(pb.from_numpy(np.broadcast_to(np.ones(3), (4, 3)))), "cannot write into")
+    refused(lambda: write(y), "more than one element", "single memory location", "clone()")
     refused(lambda: pb.ones(3).expand(4, 3).mul_(2), "single memory location", "clone()")
     refused(lambda: WRITES[3](pb.ones(3).expand(4, 3)), "single memory location", "clone()")
 

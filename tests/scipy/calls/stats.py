@@ -11,6 +11,12 @@ w = np.array([1.8, 0.4, 0.6, 1.2, 2.3, 0.75])
 
 CALLS = {
     "scipy.stats.expectile": [lambda x: stats.expectile(x, 0.3), lambda x: stats.expectile(x, x[0] / 3, weights=x**2)],
+    "scipy.stats.Normal": [at(x6, lambda x: stats.Normal(mu=x[0], sigma=x[1]).logpdf(x[2]))],
+    "scipy.stats.Uniform": [at(x6, lambda x: stats.Uniform(a=-x[0], b=x[1]).cdf(x[3]))],
+    "scipy.stats.Logistic": [at(x6, lambda x: (stats.Logistic() * x[0] + x[1]).logpdf(x[2]))],
+    "scipy.stats.Mixture": [
+        at(x6, lambda x: stats.Mixture([stats.Normal(mu=x[0]), stats.Normal(sigma=x[1])], weights=[0.3, 0.7]).pdf(x[2]))
+    ],
     "scipy.stats.gmean": [lambda x: stats.gmean(x), lambda x: stats.gmean(M(x), axis=1)],
     "scipy.stats.hmean": [lambda x: stats.hmean(x)],
     "scipy.stats.sem": [lambda x: stats.sem(x), lambda x: stats.sem(M(x), axis=1, ddof=0)],
