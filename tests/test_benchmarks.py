@@ -174,7 +174,7 @@ def test_package_is_measured_in_fresh_processes():
     names = "import-uncached", "generated"
     uncached, lines = (run_python([*case_named(name).command["pullback"], "cpu"]) for name in names)
     assert uncached["seconds"] > 0
-    assert 1_000 < lines["lines"] <= 13_100
+    assert 1_000 < lines["lines"] <= 13_300
 
 
 def case_named(name: str) -> ProcessCase:
