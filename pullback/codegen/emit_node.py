@@ -82,7 +82,7 @@ class NodeEmitter:
             if self.layout.lets_go(name):
                 lines.append(f"        self.arg_{name} = let_go(self.arg_{name})")
             elif self.layout.unpacked(name):
-                # The version first: apply() in another thread, which reads it last, never takes None for what was saved.
+                # The version first: apply() in another thread reads it last, and never takes None for what was saved.
                 gone = "(Released,), (None,)" if self.layout.is_list(name) else "Released, None"
                 lines.append(f"        self.version_{name}, self.saved_{name} = {gone}")
         return ["", "    def release(self):", *lines] if lines else []

@@ -351,7 +351,7 @@ def test_second_backward_through_an_index_of_arrays_is_an_error(form):
     first = x.grad.clone()
     y.backward()
     assert (x.grad == 2 * first).all()
-    with pytest.raises(pb.extend.BackwardTwiceError, match="(Index|Setitem|IndexPut)Backward0"):
+    with pytest.raises(pb.extend.BackwardTwiceError, match=r"(Index|Setitem|IndexPut)Backward0"):
         y.backward()
     with pytest.raises(pb.extend.BackwardTwiceError):
         pb.autograd.grad(y, x, create_graph=True)
@@ -381,7 +381,7 @@ def test_backward_frees_the_memory_of_an_index(create_graph, no_garbage_collecto
     loss.backward()
     assert [index() for index in kept] == [None, None]
     with pytest.raises(pb.extend.BackwardTwiceError):
-        read.grad_fn._saved_index  # noqa: B018 - reading raises
+        read.grad_fn._saved_index
     assert isinstance(x[1:].grad_fn._saved_index, slice)
     assert pb.autograd.graph.show_saved(x[1:].grad_fn, "index") == slice(1, None)
 
