@@ -18,8 +18,8 @@ from pullback.core.version import bump, version_of
 class Kin:
     """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all.
 
-    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents. `zero_primal` says
-    that nothing but the first write puts a number other than 0 into their primals.
+    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents. With
+    `zero_primal` their primals are 0 by structure until the first write.
     """
 
     __slots__ = ("given", "parted", "version", "was_written", "zero_primal")
