@@ -201,7 +201,7 @@ def show_saved(node: Node, name: str) -> Any:
     ----------
     node : Node
     name : str
-        "self", "other", "result", ...: as the formula calls it.
+        "self", "other", "result", "dim", ...: as the formula calls it.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def show_saved(node: Node, name: str) -> Any:
     >>> pb.autograd.graph.show_saved(x.exp().grad_fn, "result").detach()
     tensor([2.71828183, 7.3890561 ])
     """
-    slot = f"saved_{name}"
+    slot = f"saved_{name}" if hasattr(type(node), f"saved_{name}") else f"arg_{name}"
     if hasattr(type(node), slot) and not hasattr(node, slot):  # no formula that will run reads it
         return None
     saved, version = getattr(node, slot), getattr(node, f"version_{name}", None)

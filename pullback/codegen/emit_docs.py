@@ -178,7 +178,9 @@ class Page:
             return "int or tuple of int" if type_.list_size else "tuple of int"
         if type_.is_list:
             return {"Tensor": "sequence of Tensors"}.get(type_.base, f"sequence of {type_.base}")
-        return {"Scalar": "number", "ScalarType": "dtype", "any": "object"}.get(type_.base, type_.base)
+        return {"Scalar": "number", "ScalarType": "dtype", "index": "object", "any": "object"}.get(
+            type_.base, type_.base
+        )
 
     def _meaning(self, shown: Shown) -> str:
         own = self.own.get("parameters", {})

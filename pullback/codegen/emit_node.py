@@ -77,15 +77,15 @@ class NodeEmitter:
         return "\n".join(lines + ([] if pattern else self._release()))
 
     def _release(self) -> list[str]:
-        released = [name for name in self.derivative.saved if self.layout.unpacked(name)]
-        if not released:
-            return []
-        lines = ["", "    def release(self):"]
-        for name in released:
-            # The version first: apply() in another thread, which reads it last, never takes None for what was saved.
-            gone = "(Released,), (None,)" if self.layout.is_list(name) else "Released, None"
-            lines.append(f"        self.version_{name}, self.saved_{name} = {gone}")
-        return lines
+        lines = []
+        for name in self.derivative.saved:
+            if self.layout.lets_go(name):
+                lines.append(f"        self.arg_{name} = let_go(self.arg_{name})")
+            elif self.layout.unpacked(name):
+                # The version first: apply() in another thread reads it last, and never takes None for what was saved.
+                gone = "(Released,), (None,)" if self.layout.is_list(name) else "Released, None"
+                lines.append(f"        self.version_{name}, self.saved_{name} = {gone}")
+        return ["", "    def release(self):", *lines] if lines else []
 
     def _apply(self) -> list[str]:
         """The body of apply(): what several formulas share first, then each formula where its gradient is needed."""
@@ -195,7 +195,10 @@ class NodeEmitter:
             if name in ("grads", *self.derivative.grad_names):
                 return None
             if self.derivative.saved[name].kind == "attribute":
-                return f"self.arg_{name}" if how == "value" else None
+                kept = f"self.arg_{name}"
+                if self.layout.lets_go(name):
+                    kept = f"unpack({kept}, None, self)"
+                return kept if how == "value" else None
             if how != "value" and how in self.derivative.saved[name].how:
                 return f"self.{name}_{how}"
             if how == "value":

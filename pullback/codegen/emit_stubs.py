@@ -21,7 +21,7 @@ _SPELLINGS = {"dim": "axis", "keepdim": "keepdims"}
 # No builtin name: in the modules that these stand in, `float`, `complex` or `bool` may be something else.
 _TYPES = {
     "Scalar": "Number", "int": "Int", "float": "Real", "bool": "Flag", "str": "str", "ScalarType": "DTypeLike",
-    "Generator": "Generator", "any": "Any",
+    "Generator": "Generator", "index": "Any", "any": "Any",
 }  # fmt: skip
 NAMES = (
     "ArrayLike", "ArrayLikes", "Bool", "DTypeLike", "Flag", "Int", "IntOrInts", "Ints", "Number", "Real", "TensorLike",

@@ -19,7 +19,7 @@ CORE: dict[str, tuple[str, ...]] = {
     ),
     "pullback.core.array_type": ("TENSOR", "attribute"),
     "pullback.graph.node": ("MultiNode", "Node"),
-    "pullback.graph.saved": ("Form", "Released", "save_input", "save_list", "unwritten", "watch_output"),
+    "pullback.graph.saved": ("Form", "Released", "let_go", "save_input", "save_list", "unwritten", "watch_output"),
     "pullback.graph.saving_nodes": tuple(SAVING_NODES),
     "pullback.graph.snapshot": ("FIXED", "snapshot"),
     "pullback.graph.undifferentiable": (

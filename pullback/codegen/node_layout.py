@@ -92,6 +92,11 @@ class NodeLayout:
         saved = self.derivative.saved[name]
         return saved.kind != "attribute" and "value" in saved.how
 
+    def lets_go(self, name: str) -> bool:
+        """True if a saved argument is an index: it goes after a backward if it holds arrays."""
+        arg = self.schema.arg(name)
+        return arg is not None and arg.type.base == "index"
+
     def readers_of_the_value(self, name: str) -> str:
         """When the value of a saved input is needed, where some formulas need no more than its shape; "" for always."""
         users = self.users(name)

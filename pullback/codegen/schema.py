@@ -34,7 +34,7 @@ __all__ = [
     "parse_schema",
 ]
 
-BASES: Final = ("Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Generator", "any")
+BASES: Final = ("Tensor", "Scalar", "int", "float", "bool", "str", "ScalarType", "Generator", "index", "any")
 RESERVED: Final = frozenset({"grad", "grads", "result", "grad_input_mask", "ops"})
 _REPLACED = {
     "SymInt": "int", "Device": "str", "complex": "Scalar", "double": "float", "string": "str", "dtype": "ScalarType",

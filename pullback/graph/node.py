@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
@@ -128,11 +127,10 @@ class Node:
         # Python 3.11 reads every attribute of a class that has one three to four times as slowly.
         for slot in cls.__dict__.get("__slots__", ()):
             kind, _, name = slot.partition("_")
-            if kind == "saved":
+            if kind in ("saved", "arg"):
                 setattr(cls, f"_saved_{name}", property(partial(_show_saved, name)))
+            if kind == "saved":
                 setattr(cls, f"_raw_saved_{name}", property(partial(_raw_saved, name)))
-            elif kind == "arg":
-                setattr(cls, f"_saved_{name}", property(attrgetter(slot)))
 
     def __init__(
         self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None

@@ -26,11 +26,11 @@ from pullback.core.version import Counter, counter_of
 from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
-from pullback.graph.snapshot import copy_of
+from pullback.graph.snapshot import FIXED, copy_of
 
 
 class Released:
-    """Stands where a version was, once the saved tensor is gone."""
+    """Stands where a version was, once the saved tensor is gone, or where an index was that held arrays."""
 
 
 # The size up to which a copy of an ndarray is kept: the memory of many such copies is that of as many nodes.
@@ -104,6 +104,18 @@ def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
     return tuple(x for x, _ in pairs), tuple(version for _, version in pairs)
 
 
+def let_go(x: Any) -> Any:
+    """`Released` for an index that is an array or holds one; one of numbers and slices alone stays."""
+    kind = type(x)
+    if kind is ndarray:
+        return Released
+    if kind is tuple:
+        for item in x:
+            if type(item) not in FIXED and let_go(item) is Released:
+                return Released
+    return x
+
+
 def watch_output(out: Tensor) -> Version:
     """The version to keep with a saved output: its counter, with the version now if it is not the first."""
     counter = out._counter
@@ -129,10 +141,13 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
     if version is None:
         kind = type(saved)
-        if kind in CONSTANTS or (kind is not Tensor and not isinstance(saved, Tensor)):
+        if kind in CONSTANTS:
             return saved
-        if saved._counter is None:
-            return saved._array
+        if kind is Tensor or isinstance(saved, Tensor):
+            if saved._counter is None:
+                return saved._array
+        elif saved is not Released:
+            return saved
     elif type(version) is int:  # of a tensor with a counter, such as a view
         if type(saved) in AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one
             return saved._array
@@ -151,7 +166,7 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
         if type(saved) is Tensor or type(saved) is Array:
             if saved._counter is None:
                 return saved._array
-        elif not isinstance(saved, Tensor):
+        elif not isinstance(saved, Tensor) and saved is not Released:
             return saved
     elif type(version) is int and type(saved) in AROUND_NDARRAYS and saved._counter.n == version:
         return saved._array
@@ -233,7 +248,7 @@ def _entrance(node: Any, nr: int) -> Edge | None:
 
 def checked(saved: Any, version: Version, node: Node, restore: bool = True) -> Any:
     """`saved`, after making sure that it is still what was saved, or what it was, from a journal: without its graph."""
-    if version is Released:
+    if version is Released or saved is Released:
         raise BackwardTwiceError(node.name())
     if _is_output(version):
         counter, expected = version if type(version) is tuple else (version, 0)

@@ -694,3 +694,49 @@ def test_the_tangents_of_a_batch_have_nothing_around_them():
         pb.func.jacfwd(beyond)(NUMBERS)
     with pytest.raises(RuntimeError, match=said):
         pb.func.vmap(lambda v: pushed(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], v))(pb.ones(3, 4))
+
+
+# -- a dual that is taken apart again -------------------------------------------------------------------------------
+def packed(hook=None):
+    """Both leaves, and the parts of the dual number made of them."""
+    leaves = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor([3.0, 4.0], requires_grad=True)
+    d = make_dual(leaves[0] * 2, leaves[1] * 2)
+    if hook is not None:
+        d.register_hook(hook)
+    return leaves, unpack_dual(d)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_loss_of_one_part_has_no_gradient_of_the_other(create_graph):
+    for part in (0, 1):
+        with dual_level():
+            leaves, parts = packed()
+            grads = pb.autograd.grad(parts[part].sum(), leaves, allow_unused=True, create_graph=create_graph)
+        assert grads[1 - part] is None
+        assert grads[part].tolist() == [2.0, 2.0]
+
+
+def test_a_loss_of_both_parts_or_of_a_product_has_both_gradients():
+    with dual_level():
+        leaves, (primal, tangent) = packed()
+        both = pb.autograd.grad((primal + 3 * tangent).sum(), leaves)
+        assert [g.tolist() for g in both] == [[2.0, 2.0], [6.0, 6.0]]
+        d = make_dual(*leaves)
+        square = unpack_dual(d * d)  # of the tangent 2 x t
+        assert [g.tolist() for g in pb.autograd.grad(square.tangent.sum(), leaves)] == [[6.0, 8.0], [2.0, 4.0]]
+
+
+def test_hooks_of_the_dual_see_the_cotangent():
+    seen = []
+    with dual_level():
+        leaves, (primal, _) = packed(lambda grad: seen.append(grad.shape))
+        assert pb.autograd.grad(primal.sum(), leaves, allow_unused=True)[1] is None
+    assert seen == [(2,)]
+
+
+@pytest.mark.parametrize("hook", [lambda grad: grad + 1, lambda grad: grad.add_(1), lambda grad: grad[:].add_(1)[:]])
+def test_what_a_hook_puts_into_the_primal_of_a_cotangent_is_a_gradient_of_the_tangent(hook):
+    with dual_level():
+        leaves, (primal, _) = packed(hook)
+        grads = pb.autograd.grad(primal.sum(), leaves)
+    assert [g.tolist() for g in grads] == [[2.0, 2.0], [2.0, 2.0]]

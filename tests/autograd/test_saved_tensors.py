@@ -319,3 +319,75 @@ def test_the_error_of_a_modified_tensor_says_how_to_find_the_lines():
     with pb.autograd.detect_anomaly(), pytest.raises(RuntimeError, match=r"It was saved by\n") as caught:
         loss().backward()
     assert "detect_anomaly()" not in str(caught.value)
+
+
+# -- indexes -----------------------------------------------------------------------------------------------------
+ROWS = np.array([1, 1])
+FORMS = {
+    "list": lambda x: x[[1, 1]],
+    "array and slice": lambda x: x[1:, ROWS],
+    "mask": lambda x: x[x.numpy(force=True) > 2],
+    "Tensor": lambda x: x[pb.tensor(ROWS)],
+    "write": lambda x: written(x + 0, [0, 2], x[0]),
+    "write into a view": lambda x: written(x + 0, [0, 2], 5.0, shown=lambda y: y[1:].T),
+    "index_put": lambda x: x.index_put((pb.tensor(ROWS),), x[:2]),
+}
+
+
+def written(y, index, value, shown=lambda y: y):
+    shown(y)[index] = value
+    return y
+
+
+def grid():
+    return pb.tensor(np.arange(9.0).reshape(3, 3), requires_grad=True)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_second_backward_through_an_index_of_arrays_is_an_error(form):
+    x = grid()
+    y = form(x).sum()
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    assert (x.grad == 2 * first).all()
+    with pytest.raises(pb.extend.BackwardTwiceError, match=r"(Index|Setitem|IndexPut)Backward0"):
+        y.backward()
+    with pytest.raises(pb.extend.BackwardTwiceError):
+        pb.autograd.grad(y, x, create_graph=True)
+
+
+@pytest.mark.parametrize("index", [1, np.int64(1), slice(1, None), (slice(None), 1), (..., None, 0), (1, 2)], ids=repr)
+def test_backward_through_an_index_of_numbers_and_slices_may_run_again(index):
+    x = grid()
+    for y in (x[index], written(x + 0, index, 5.0)):
+        x.grad = None
+        y.sum().backward()
+        first = x.grad.clone()
+        y.sum().backward()
+        assert (x.grad == 2 * first).all()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_backward_frees_the_memory_of_an_index(create_graph, no_garbage_collector):
+    x = pb.ones(1000, requires_grad=True)
+    read, wrote = x.exp()[np.arange(1000)], written(x + 0, np.arange(500), x[:500].exp())
+    kept = [weakref.ref(y.grad_fn._saved_index) for y in (read, wrote)]
+    loss = (read * wrote).sum()
+    if create_graph:
+        (grad,) = pb.autograd.grad(loss, x, create_graph=True)
+        loss = loss + grad.sum()
+        assert all(index() is not None for index in kept)
+    loss.backward()
+    assert [index() for index in kept] == [None, None]
+    with pytest.raises(pb.extend.BackwardTwiceError):
+        read.grad_fn._saved_index
+    assert isinstance(x[1:].grad_fn._saved_index, slice)
+    assert pb.autograd.graph.show_saved(x[1:].grad_fn, "index") == slice(1, None)
+
+
+def test_index_that_a_mask_reads_after_the_release_is_remembered():
+    x = pb.tensor([0.0, 4.0, 9.0], requires_grad=True)
+    y = x.sqrt()[np.array([1, 2])].sum()  # at 0 the slope is infinite, and nothing touches it
+    y.backward()
+    assert x.grad.tolist() == pytest.approx([0.0, 0.25, 1 / 6])

@@ -18,13 +18,14 @@ from pullback.core.version import bump, version_of
 class Kin:
     """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all.
 
-    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents.
+    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents. With
+    `zero_primal` their primals are 0 by structure until the first write.
     """
 
-    __slots__ = ("given", "parted", "version", "was_written")
+    __slots__ = ("given", "parted", "version", "was_written", "zero_primal")
 
-    def __init__(self, given: Tensor | None = None) -> None:
-        self.was_written = False
+    def __init__(self, given: Tensor | None = None, zero_primal: bool = False) -> None:
+        self.was_written, self.zero_primal = False, zero_primal
         self.parted: list[weakref.ref[DualArray]] = []
         self.given, self.version = given, 0 if given is None else version_of(given)
 
@@ -162,6 +163,10 @@ class DualArray:
             array = array.primal
         return False
 
+    def has_zero_primal(self) -> bool:
+        """True if the primal is 0 by structure, as that of the co-dual which `primal_of` pulls back."""
+        return self.kin is not None and self.kin.zero_primal and not self.kin.is_written()
+
     def copy(self) -> DualArray:
         """The same numbers in memory of their own."""
         return self._each(_copied)
@@ -199,9 +204,14 @@ def plain_part(array: Any) -> Any:
 
 def holds_dual(x: Any) -> bool:
     """True if an array is a dual one, or a Tensor around one."""
+    return type(inside_tensors(x)) is DualArray
+
+
+def inside_tensors(x: Any) -> Any:
+    """The array in a Tensor, or in Tensors around each other; anything else as it is."""
     while isinstance(x, Tensor):
         x = x._array
-    return type(x) is DualArray
+    return x
 
 
 def duals_in(args: Any) -> Iterator[DualArray]:

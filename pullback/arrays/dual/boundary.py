@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.array import DualArray, Kin, inside_tensors
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
@@ -55,8 +55,10 @@ def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
     if inner is not None and inner.number == level.number:
         raise MixedCotangentsError
     if primal is None:
-        primal = table_of((tangent,)).zeros_like(tangent)
-    elif type(primal) is ndarray and type(tangent) is ndarray and tangent.strides != primal.strides:
+        made = DualArray(table_of((tangent,)).zeros_like(tangent), tangent, level, co)
+        made.kin = Kin(zero_primal=True)
+        return made
+    if type(primal) is ndarray and type(tangent) is ndarray and tangent.strides != primal.strides:
         tangent = like(tangent, primal)
     elif type(primal) is ndarray and type(tangent) in REGISTERED and primal.ndim > 1:
         tangent = in_layout_of(primal, tangent)
@@ -125,7 +127,9 @@ class MakeDualBackward0(Node):
             return grad, None  # of a dual loss, or zeros that a formula made
         level = self.level.lasting
         to_primal = None if found.tangent is None or self._next0 is None else tangent_of(grad, level)
-        return to_primal, None if self._next1 is None else primal_of(grad, level)
+        # Of a dual that was taken apart again at once, a loss of one part has no gradient of the other.
+        unused = found.has_zero_primal() and inside_tensors(grad) is found
+        return to_primal, None if unused or self._next1 is None else primal_of(grad, level)
 
 
 class FwPrimalBackward0(Node):

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy import logical_not, vdot
 
-from pullback.arrays.dual.array import DualArray, Kin, frozen
+from pullback.arrays.dual.array import DualArray, Kin, frozen, inside_tensors
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import (
     NUMPY,
@@ -394,8 +394,7 @@ def is_nothing(found: Any) -> bool:
 
 def _all_parts(x: Any) -> list[Any]:
     """The plain arrays in nested Tensors and dual numbers."""
-    while isinstance(x, Tensor):
-        x = x._array
+    x = inside_tensors(x)
     if type(x) is not DualArray:
         return [x]
     return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))

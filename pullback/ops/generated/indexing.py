@@ -18,7 +18,7 @@ from pullback.core.arguments import (
 )
 from pullback.core.array_type import attribute
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saved import Released, let_go, save_input, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.indexing.by_index import (
@@ -80,7 +80,7 @@ class SliceBackwardBackward0(Node):
         return (ops.slice_view(grad, self.arg_index),)
 
 class IndexBackward0(Node):
-    """advanced_index(Tensor self, any index) -> Tensor"""
+    """advanced_index(Tensor self, index index) -> Tensor"""
 
     __slots__ = ("arg_index", "self_shape")
     inputs = (0,)
@@ -91,10 +91,13 @@ class IndexBackward0(Node):
         node.arg_index = index if type(index) in FIXED else snapshot(index)
 
     def apply(self, ops, grad, unpack):
-        return (ops.index_accumulate(grad, self.self_shape, self.arg_index),)
+        return (ops.index_accumulate(grad, self.self_shape, unpack(self.arg_index, None, self)),)
+
+    def release(self):
+        self.arg_index = let_go(self.arg_index)
 
 class IndexAccumulateBackward0(Node):
-    """index_accumulate(Tensor self, int[] shape, any index) -> Tensor"""
+    """index_accumulate(Tensor self, int[] shape, index index) -> Tensor"""
 
     __slots__ = ("arg_index",)
     inputs = (0,)
@@ -104,10 +107,13 @@ class IndexAccumulateBackward0(Node):
         node.arg_index = index if type(index) in FIXED else snapshot(index)
 
     def apply(self, ops, grad, unpack):
-        return (ops.advanced_index(grad, self.arg_index),)
+        return (ops.advanced_index(grad, unpack(self.arg_index, None, self)),)
+
+    def release(self):
+        self.arg_index = let_go(self.arg_index)
 
 class SetitemBackward0(Node):
-    """setitem(Tensor self, any index, Tensor value) -> Tensor"""
+    """setitem(Tensor self, index index, Tensor value) -> Tensor"""
 
     __slots__ = ("arg_index", "value_shape")
     inputs = (0, 2)
@@ -120,13 +126,16 @@ class SetitemBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
-            grad_of_self = ops.setitem(grad, self.arg_index, 0)
+            grad_of_self = ops.setitem(grad, unpack(self.arg_index, None, self), 0)
         if self._next1 is not None:
-            grad_of_value = setitem_value(grad, self.arg_index, self.value_shape, ops=ops)
+            grad_of_value = setitem_value(grad, unpack(self.arg_index, None, self), self.value_shape, ops=ops)
         return grad_of_self, grad_of_value
 
+    def release(self):
+        self.arg_index = let_go(self.arg_index)
+
 class IndexPutBackward0(Node):
-    """_index_put(Tensor self, any index, Tensor values, bool accumulate) -> Tensor"""
+    """_index_put(Tensor self, index index, Tensor values, bool accumulate) -> Tensor"""
 
     __slots__ = ("arg_accumulate", "arg_index", "values_shape")
     inputs = (0, 2)
@@ -140,10 +149,15 @@ class IndexPutBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
         if self._next0 is not None:
-            grad_of_self = grad if self.arg_accumulate else ops.setitem(grad, self.arg_index, 0)
+            grad_of_self = grad if self.arg_accumulate else ops.setitem(grad, unpack(self.arg_index, None, self), 0)
         if self._next1 is not None:
-            grad_of_values = index_put_values(grad, self.arg_index, self.values_shape, self.arg_accumulate, ops=ops)
+            grad_of_values = index_put_values(
+                grad, unpack(self.arg_index, None, self), self.values_shape, self.arg_accumulate, ops=ops
+            )
         return grad_of_self, grad_of_values
+
+    def release(self):
+        self.arg_index = let_go(self.arg_index)
 
 class GatherBackward0(Node):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
