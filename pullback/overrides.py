@@ -8,6 +8,7 @@ examples.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
@@ -249,9 +250,19 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     ('pullback.linalg.inv', None)
     """
     try:
-        return _names().get(f) or _internal_names().get(f)
+        return _names().get(f) or _internal_names().get(f) or _own_name(f)
     except TypeError:  # of what has no hash
         return None
+
+
+def _own_name(f: Any) -> str | None:
+    """The name of what is no operator: the place that it says it has, if it is there."""
+    name = f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}"
+    package, *path = name.split(".")
+    found: Any = sys.modules.get(package) if package == "pullback" else None
+    for part in path:
+        found = getattr(found, part, None)
+    return name if found is f is not None else None
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
