@@ -105,6 +105,11 @@ def has_pullback_function(relevant_args: Iterable[Any]) -> bool:
     -------
     bool
 
+    Raises
+    ------
+    TypeError
+        `relevant_args` are not iterable.
+
     Examples
     --------
     >>> pb.overrides.has_pullback_function([pb.ones(2), 3.0])
@@ -213,7 +218,7 @@ def _internal_names() -> dict[Any, str]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions in which classes and modes take part: every operator's.
+    """The functions in which classes and modes take part: every operator's. docs/overrides.md names what asks besides.
 
     Returns
     -------

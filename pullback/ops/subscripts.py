@@ -46,7 +46,7 @@ def getitem(self, index):
 
 
 def read_by_rules(self, index):
-    """What has more in its index than integers, slices, Ellipsis and None, or may have."""
+    """Part of a tensor by an index that has more than integers, slices, Ellipsis and None, or may have it."""
     if type(index) not in KNOWN and taking_part((index,)):
         return _advanced_row.asked((self, index))
     try:
@@ -77,7 +77,7 @@ def setitem(self, index, value):
 
 
 def write_by_rules(self, index, value, given):
-    """What is not the usual case; `given` is the index as it was given, which may be of a class that takes part."""
+    """Write where it is not the usual case; `given` is the index as given, whose class may take part."""
     if type(given) not in KNOWN and taking_part((given,)):
         _write_row.asked((self, given, value), in_place=True)
     else:
