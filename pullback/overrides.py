@@ -8,6 +8,7 @@ examples.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
@@ -103,6 +104,11 @@ def has_pullback_function(relevant_args: Iterable[Any]) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    TypeError
+        `relevant_args` are not iterable.
 
     Examples
     --------
@@ -212,7 +218,7 @@ def _internal_names() -> dict[Any, str]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The functions in which classes and modes take part: every operator's.
+    """The functions in which classes and modes take part: every operator's. docs/overrides.md names what asks besides.
 
     Returns
     -------
@@ -249,9 +255,19 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     ('pullback.linalg.inv', None)
     """
     try:
-        return _names().get(f) or _internal_names().get(f)
+        return _names().get(f) or _internal_names().get(f) or _own_name(f)
     except TypeError:  # of what has no hash
         return None
+
+
+def _own_name(f: Any) -> str | None:
+    """The name of what is no operator: the place that it says it has, if it is there."""
+    name = f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', '')}"
+    package, *path = name.split(".")
+    found: Any = sys.modules.get(package) if package == "pullback" else None
+    for part in path:
+        found = getattr(found, part, None)
+    return name if found is f is not None else None
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:

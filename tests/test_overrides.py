@@ -58,6 +58,20 @@ ORDER = [
     (lambda: pb.zeros_like(a), "A", ["A"]),
     (lambda: pb.nn.functional.mse_loss(T, a), "A", ["A"]),
     (lambda: pb.linalg.solve(a, T), "A", ["A"]),
+    (lambda: pb.scatter(T, 0, pb.tensor([0]), a), "A", ["A"]),
+    (lambda: T.clone().scatter_(0, pb.tensor([0]), of_a), "OfA", ["OfA"]),
+    (lambda: pb.scatter(a, 0, b, 1.0), "A", ["A", "B"]),
+    (lambda: T[a], "A", ["A"]),
+    (lambda: T[silent, a], "A", ["Silent", "A"]),
+    (lambda: T[[0, a]], "A", ["A"]),
+    (lambda: pb.numel(a), "A", ["A"]),
+    (lambda: pb.numel(input=a), "A", ["A"]),
+    (lambda: pb.is_nonzero(a), "A", ["A"]),
+    (lambda: pb.is_same_size(a, of_a), "OfA", ["OfA", "A"]),
+    (lambda: T.type_as(a), "A", ["A"]),
+    (lambda: pb.autograd.grad(a, T), "A", ["A"]),
+    (lambda: pb.autograd.grad([silent], (T, a)), "A", ["Silent", "A"]),
+    (lambda: pb.autograd.grad(T, {"x": a}), "A", ["A"]),
 ]
 
 
@@ -92,8 +106,15 @@ def test_if_all_refuse_the_call_is_an_error_that_names_them():
         (lambda: T.mul_(a), lambda: pb.Tensor.mul_, (T, a), {}),
         (lambda: pb.einsum("i,i", a, T), lambda: pb.einsum, ("i,i", a, T), {}),
         (lambda: pb.sin(T, out=a), lambda: pb.sin, (T,), {"out": a}),
+        (lambda: T[a, 0], lambda: pb.Tensor.__getitem__, (T, (a, 0)), {}),
+        (lambda: T.__setitem__(a, 2.0), lambda: pb.Tensor.__setitem__, (T, a, 2.0), {}),
+        (lambda: T.__setitem__([a, 0], 2.0), lambda: pb.Tensor.__setitem__, (T, [a, 0], 2.0), {}),
+        (lambda: T.__setitem__(0, a), lambda: pb.Tensor.__setitem__, (T, 0, a), {}),
+        (lambda: pb.numel(a), lambda: pb.numel, (a,), {}),
+        (lambda: pb.autograd.backward([T], inputs=a), lambda: pb.autograd.backward, ([T],),
+         {"grad_tensors": None, "inputs": a, "retain_graph": None, "create_graph": False, "per_sample": False}),
     ],
-)
+)  # fmt: skip
 def test_a_class_is_given_the_public_function_and_what_it_was_called_with(call, func, args, kwargs):
     A.log.clear()
     call()
@@ -153,6 +174,54 @@ def test_python_operators_of_arrays_ask_too():
 
     pb.func.grad(f)(np.ones(2))
     assert seen == ["A"] * 6
+
+
+def test_an_index_of_an_array_asks_too():
+    seen = []
+
+    def f(x):
+        x[a] = 1.0
+        assert A.log[-1][1] is pb.Tensor.__setitem__
+        seen.extend([x[a], x[0, a], pb.Tensor.__getitem__(x, slice(0, 2)).shape])
+        assert A.log[-1][1] is pb.Tensor.__getitem__
+        return x.sum()
+
+    assert pb.func.grad(f)(np.ones(2)).tolist() == [1.0, 1.0]
+    assert seen == ["A", "A", (2,)]
+
+
+def test_a_number_as_an_index_is_asked_before_it_is_used():
+    class Index(A):
+        def __index__(self):
+            raise AssertionError("nobody was asked")
+
+    assert T[Index()] == T[[Index()]] == T[0, Index()] == "Index"
+    assert pb.ones(2).__setitem__(Index(), 1.0) is None
+
+
+def test_a_hook_is_no_operand():
+    class Hook(A):
+        def __call__(self, grad):
+            return 2 * grad
+
+    x = pb.ones(2, requires_grad=True)
+    x.register_hook(Hook())
+    x.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_functions_that_are_no_operators_are_named_as_they_are_called():
+    names = {
+        pb.Tensor.__getitem__: "Tensor.__getitem__", pb.Tensor.__setitem__: "Tensor.__setitem__",
+        pb.numel: "numel", pb.autograd.grad: "autograd.grad", pb.Tensor.type_as: "Tensor.type_as",
+    }  # fmt: skip
+    assert [resolve_name(f) for f in names] == [f"pullback.{name}" for name in names.values()]
+    for call, name in (
+        (lambda: T[silent], "Tensor.__getitem__"),
+        (lambda: pb.autograd.grad(silent, T), "autograd.grad"),
+    ):
+        with pytest.raises(TypeError, match=f"no implementation found for 'pullback.{name}'"):
+            call()
 
 
 class Noting(PullbackFunctionMode):

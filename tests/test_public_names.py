@@ -25,7 +25,8 @@ MODULES = (
 PARTS = (
     "pullback.autograd.anomaly_mode", "pullback.autograd.forward_ad", "pullback.autograd.function",
     "pullback.autograd.grad_mode", "pullback.autograd.graph", "pullback.autograd.profiler",
-    "pullback.autograd.variable", "pullback.masked", "pullback.signal.windows", "pullback.utils.pytree",
+    "pullback.autograd.variable", "pullback.masked", "pullback.overrides", "pullback.signal.windows",
+    "pullback.utils.pytree",
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ HOMES = (
     "pullback.fft", "pullback.special", "pullback.masked", "pullback.signal.windows", "pullback.nn",
     "pullback.nn.functional", "pullback.random", "pullback.optimize", "pullback.optim", "pullback.optim.lr_scheduler",
     "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.testing",
-    "pullback.extend", "pullback.library",
+    "pullback.extend", "pullback.library", "pullback.overrides",
 )  # fmt: skip
 
 

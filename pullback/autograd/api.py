@@ -17,6 +17,7 @@ from pullback.core.array_face import faced_as, wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, frames_to_user, note_derivative
 from pullback.core.errors import GradientError
+from pullback.core.overrides import ask, taking_part
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad
 from pullback.core.types import Gradient
 from pullback.graph.node import Edge, Node, edge_to
@@ -92,7 +93,15 @@ def backward(
         create_graph = a_flag("backward", "create_graph", create_graph)  # type: ignore[unreachable]
     if grad_variables is not None:
         grad_tensors = _by_old_name(grad_tensors, grad_variables)
-    tensors = tensors_of(tensors, "tensors")
+    inputs = _values(inputs)
+    try:
+        tensors, inputs = tensors_of(tensors, "tensors"), None if inputs is None else tensors_of(inputs, "inputs")
+    except TypeError:
+        if not taking_part((tensors, inputs)):
+            raise
+        flags = {"retain_graph": retain_graph, "create_graph": create_graph, "per_sample": per_sample}
+        ask(backward, (tensors,), {"grad_tensors": grad_tensors, "inputs": inputs, **flags}, (tensors, inputs))
+        return
     differentiated = modes.current().differentiated
     if differentiated and any(t._level and t._level in differentiated for t in tensors):
         raise GradientError(
@@ -123,7 +132,7 @@ def run_backward(
     grad_tensors: Cotangents = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensors | Mapping[Any, Tensor | GradientEdge] | None = None,
+    inputs: tuple[Tensor, ...] | None = None,
 ) -> None:
     """`backward` without its checks for transforms: the engine's internal entry, usable inside transforms too."""
     tensors = tensors_of(tensors, "tensors")
@@ -137,7 +146,6 @@ def run_backward(
     if inputs is None:
         engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph)
         return
-    inputs = tensors_of(tuple(inputs.values()) if isinstance(inputs, Mapping) else inputs, "inputs")
     edges = _edges_towards(inputs, "backward")
     towards: dict[Node, dict[int, Tensor]] = {edge.node(): {} for edge in edges}
     for tensor, edge in zip(inputs, edges, strict=True):
@@ -237,12 +245,18 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if not isinstance(inputs, Tensor) and isinstance(inputs, Mapping):
-        values, options = tuple(inputs.values()), (allow_unused, is_grads_batched, materialize_grads)
-        found = grad(outputs, values, grad_outputs, retain_graph, create_graph, True, *options)
-        return dict(zip(inputs, found, strict=True))
-    outputs = tensors_of(outputs, "outputs")
-    inputs = tensors_of(inputs, "inputs")
+    values = _values(inputs)
+    keys = None if values is inputs else tuple(inputs)
+    try:
+        outputs, inputs = tensors_of(outputs, "outputs"), tensors_of(values, "inputs")
+    except TypeError:
+        if not taking_part((outputs, values)):
+            raise
+        flags = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+            "allow_unused": allow_unused, "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        return ask(grad, (outputs, inputs), flags, (outputs, values))
     # What a transform differentiates must not lose its history here: its own gradient would be zeros.
     create_graph = create_graph or is_differentiated(outputs)
     if materialize_grads and allow_unused is False:
@@ -252,8 +266,20 @@ def grad(
         )
     if is_grads_batched:
         batches = batched_grads.checked(outputs, grad_outputs)
-        return gradients_of_rows(outputs, inputs, batches, retain_graph, create_graph, allow_unused, materialize_grads)
-    return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        options = retain_graph, create_graph, allow_unused, materialize_grads
+        found = gradients_of_rows(outputs, inputs, batches, *options)
+    else:
+        found = gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    return found if keys is None else dict(zip(keys, found, strict=True))
+
+
+for _function in (backward, grad):
+    _function.__module__, _function.__qualname__ = "pullback", f"autograd.{_function.__name__}"  # as a user calls it
+
+
+def _values(inputs: Any) -> Any:
+    """Those of a dict; what is no dict as it is."""
+    return tuple(inputs.values()) if not isinstance(inputs, Tensor) and isinstance(inputs, Mapping) else inputs
 
 
 def is_differentiated(tensors: Sequence[Tensor]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from pullback.core.errors import with_article
+from pullback.core.overrides import takes_part
 from pullback.core.tensor import Tensor, ndarray
 
 # Of an argument: its name, its type in the schema, may it be None, is it required, is it keyword-only.
@@ -175,8 +176,8 @@ def is_array(x: object) -> bool:
 
 
 def is_no_array(x: object) -> bool:
-    """Anything else, such as a number or a size."""
-    return not isinstance(x, (Tensor, ndarray))
+    """Anything else, such as a number or a size, but what may stand for a Tensor."""
+    return not isinstance(x, (Tensor, ndarray)) and not takes_part(type(x))
 
 
 def is_bool(x: object) -> bool:

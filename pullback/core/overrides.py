@@ -39,7 +39,10 @@ def taking_part(values: Iterable[Any]) -> list[Any]:
     """The operands, those in lists too, whose classes take part: one a class, in the order in which they are asked."""
     found: list[Any] = []
     for value in values:
-        for x in value if type(value) in (list, tuple) else (value,):
+        several = value if type(value) in (list, tuple) else (value,)
+        if KNOWN.issuperset(map(type, several)):  # a list of many numbers, say
+            continue
+        for x in several:
             kind = type(x)
             if kind in KNOWN or not takes_part(kind) or any(type(other) is kind for other in found):
                 continue

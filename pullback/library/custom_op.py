@@ -100,6 +100,14 @@ class CustomOp:
     name, fn, mutates_args, tags
         As `custom_op` takes them.
 
+    Raises
+    ------
+    RuntimeError
+        By the methods that register: there is one already; or the operator writes into an argument, and has no
+        derivative to register.
+    TypeError
+        By these: what they are given cannot be called, or is no class of arrays where `register_kernel` takes one.
+
     Examples
     --------
     >>> @pb.library.custom_op("doc_custom::twice", mutates_args=())
@@ -194,13 +202,6 @@ class CustomOp:
         callable
             `backward`, so this is a decorator.
 
-        Raises
-        ------
-        RuntimeError
-            It has one already, or writes into an argument.
-        TypeError
-            What is given cannot be called.
-
         Examples
         --------
         >>> @pb.library.custom_op("doc_custom::cube", mutates_args=())
@@ -236,13 +237,6 @@ class CustomOp:
         callable
             `tangent` itself.
 
-        Raises
-        ------
-        RuntimeError
-            It has one already, or writes into an argument.
-        TypeError
-            What is given cannot be called.
-
         Examples
         --------
         >>> @pb.library.custom_op("doc_custom::exp3", mutates_args=())
@@ -271,13 +265,6 @@ class CustomOp:
         -------
         callable
             `vmap` itself.
-
-        Raises
-        ------
-        RuntimeError
-            It has one already.
-        TypeError
-            What is given cannot be called.
 
         Examples
         --------
@@ -313,13 +300,6 @@ class CustomOp:
         -------
         callable
             `fn` itself.
-
-        Raises
-        ------
-        RuntimeError
-            There is one for this class already.
-        TypeError
-            `array_type` is not a class of arrays, or `fn` cannot be called.
 
         Examples
         --------

@@ -3,18 +3,20 @@
 from pullback.core.array_type import TENSOR
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import current
+from pullback.core.overrides import KNOWN, taking_part
 from pullback.core.tensor import Tensor, ndarray, new, note_copied
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
 from pullback.graph.view import make_view
 from pullback.ops.composite.indexing.by_tensors import has_tensors, read_at, written_at
+from pullback.ops.declarations import own
 from pullback.ops.index import is_basic_index, plain_index
 from pullback.ops.tables import OPERATORS
 
-_setitem = OPERATORS["setitem"][0].inplace
-_write = OPERATORS["setitem"][0].operator
-slice_view = OPERATORS["slice_view"][0].run
+_slice_row, _advanced_row, _write_row = (OPERATORS[name][0] for name in ("slice_view", "advanced_index", "setitem"))
+_setitem, _write = _write_row.inplace, _write_row.operator
+slice_view = _slice_row.run
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
@@ -40,6 +42,13 @@ def getitem(self, index):
                 break
         else:
             return slice_view(self, index)
+    return read_by_rules(self, index)
+
+
+def read_by_rules(self, index):
+    """Part of a tensor by an index that has more than integers, slices, Ellipsis and None, or may have it."""
+    if type(index) not in KNOWN and taking_part((index,)):
+        return _advanced_row.asked((self, index))
     try:
         index = plain_index(index)
         if has_tensors(index):
@@ -55,6 +64,7 @@ def getitem(self, index):
 
 def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
+    given = index
     try:
         index = plain_index(index)
         written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
@@ -63,4 +73,18 @@ def setitem(self, index, value):
     if written is not None:
         copy_into(self, written, "__setitem__")
     elif not wrote_element(_write, self, index, value):
+        write_by_rules(self, index, value, given)
+
+
+def write_by_rules(self, index, value, given):
+    """Write where it is not the usual case; `given` is the index as given, whose class may take part."""
+    if type(given) not in KNOWN and taking_part((given,)):
+        _write_row.asked((self, given, value), in_place=True)
+    else:
         _setitem(self, index, value)
+
+
+# What classes and modes are asked about is what a user calls.
+_slice_row.public = _advanced_row.public = own(getitem, "Tensor.__getitem__")
+_write_row.public_in_place = own(setitem, "Tensor.__setitem__")
+getitem.__module__ = setitem.__module__ = "pullback"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 from pullback.core.cuts import ON_CHANGE
 from pullback.core.named import named
 from pullback.interop.adopt.patches import apply_patches, undo_patches
-from pullback.interop.adopt.reached import NEVER, is_reached, namespaces
+from pullback.interop.adopt.reached import NEVER, Namespace, is_reached, namespaces
 from pullback.interop.adopt.views import adopted, genuine_of, show_ufuncs
 from pullback.interop.adoption import State
 
@@ -130,20 +130,22 @@ def _change() -> None:
             _switch_off()  # the whole of it, before Ctrl-C goes on
             raise
     if _active and not State.on:
-        _note_ours()  # before anything changes: cut off here, there is nothing to take back
+        State.packages = wanted
+        found = list(_reached())
+        _note_ours(found)  # before anything changes: cut off here, there is nothing to take back
         try:
-            _switch_on(wanted)
+            _switch_on(found)
         except BaseException:
             _switch_off()
             raise
     show_ufuncs()
 
 
-def _switch_on(wanted: frozenset[str]) -> None:
-    State.on, State.packages, State.whole = True, wanted, False
+def _switch_on(found: list[Namespace]) -> None:
+    State.on, State.whole = True, False
     apply_patches()
     builtins.__import__ = _importing(builtins.__import__)
-    _bind()
+    _bind(found)
     ON_CHANGE.append(show_ufuncs)
     State.whole = True
 
@@ -163,28 +165,30 @@ def _switch_off() -> None:
 _ours: dict[tuple[int, str], Any] = {}  # by namespace and name: what comes from pullback.scipy itself, and stays
 
 
-def _note_ours() -> None:
+def _note_ours(found: Iterable[Namespace]) -> None:
     _ours.clear()
-    _ours.update({(id(space), name): x for space, name, x in _reached() if genuine_of(x) is not x})
+    _ours.update({(id(space), name): x for space, name, x in _entries(found) if genuine_of(x) is not x})
 
 
-def _bind() -> None:
-    for namespace, name, value in _reached():
-        if (found := adopted(value)) is not value:
-            namespace[name] = found
+def _bind(found: Iterable[Namespace]) -> None:
+    for namespace, name, value in _entries(found):
+        if (view := adopted(value)) is not value:
+            namespace[name] = view
 
 
 def _take_back() -> None:
-    for namespace, name, value in _reached():
-        if (found := genuine_of(value)) is not value and _ours.get((id(namespace), name)) is not value:
-            namespace[name] = found
+    for namespace, name, value in _entries(_reached()):
+        if (genuine := genuine_of(value)) is not value and _ours.get((id(namespace), name)) is not value:
+            namespace[name] = genuine
 
 
-def _reached() -> Iterator[tuple[dict[str, Any], str, Any]]:
-    for namespace in namespaces():
-        if is_reached(namespace):
-            for name, value in list(namespace.items()):
-                yield namespace, name, value
+def _reached() -> Iterator[Namespace]:
+    """The namespaces that are adopted. To find them takes far longer than to change them."""
+    return (namespace for namespace in namespaces() if is_reached(namespace))
+
+
+def _entries(found: Iterable[Namespace]) -> Iterator[tuple[Namespace, str, Any]]:
+    return ((namespace, name, value) for namespace in found for name, value in list(namespace.items()))
 
 
 def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:

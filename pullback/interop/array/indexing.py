@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.core.array_face import Array, show_as_array, show_as_plural
 from pullback.core.array_type import REGISTERED, TENSOR
+from pullback.core.overrides import KNOWN, taking_part
 from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
@@ -16,6 +17,7 @@ from pullback.dispatch.results import copy_into
 from pullback.interop.numpy_errors import raise_as_numpy, write_as_far_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
+from pullback.ops import subscripts
 from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.composite.indexing import by_tensors
 from pullback.ops.tables import OPERATORS
@@ -28,7 +30,8 @@ written_at: Any = by_tensors.written_at
 _ops = [OPERATORS[name][0].operator for name in ("slice_view", "advanced_index")]
 # NumPy's own indexing as the kernel: it gives a number where every dimension has an integer, and its order in memory.
 _basic, _advanced = (made_by(FACTORIES[Array], op, operator.getitem) for op in _ops if op is not None)
-_setitem = OPERATORS["setitem"][0].inplace
+read_by_rules: Any = subscripts.read_by_rules
+write_by_rules: Any = subscripts.write_by_rules
 _write: Any = OPERATORS["setitem"][0].operator
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
@@ -36,6 +39,8 @@ _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 def getitem(self: Any, index: Any) -> Any:
     """self[index], as of an ndarray."""
     if not _is_plainly_basic(index):
+        if type(index) not in KNOWN and taking_part((index,)):
+            return read_by_rules(self, index)
         try:
             index = plain_index(index)
             if has_tensors(index):
@@ -72,6 +77,7 @@ def _element(view: Any) -> Any:
 
 def setitem(self: Any, index: Any, value: Any) -> None:
     """self[index] = value, recorded like any in-place operation."""
+    given = index
     try:
         index = plain_index(index)
         if type(value) not in READY:
@@ -85,7 +91,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if written is not None:
             copy_into(self, written, "__setitem__")
         elif not wrote_element(_write, self, index, value):
-            _setitem(self, index, value)
+            write_by_rules(self, index, value, given)
     except Exception:
         raise_as_numpy(operator.setitem, (self, index, value))
         raise

@@ -16,25 +16,29 @@ class CutOffError(BaseException):
     pass
 
 
-def cut_off_at(count, monkeypatch):
-    """Let the namespace of that number raise while views are given or taken back."""
-    genuine, calls = switch.is_reached, [0]
+def cut_off_at(count, monkeypatch, step="is_reached"):
+    """Let the call of that number raise: where namespaces are looked for, or where views are given or taken back."""
+    genuine, calls = getattr(switch, step), [0]
 
-    def is_reached(namespace):
+    def counting(value):
         calls[0] += 1
         if calls[0] == count:
             raise CutOffError
-        return genuine(namespace)
+        return genuine(value)
 
-    monkeypatch.setattr(switch, "is_reached", is_reached)
+    monkeypatch.setattr(switch, step, counting)
 
 
-@pytest.mark.parametrize("count", [1, 3, 10, 50, 200])
-@pytest.mark.parametrize("at", ["adopt", "release"])
-def test_the_next_one_puts_it_right(at, count, monkeypatch):
+@pytest.mark.parametrize("count", [1, 3, 10, 50])
+@pytest.mark.parametrize(
+    ("at", "step"),
+    [("adopt", "is_reached"), ("adopt", "genuine_of"), ("adopt", "adopted"), ("release", "is_reached"),
+     ("release", "genuine_of")],
+)  # fmt: skip
+def test_the_next_one_puts_it_right(at, step, count, monkeypatch):
     if at == "release":
         pb.adopt()
-    cut_off_at(count, monkeypatch)
+    cut_off_at(count, monkeypatch, step)
     with pytest.raises(CutOffError):
         getattr(pb, at)()
     monkeypatch.undo()
@@ -82,3 +86,16 @@ def test_what_was_imported_from_pullback_scipy_stays_when_adopt_ends():
         "assert pb.func.grad(lambda x: gammaln(x))(2.0) > 0\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_adopt_looks_for_namespaces_once(monkeypatch):
+    genuine, walks = switch.namespaces, []
+
+    def namespaces():
+        walks.append(State.on)
+        return genuine()
+
+    monkeypatch.setattr(switch, "namespaces", namespaces)
+    with pb.adopt():
+        assert walks == [False]
+    assert walks == [False, True]
