@@ -302,7 +302,7 @@ def explained_call(
     except (TypeError, ValueError):
         if isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
             # It is of the number of arguments or their names, which Python says with the function's name.
-            unknown = re.search(r"got an unexpected keyword argument '(\w+)'$", str(error))
+            unknown = _UNEXPECTED.search(str(error))
             known = [*inspect.signature(function).parameters]
             return unknown_keyword(name, unknown.groups(), known) if unknown else error
         given = {**{f"argument {i}": x for i, x in enumerate(args, 1)}, **kwargs}
@@ -323,6 +323,9 @@ def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[st
         keys = [(type(key), key) for key in error.args]
         return not any((type(x), x) in keys for _, value in given for x in _items(value) if isinstance(x, _KEYS))
     if isinstance(error, TypeError):
+        keyword = _UNEXPECTED.search(str(error))
+        if keyword and any(isinstance(value, Mapping) and keyword[1] in value for _, value in given):
+            return False  # the user's own, handed on by way of **others
         called = _CALLED_WRONGLY.match(str(error))
         known = {name.rpartition(".")[2].strip("_"), *(x for _, value in given for x in _names_of_functions(value))}
         return called is not None and called[1] not in known
@@ -330,6 +333,7 @@ def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[st
 
 
 _KEYS = (str, bytes, int, float, complex, type(None))  # what a table may be asked for
+_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'$")
 _CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes |got an unexpected|got multiple)")
 
 
