@@ -162,9 +162,9 @@ def fits(value: Any, argument: Declared) -> bool:
         return True
     if not argument.is_list:
         return accepts(value)
-    if isinstance(value, (Tensor, ndarray)) and value.ndim:
+    if isinstance(value, (Tensor, ndarray)) and value.ndim and value.dtype.kind != "O":
         return argument.base == "Tensor" or value.dtype.kind in "iub" or argument.base != "int"
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple, range)) or np.ndim(value):
         return all((x is None and argument.optional_items) or accepts(x) for x in value)
     return argument.base != "Tensor" and accepts(value)
 
