@@ -9,7 +9,7 @@ from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
 from pullback.graph.view import make_view
 from pullback.ops.composite.indexing.by_tensors import has_tensors, read_at, written_at
-from pullback.ops.index import is_basic_index, plain_index
+from pullback.ops.index import is_basic_index, plain_index, warn_of_bytes
 from pullback.ops.tables import OPERATORS
 
 _setitem = OPERATORS["setitem"][0].inplace
@@ -41,6 +41,7 @@ def getitem(self, index):
         else:
             return slice_view(self, index)
     try:
+        warn_of_bytes(self, index)
         index = plain_index(index)
         if has_tensors(index):
             found = read_at(self, index, ops=TENSOR)
@@ -56,6 +57,8 @@ def getitem(self, index):
 def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
     try:
+        if type(index) not in _ALWAYS_BASIC:
+            warn_of_bytes(self, index)
         index = plain_index(index)
         written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
