@@ -37,6 +37,7 @@ from pullback.core.errors import (
     tuple_advice,
     with_article,
 )
+from pullback.core.kernel_phrases import Call
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.torch_phrases import out_of_range, torch_phrase
 
@@ -408,7 +409,8 @@ def _plainly(name: str, error: Exception, given: Given, meant: bool) -> tuple[st
     if isinstance(error, AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), AxisError
     text, kind = str(error), type(error)
-    phrase = torch_phrase(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
+    tensors = [x for _, x in given if isinstance(x, (Tensor, ndarray))]
+    phrase = torch_phrase(text, Call(name, [tuple(x.shape) for x in tensors], [x.dtype for x in tensors]))
     plain, kind = _in_plain_words(error, text, kind, given, meant)
     plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
     plain = plain if phrase.removesuffix(": ") in plain else phrase + plain
