@@ -205,8 +205,9 @@ def memory(outputs: Any, *, retain_graph: bool = False) -> Memory:
     Custom Functions (reentrant checkpoints too), what other hooks have packed, and checkpoints whose `context_fn` gives
     a context manager of your own are not run: `untried` names them, and the peak may be higher.
 
-    Not seen are the records of checkpoints (about 1 KiB for each tensor to be computed again), what custom Functions keep in closures, hooks elsewhere than in arrays, and Arrays of elements that were
-    overwritten after a node had saved them.
+    Not seen are the records of checkpoints (about 1 KiB for each tensor to be computed again), what custom Functions
+    keep in closures, hooks elsewhere than in arrays, and Arrays of elements that were overwritten after a node had
+    saved them.
 
     The pieces are those of `utils.checkpoint_sequential`, cut where they are about equal: held are the values at the
     cuts, and what one piece saves. What nodes hold that nothing in the graph has computed (data, masks) stays.
