@@ -57,7 +57,7 @@ class PartOfCheckpoint(Observer, ModeSwitch):
         return modes.with_observer(self)
 
     def kept(self) -> Iterable[Any]:
-        """What it keeps from the function for its recomputation: raw results."""
+        """Raw results of the function that it keeps for the recomputation."""
         return ()
 
 
@@ -107,11 +107,11 @@ class Frame:
         return isinstance(self.again, (nullcontext, PartOfCheckpoint))
 
     def kept_inputs(self) -> list[tuple[Any, Version]]:
-        """What is kept of its arguments, for those who look at what a graph holds: nothing is unpacked."""
+        """Tensors among its arguments, as they are kept, for those who look at what a graph holds: nothing is unpacked."""
         return [(x.held, x.version) for x in tree_leaves(self.arguments) if isinstance(x, _Input)]
 
     def kept_results(self) -> Iterable[Any]:
-        """What a policy has chosen to keep."""
+        """Results that a policy has chosen to keep."""
         return self.again.kept() if isinstance(self.again, PartOfCheckpoint) else ()
 
     def name(self) -> str:
