@@ -107,7 +107,7 @@ class Frame:
         return isinstance(self.again, (nullcontext, PartOfCheckpoint))
 
     def kept_inputs(self) -> list[tuple[Any, Version]]:
-        """Tensors among its arguments, as they are kept, for those who look at what a graph holds: nothing is unpacked."""
+        """Tensors among its arguments, as they are kept: for those who look at a graph, nothing is unpacked."""
         return [(x.held, x.version) for x in tree_leaves(self.arguments) if isinstance(x, _Input)]
 
     def kept_results(self) -> Iterable[Any]:
