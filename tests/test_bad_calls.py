@@ -116,6 +116,29 @@ def test_permute_takes_one_dim_as_it_takes_several():
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: np.clip(X, None, 1, keepdims=1), TypeError, r"^np\.clip\(.*unexpected keyword argument 'keepdims'"),
+        (lambda: pb.ones(3).resize_(bytearray(b"a"), X), TypeError, r"^Tensor\.resize_\(\): argument 'size' must be"),
+        (lambda: X.to_device("nope"), ValueError, r"^Tensor\.to_device\(.*device: 'nope'.*Unsupported device"),
+        (lambda: pb.vstack(np.array([None, 1])), TypeError, r"^vstack\(\): argument 'tensors' must be a tuple"),
+        (lambda: pb.ones(3).resize_(-1), RuntimeError, r"^Tensor\.resize_\(self: .* may be negative"),
+        (lambda: pb.func.color_hessian([[1, 2], [3]]), ValueError, r"^func\.color_hessian\(sparsity: .* unequal"),
+        (lambda: pb.func.color_jacobian(3), TypeError, "^color_jacobian: sparsity must be .*got an int"),
+        (lambda: pb.autograd.graph.show_saved(X, ""), TypeError, r"^show_saved: node must be .*got a Tensor"),
+        (lambda: pb.autograd.graph.show_saved(WEIGHT.exp().grad_fn, "x"), ValueError, "nothing under 'x'.*: result"),
+    ],
+)
+def test_functions_that_are_no_operators_name_themselves(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_a_pattern_may_be_of_a_dtype_that_scipy_lacks():
+    assert pb.func.color_jacobian(np.eye(3, dtype=np.float16)).passes == 1
+
+
 def test_errors_of_users_code_stay_as_they_are():
     def wrong(x):
         return x.no_such_attribute

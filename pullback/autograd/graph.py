@@ -212,6 +212,8 @@ def show_saved(node: Node, name: str) -> Any:
     ------
     RuntimeError
         The tensor was modified in place since, or the node has released what it saved.
+    TypeError, ValueError
+        `node` is no node; there is no such name.
 
     Examples
     --------
@@ -219,9 +221,14 @@ def show_saved(node: Node, name: str) -> Any:
     >>> pb.autograd.graph.show_saved(x.exp().grad_fn, "result").detach()
     tensor([2.71828183, 7.3890561 ])
     """
-    slot = f"saved_{name}" if hasattr(type(node), f"saved_{name}") else f"arg_{name}"
-    if hasattr(type(node), slot) and not hasattr(node, slot):  # no formula that will run reads it
-        return None
+    if not isinstance(node, Node):
+        raise TypeError(f"show_saved: node must be a node of the graph, such as t.grad_fn, got {with_article(node)}.")
+    slot = next((slot for slot in (f"saved_{name}", f"arg_{name}") if hasattr(type(node), slot)), f"saved_{name}")
+    if not hasattr(node, slot):
+        if hasattr(type(node), slot):  # no formula that will run reads it
+            return None
+        known = sorted(x.partition("_")[2] for x in dir(node) if x.startswith(("saved_", "arg_")))
+        raise ValueError(f"show_saved: {node.name()} saves nothing under {name!r}; its names: {', '.join(known)}.")
     saved, version = getattr(node, slot), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):
         return tuple(_unpacked(node, s, v) for s, v in zip(saved, version, strict=True))

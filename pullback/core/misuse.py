@@ -37,6 +37,7 @@ from pullback.core.errors import (
     tuple_advice,
     with_article,
 )
+from pullback.core.kernel_phrases import Call
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.torch_phrases import out_of_range, torch_phrase
 
@@ -162,9 +163,9 @@ def fits(value: Any, argument: Declared) -> bool:
         return True
     if not argument.is_list:
         return accepts(value)
-    if isinstance(value, (Tensor, ndarray)) and value.ndim:
+    if isinstance(value, (Tensor, ndarray)) and value.ndim and value.dtype.kind != "O":
         return argument.base == "Tensor" or value.dtype.kind in "iub" or argument.base != "int"
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple, range)) or np.ndim(value):
         return all((x is None and argument.optional_items) or accepts(x) for x in value)
     return argument.base != "Tensor" and accepts(value)
 
@@ -302,7 +303,7 @@ def explained_call(
     except (TypeError, ValueError):
         if isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None:
             # It is of the number of arguments or their names, which Python says with the function's name.
-            unknown = re.search(r"got an unexpected keyword argument '(\w+)'$", str(error))
+            unknown = _UNEXPECTED.search(str(error))
             known = [*inspect.signature(function).parameters]
             return unknown_keyword(name, unknown.groups(), known) if unknown else error
         given = {**{f"argument {i}": x for i, x in enumerate(args, 1)}, **kwargs}
@@ -323,6 +324,9 @@ def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[st
         keys = [(type(key), key) for key in error.args]
         return not any((type(x), x) in keys for _, value in given for x in _items(value) if isinstance(x, _KEYS))
     if isinstance(error, TypeError):
+        keyword = _UNEXPECTED.search(str(error))
+        if keyword and any(isinstance(value, Mapping) and keyword[1] in value for _, value in given):
+            return False  # the user's own, handed on by way of **others
         called = _CALLED_WRONGLY.match(str(error))
         known = {name.rpartition(".")[2].strip("_"), *(x for _, value in given for x in _names_of_functions(value))}
         return called is not None and called[1] not in known
@@ -330,6 +334,7 @@ def is_ours(name: str, given: Given, error: Exception, frames: Sequence[tuple[st
 
 
 _KEYS = (str, bytes, int, float, complex, type(None))  # what a table may be asked for
+_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'$")
 _CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes |got an unexpected|got multiple)")
 
 
@@ -404,7 +409,8 @@ def _plainly(name: str, error: Exception, given: Given, meant: bool) -> tuple[st
     if isinstance(error, AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), AxisError
     text, kind = str(error), type(error)
-    phrase = torch_phrase(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
+    tensors = [x for _, x in given if isinstance(x, (Tensor, ndarray))]
+    phrase = torch_phrase(text, Call(name, [tuple(x.shape) for x in tensors], [x.dtype for x in tensors]))
     plain, kind = _in_plain_words(error, text, kind, given, meant)
     plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
     plain = plain if phrase.removesuffix(": ") in plain else phrase + plain

@@ -37,8 +37,8 @@ from pullback.core.errors import (
     with_article,
 )
 from pullback.core.hook_dict import HookDict, warn_not_pickled
+from pullback.core.kernel_phrases import as_list
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.torch_phrases import as_list
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, inference_counter, parted_counter, shown_version
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from pullback.core import modes
 from pullback.core.array_type import innermost, memory_of
 from pullback.core.errors import InplaceError, ReadOnlyError, with_article
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.types import Shape
 from pullback.graph.node import edge_to
@@ -151,6 +152,7 @@ def _refused_memory(self: Tensor, name: str) -> InplaceError:
     )
 
 
+@named("Tensor.resize_", "Tensor self, int[] size")
 def resize_(self: Tensor, *size: Any) -> Tensor:
     """Show the first elements of the memory in another shape; more memory than there is, it cannot take.
 

@@ -147,6 +147,7 @@ def _carries(tensor: Any) -> str:
     return "has a tangent"
 
 
+@named("Tensor.to_device")
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     """The array itself: there is one device, "cpu" (of the array API standard).
 

@@ -1,8 +1,11 @@
 """Normalises the index in `tensor[index]` for kernels."""
 
+import warnings
+
 import numpy as np
 
 from pullback.core.array_type import array_type, innermost, numbers_of
+from pullback.core.cuts import frames_to_user
 from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
 from pullback.ops.formulas.indexing.by_index import is_basic_index
@@ -64,4 +67,20 @@ def _plain(i):
     return i
 
 
-__all__ = ["is_basic_index", "plain_index"]
+def warn_of_bytes(self, index):
+    """Warn of a Tensor of uint8 in an index of a Tensor, if it has the shape of a mask, which it is in PyTorch."""
+    if type(self) is not Tensor:
+        return
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is Tensor and item.ndim and item.dtype == np.uint8:
+            sizes = tuple(self.shape)
+            if any(sizes[d : d + item.ndim] == tuple(item.shape) for d in range(len(sizes))):
+                warnings.warn(
+                    f"indexing with dtype uint8: a tensor of shape {tuple(item.shape)} names elements by number here, "
+                    "as in NumPy, and so 0 and 1 where it was meant for a mask, as it is in PyTorch. Write "
+                    "x[mask.bool()] for a mask, x[index.long()] for an index.",
+                    stacklevel=frames_to_user(),
+                )
+
+
+__all__ = ["is_basic_index", "plain_index", "warn_of_bytes"]

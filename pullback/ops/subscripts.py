@@ -11,7 +11,7 @@ from pullback.dispatch.results import copy_into
 from pullback.graph.view import make_view
 from pullback.ops.composite.indexing.by_tensors import has_tensors, read_at, written_at
 from pullback.ops.declarations import own
-from pullback.ops.index import is_basic_index, plain_index
+from pullback.ops.index import is_basic_index, plain_index, warn_of_bytes
 from pullback.ops.tables import OPERATORS
 
 _slice_row, _advanced_row, _write_row = (OPERATORS[name][0] for name in ("slice_view", "advanced_index", "setitem"))
@@ -50,6 +50,7 @@ def read_by_rules(self, index):
     if type(index) not in KNOWN and taking_part((index,)):
         return _advanced_row.asked((self, index))
     try:
+        warn_of_bytes(self, index)
         index = plain_index(index)
         if has_tensors(index):
             found = read_at(self, index, ops=TENSOR)
@@ -66,6 +67,8 @@ def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
     given = index
     try:
+        if type(index) not in _ALWAYS_BASIC:
+            warn_of_bytes(self, index)
         index = plain_index(index)
         written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
     except Exception as error:  # noqa: BLE001 - raised again, with what was called

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.checkpoint.frame import inputs_behind
+from pullback.autograd.checkpoint.frame import Frame, frame_behind
 from pullback.autograd.function import FunctionNode
 from pullback.core.array_type import memory_of
 from pullback.core.errors import type_name
@@ -31,7 +31,7 @@ class Held:
     name: str
     text: str  # "float64 (3, 2)", "released", "2.0"
     value: Any = None
-    state: str = ""  # "released", "packed" by hooks, or nothing of the kind
+    state: str = ""  # "released", "packed" by hooks, "checkpointed" (to be computed again), or nothing of the kind
     place: int = 0  # in memory, the same for arrays that share it: the address of the first array's buffer
     bytes: int = 0  # of the array
     whole: int = 0  # of the buffer that the array keeps alive, which is larger where it is a view
@@ -59,18 +59,39 @@ def held_by(node: Node) -> Iterator[Held]:
             yield _of_array(name, "", value) or Held(name, _shown(value), value)
 
 
+def checkpointed(node: Node) -> Iterator[tuple[Any, Packed]]:
+    """Yield the holders of checkpoints that a node keeps, with the records that unpack them."""
+    for name, value, version in _slots(node):
+        if name == "fn":
+            yield from checkpointed(value)
+        elif type(version) is Packed and frame_behind(version.unpack) is not None:
+            yield value, version
+
+
 def _packed(name: str, value: Any, version: Packed) -> Iterator[Held]:
     """Yield what hooks made of a saved tensor, as far as it is arrays; a checkpoint has kept its inputs instead."""
     text = f"{version.dtype} {tuple(version.shape)}, packed by hooks"
+    frame = frame_behind(version.unpack)
+    if frame is not None:
+        yield Held(name, text, value, "checkpointed" if frame.may_rehearse else "packed")
+        yield from _kept(name, frame)
+        return
     yield _of_array(name, text, value, "packed") or Held(name, text, value, "packed")
     inside = value if type(value) in (tuple, list) else ()
     for x in inside:
         if (held := _of_array(f"{name}, packed", "", x, "packed")) is not None:
             yield held
-    for number, (x, beside) in enumerate(inputs_behind(version.unpack)):
+
+
+def _kept(name: str, frame: Frame) -> Iterator[Held]:
+    """Yield what a checkpoint keeps to run its function again: the inputs, and results that a policy has chosen."""
+    for number, (x, beside) in enumerate(frame.kept_inputs()):
         if type(beside) is Packed:
             yield from _packed(f"{name}: checkpoint's input {number}", x, beside)
         elif (held := _of_array(f"{name}: checkpoint's input {number}", "", x)) is not None:
+            yield held
+    for x in frame.kept_results():
+        if (held := _of_array(f"{name}: checkpoint's result", "", x)) is not None:
             yield held
 
 

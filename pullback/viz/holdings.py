@@ -42,7 +42,8 @@ class Memory:
     pieces : Pieces or None
         How many pieces to checkpoint, and what would be held then: `count`, `held`. None if that saves nothing.
     untried : list of str
-        Nodes of which `peak` counts the gradients alone: custom Functions, and what hooks have packed.
+        Nodes of which `peak` counts the gradients alone: custom Functions, and what hooks other than those of
+        checkpoints have packed.
 
     Examples
     --------
@@ -197,11 +198,16 @@ def memory(outputs: Any, *, retain_graph: bool = False) -> Memory:
 
     The peak is found by running the formula of each kind of node once, alone, on ones, and by going through the graph
     in the engine's order, from gradients that nobody else holds. So it takes up to the time of
-    a backward, and the memory of one node. Custom Functions and what hooks have packed (checkpoints, say) are not run:
-    `untried` names them. While it looks, tracemalloc is on, and its peak is reset.
+    a backward, and the memory of one node. While it looks, tracemalloc is on, and its peak is reset.
 
-    Not seen is what custom Functions keep in closures, hooks elsewhere than in arrays, and Arrays of elements that were
-    overwritten after a node had saved them.
+    Checkpoints are rehearsed: their functions run once more, as in backward and with the same random numbers, and what
+    they compute is counted until its node has used it. So it takes the time of their recomputation, and its memory.
+    Custom Functions (reentrant checkpoints too), what other hooks have packed, and checkpoints whose `context_fn` gives
+    a context manager of your own are not run: `untried` names them, and the peak may be higher.
+
+    Not seen are the records of checkpoints (about 1 KiB for each tensor to be computed again), what custom Functions
+    keep in closures, hooks elsewhere than in arrays, and Arrays of elements that were overwritten after a node had
+    saved them.
 
     The pieces are those of `utils.checkpoint_sequential`, cut where they are about equal: held are the values at the
     cuts, and what one piece saves. What nodes hold that nothing in the graph has computed (data, masks) stays.

@@ -7,19 +7,21 @@ import tracemalloc
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from pullback.autograd.checkpoint.frame import frame_behind
 from pullback.autograd.function import FunctionNode
 from pullback.core.array_type import NUMPY, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node
+from pullback.graph.packed import Packed
 from pullback.graph.saved import unpack_raw
-from pullback.viz.held import Held, address, buffer_of, held_by
+from pullback.viz.held import Held, address, buffer_of, checkpointed, held_by
 
 _RUN: weakref.WeakSet[type[Node]] = weakref.WeakSet()  # kinds of nodes whose formula has run in this process
 _ARRAY = sys.getsizeof(np.empty((0, 0)))
@@ -63,10 +65,14 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of running a node: the bytes that it needs meanwhile, results included, and its results."""
+    """The cost of running a node: the bytes that it needs meanwhile, results included, and its results.
+
+    `filled` are the bytes that checkpoints hold more when it has run, if it made them compute again, or less.
+    """
 
     meanwhile: int
     results: tuple[Result | None, ...]
+    filled: int = 0
     known: bool = True  # False where the node was not tried
 
 
@@ -93,7 +99,21 @@ class Course:
 def course(roots: Sequence[tuple[Node, int]], nodes: Sequence[Node], retain_graph: bool) -> Course:
     """The memory of a backward from these outputs (nodes and output numbers)."""
     with _tracing():
-        return _Rehearsal(roots, nodes, retain_graph).run()
+        try:
+            return _Rehearsal(roots, nodes, retain_graph).run()
+        finally:
+            for node in nodes:
+                for _, place in checkpointed(node):
+                    _empty(place)
+
+
+def _empty(place: Any) -> None:
+    """Let the checkpoint behind a holder, and those behind its inputs, keep nothing of what the rehearsal computed."""
+    frame = frame_behind(place.unpack) if type(place) is Packed else None
+    if frame is not None:
+        frame.empty()
+        for _, version in frame.kept_inputs():
+            _empty(version)
 
 
 @contextmanager
@@ -196,6 +216,8 @@ class _Rehearsal:
     def _step(self, node: Node, cost: Cost, came: Sequence[Cotangent | None]) -> None:
         mask, holds = self.masks.pop(node, None), self.holds.pop(node)
         self.peak = max(self.peak, self.live + cost.meanwhile)
+        self.live += cost.filled
+        self.in_saved += cost.filled
         made: dict[int, Buffer] = {}
         results = [self._result(result, came, made) for result in cost.results]
         for cotangent in results:
@@ -317,7 +339,7 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> ndarr
 
 def _key(node: Node) -> Any:
     """Return what nodes that cost the same have in common; None where that is not known."""
-    if isinstance(node, FunctionNode) or hasattr(node, "fn"):
+    if isinstance(node, FunctionNode) or hasattr(node, "fn") or any(h.state == "checkpointed" for h in held_by(node)):
         return None
     forms = tuple((tuple(m.shape or ()), m.dtype) for m in node.input_metadata)
     edges = tuple(None if edge is None else _form(edge.node(), edge.output_nr) for edge in node.edges())
@@ -333,20 +355,41 @@ def _key(node: Node) -> Any:
 
 def _tried(node: Node, came: Sequence[Layout | None]) -> Cost:
     """Run the formula of a node, on ones that lie as the gradients to come, and see."""
-    if isinstance(node, FunctionNode) or not all(map(_may_be_used, held_by(node))):
-        return _guessed(node)  # a user's code may do anything
+    if not all(map(_may_be_used, held_by(node))):
+        return _guessed(node)
     grads = [None if layout is None else _ones(*_form(node, nr), layout) for nr, layout in enumerate(came)]
-    grad: Any = grads[0] if node.outputs == 1 else list(grads)
+    begun, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
     try:
-        with np.errstate(all="ignore"):
-            if type(node) not in _RUN:  # what is loaded on first use is no part of it
-                node.apply(NUMPY, grad, unpack_raw)
-                _RUN.add(type(node))
-            begun, _ = tracemalloc.get_traced_memory()
-            tracemalloc.reset_peak()
-            results = node.apply(NUMPY, grad, unpack_raw)
+        opened = {id(saved): unpack_raw(saved, place, node) for saved, place in checkpointed(node)}
+        computed, at_most = (n - begun for n in tracemalloc.get_traced_memory())
+        cost = _guessed(node) if isinstance(node, FunctionNode) else _run(node, grads, opened)
     except Exception:  # noqa: BLE001 - of numbers that ones are not good for; the backward itself will say
         return _guessed(node)
+    if not opened:
+        return cost
+    before, _ = tracemalloc.get_traced_memory()
+    opened.clear()
+    after, _ = tracemalloc.get_traced_memory()
+    meanwhile = max(at_most, computed + cost.meanwhile)
+    return replace(cost, meanwhile=meanwhile, filled=computed - (before - after))
+
+
+def _run(node: Node, grads: list[ndarray | None], opened: dict[int, Any]) -> Cost:
+    """The cost of a node by its formula; `opened` has what checkpoints have computed again for it, by holder."""
+
+    def from_opened(saved: Any, version: Any, node: Node) -> Any:
+        return opened[id(saved)] if id(saved) in opened else unpack_raw(saved, version, node)
+
+    unpack = from_opened if opened else unpack_raw  # by which formulas know an ordinary backward
+    grad: Any = grads[0] if node.outputs == 1 else list(grads)
+    with np.errstate(all="ignore"):
+        if type(node) not in _RUN:  # what is loaded on first use is no part of it
+            node.apply(NUMPY, grad, unpack)
+            _RUN.add(type(node))
+        begun, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        results = node.apply(NUMPY, grad, unpack)
     _, peak = tracemalloc.get_traced_memory()
     lies = {address(buffer_of(g)): ("grad", nr) for nr, g in reversed(list(enumerate(grads))) if g is not None}
     lies |= {held.place: ("saved", held.place) for held in held_by(node) if held.whole}
@@ -373,7 +416,7 @@ def _tried(node: Node, came: Sequence[Layout | None]) -> Cost:
 def _may_be_used(held: Held) -> bool:
     """True if a formula may run on this: hooks may unpack but once, and Tensors inside a Tensor would record it."""
     inside = held.value._array if isinstance(held.value, Tensor) else held.value
-    return not held.state and not isinstance(inside, Tensor)
+    return held.state in ("", "checkpointed") and not isinstance(inside, Tensor)
 
 
 def _guessed(node: Node) -> Cost:

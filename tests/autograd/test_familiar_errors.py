@@ -373,6 +373,110 @@ def test_the_phrase_of_an_operator(case):
     check(lambda: eval(code, {"pb": pb}), *expected)
 
 
+o, i = pb.ones, pb.tensor
+LAYERS = [
+    (lambda: F.linear(o(2, 3, 4), o(5, 3)), "mat1 and mat2 shapes cannot be multiplied (6x4 and 3x5)"),
+    (lambda: F.linear(o(2, 3), o(4, 3), o(5)), "The size of tensor a (4) must match the size of tensor b (5)"),
+    (lambda: o(2, 3, 4) @ o(3, 4, 5), "The size of tensor a (2) must match the size of tensor b (3) at non-singleton"),
+    (lambda: pb.bmm(o(2, 3, 4), o(3, 4, 4)), "batch2 tensor to be: [2, 4] but got: [3, 4]"),
+    (lambda: pb.bmm(o(3, 4), o(3, 4, 4)), "batch1 must be a 3D tensor"),
+    (lambda: pb.mm(o(2, 3), o(4)), "mat2 must be a matrix"),
+    (lambda: pb.mm(o(2), o(4, 4)), "self must be a matrix"),
+    (lambda: pb.mv(o(2), o(4)), "vector + matrix @ vector expected, got 1, 1, 1"),
+    (lambda: pb.dot(o(2, 2), o(4)), "1D tensors expected, but got 2D and 1D tensors"),
+    (lambda: pb.outer(o(2, 2), o(4)), "outer: Expected 1-D argument self, but got 2-D"),
+    (lambda: pb.trace(o(2)), "trace: expected a matrix, but got tensor with dim 1"),
+    (lambda: pb.einsum("ij,jk", o(2, 3)), "fewer operands were provided than specified in the equation"),
+    (lambda: pb.einsum("ij", o(2, 3), o(2, 3)), "more operands were provided than specified in the equation"),
+    (
+        lambda: pb.einsum("ijk->i", o(2, 3)),
+        "the number of subscripts in the equation (3) does not match the number of dimensions (2) for operand 0",
+    ),
+    (lambda: pb.einsum("i1->i", o(2, 3)), "invalid subscript given at index 1 in the equation string, subscripts must"),
+    (lambda: pb.einsum("ij,jk->ik", o(2, 3), o(4, 5)), "subscript j has size 4 for operand 1 which does not broadcast"),
+    (lambda: pb.einsum("ij->k", o(2, 3)), "output subscript k does not appear in the equation for any input operand"),
+    (lambda: pb.einsum("ij->ii", o(2, 3)), "output subscript i appears more than once"),
+    (
+        lambda: F.conv2d(o(1, 3, 5, 5), o(2, 4, 3, 3)),
+        "Given groups=1, weight of size [2, 4, 3, 3], expected input[1, 3, 5, 5] to have 4 channels, but got",
+    ),
+    (lambda: F.conv_transpose2d(o(1, 3, 5, 5), o(2, 4, 3, 3)), "Given transposed=1, weight of size [2, 4, 3, 3]"),
+    (
+        lambda: F.conv2d(o(3, 5), o(2, 3, 3, 3)),
+        "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input",
+    ),
+    (
+        lambda: F.conv2d(o(1, 3, 2, 2), o(2, 3, 3, 3)),
+        "Calculated padded input size per channel: (2 x 2). Kernel size: (3 x 3). Kernel size can't be greater than",
+    ),
+    (
+        lambda: F.conv2d(o(1, 3, 5, 5), o(2, 3, 3, 3), o(3)),
+        "expected bias to be 1-dimensional with 2 elements, but got",
+    ),
+    (lambda: F.conv2d(o(1, 3, 5, 5), o(2, 3, 3, 3), stride=0), "non-positive stride is not supported"),
+    (lambda: F.conv2d(o(1, 3, 5, 5), o(2, 3, 3, 3), groups=0), "non-positive groups is not supported"),
+    (
+        lambda: F.conv2d(o(1, 3, 5, 5), o(2, 3, 3, 3), dilation=0),
+        "dilation should be greater than zero, but got [0, 0]",
+    ),
+    (lambda: F.conv2d(o(1, 4, 5, 5), o(3, 2, 3, 3), groups=2), "expected weight to be divisible by 2 at dimension 0"),
+    (lambda: F.conv2d(o(1, 3, 5, 5), o(2, 3, 3, 3), padding="foo"), "Invalid padding string: 'foo'"),
+    (lambda: F.max_pool2d(o(1, 3, 5, 5), 2, padding=2), "pad should be at most half of effective kernel size"),
+    (lambda: F.max_pool2d(o(1, 3, 1, 1), 3), "Output size is too small"),
+    (lambda: F.max_pool2d(o(5, 5), 2), "non-empty 3D or 4D (batch mode) tensor expected for input"),
+    (lambda: F.avg_pool2d(o(1, 3, 5, 5), 0), "stride should not be zero"),
+    (lambda: F.avg_pool2d(o(1, 3, 5, 5), 2, divisor_override=0), "divisor must be not zero"),
+    (lambda: F.adaptive_avg_pool2d(o(5, 5), 2), "Expected 3D or 4D tensor, but got [5, 5]"),
+    (
+        lambda: F.layer_norm(o(2, 3), (4,)),
+        "Given normalized_shape=[4], expected input with shape [*, 4], but got input",
+    ),
+    (lambda: F.layer_norm(o(2, 3), (3,), o(4)), "Expected weight to be of same shape as normalized_shape, but got"),
+    (lambda: F.group_norm(o(2, 3), 2), "Expected number of channels in input to be divisible by num_groups"),
+    (lambda: F.group_norm(o(2, 4), 2, o(3)), "Expected weight to be a vector of size equal to the number of channels"),
+    (lambda: F.batch_norm(o(2, 3), o(4), o(3)), "running_mean should contain 3 elements not 4"),
+    (lambda: pb.cdist(o(2, 3), o(2, 4)), "X1 and X2 must have the same number of columns. X1: 3 X2: 4"),
+    (lambda: pb.cdist(o(3), o(2, 4)), "cdist only supports at least 2D tensors, X1 got: 1D"),
+    (lambda: pb.cdist(o(2, 3), o(2, 3), p=-1), "cdist only supports non-negative p values"),
+    (lambda: pb.cdist(i([[1]]), i([[1]])), "cdist only supports floating-point dtypes, X1 got: Long"),
+    (lambda: F.nll_loss(o(2, 3), i([0, 5])), "Target 5 is out of bounds.", IndexError),
+    (lambda: F.cross_entropy(o(2, 3), i([0, 5])), "Target 5 is out of bounds.", IndexError),
+    (lambda: F.nll_loss(o(2, 3), i([0, 1, 2])), "Expected input batch_size (2) to match target batch_size (3)."),
+    (lambda: F.nll_loss(o(2, 3), i([[0], [1]])), "0D or 1D target tensor expected, multi-target not supported"),
+    (lambda: F.nll_loss(o(2, 3), o(2)), "expected target dtype to be Long or Byte, but got Double"),
+    (lambda: F.nll_loss(o(2, 3), i([0, 1]), o(4)), "weight tensor should be defined either for all 3 classes or no"),
+    (lambda: pb.trapezoid(o(2, 3), o(4)), "trapezoid: There must be one `x` value for each sample point"),
+    (
+        lambda: o(3, 2).index_add(0, i([0, 1]), o(3, 2)),
+        "Number of indices (2) should be equal to source.size(dim): (3)",
+    ),
+    (
+        lambda: o(3, 2).index_add(0, i([0, 1]), o(2, 3)),
+        "source tensor shape must match self tensor shape, excluding the",
+    ),
+    (
+        lambda: o(3, 2).index_add(0, i([0, 1]), o(2, 2, dtype=pb.float32)),
+        "self (Double) and source (Float) must have the same scalar type",
+    ),
+    (lambda: o(3, 2).index_select(0, i([9])), "index out of range in self", IndexError),
+    (lambda: o(3, 2).index_select(0, o(1)), "Expected dtype int32 or int64 for index"),
+    (
+        lambda: o(3, 2).gather(0, i([[0, 0, 0]])),
+        "expected index [1, 3] to be no larger than self [3, 2] apart from dim",
+    ),
+    (lambda: pb.take(o(3), i([7])), "out of range: tried to access index 7 on a tensor of 3 elements.", IndexError),
+    (lambda: o(3) & o(3), "not implemented for 'Double'"),
+    (lambda: pb.atan2(o(3) * 1j, o(3)), "not implemented for 'ComplexDouble'"),
+    (lambda: F.gelu(i([1])), "not implemented for 'Long'"),
+    (lambda: F.softmax(i([1]), 0), "not implemented for 'Long'"),
+]
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case[1][:50])
+def test_the_phrase_of_a_layer(case):
+    check(*case)
+
+
 def test_the_error_still_names_culprit_and_operands():
     with pytest.raises(RuntimeError, match=r"add\(input: float64\(2,\), other: float64\(3,\)\): The size of tensor a"):
         pb.ones(2) + pb.ones(3)

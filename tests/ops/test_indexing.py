@@ -121,3 +121,30 @@ def test_means_of_whole_numbers_are_scattered(dtype):
     x, places = pb.tensor([1, 2, 4], dtype=dtype), pb.tensor([0, 0, 1])
     assert x.clone().scatter_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]
     assert x.clone().index_reduce_(0, places, x, "mean").tolist() == [1, 3, 4]
+
+
+BYTES = pb.tensor(np.array([1, 0, 1, 0], np.uint8))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x[BYTES],
+        lambda x: x.reshape(2, 4)[:, BYTES],
+        lambda x: x.__setitem__(BYTES, 9.0),
+        lambda x: x.reshape(2, 4).__setitem__((slice(None), BYTES), 9.0),
+        lambda x: x.index_put((BYTES,), pb.tensor(1.0)),
+    ],
+)
+def test_what_may_be_a_mask_of_bytes_is_not_an_index_without_a_word(use):
+    x = pb.zeros(8) if "reshape" in use.__code__.co_names else pb.zeros(4)
+    with pytest.warns(UserWarning, match=r"indexing with dtype uint8.*mask\.bool\(\).*index\.long\(\)") as warned:
+        use(x)
+    assert warned[0].filename == __file__
+
+
+def test_small_integers_that_are_no_mask_index_as_in_numpy():
+    palette, image = np.arange(768.0).reshape(256, 3), np.array([[1, 0], [255, 2]], np.uint8)
+    assert np.array_equal(pb.tensor(palette)[pb.tensor(image)].numpy(), palette[image])
+    assert pb.zeros(4)[BYTES.numpy()].shape == (4,)  # an ndarray means what it means to NumPy
+    pb.func.grad(lambda x: x[np.array([1, 0, 1], np.uint8)].sum())(np.ones(3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import tracemalloc
 import xml.etree.ElementTree as ET
@@ -12,7 +13,7 @@ import pytest
 import pullback as pb
 from pullback import viz
 from pullback.nn import functional as F
-from pullback.utils.checkpoint import checkpoint, checkpoint_sequential
+from pullback.utils.checkpoint import checkpoint, checkpoint_sequential, create_selective_checkpoint_contexts
 
 RNG = np.random.default_rng(0)
 
@@ -260,7 +261,93 @@ def test_a_checkpoint_holds_its_inputs():
     usage = viz.memory(y.sum())
     assert usage.held == 8000
     assert usage.rows[0].bytes == 8000
-    assert "ExpBackward0" in usage.untried
+    assert not usage.untried
+
+
+def in_checkpoints(count, size=50_000, nested=False, **options):
+    """A chain in so many pieces, each computed again."""
+    leaf = pb.tensor(np.linspace(0, 1, size), requires_grad=True)
+
+    def piece(t):
+        for _ in range(5):
+            t = (t * 1.01).sin()
+        return checkpoint(lambda t: t.exp().sin(), t) if nested else t
+
+    y = leaf
+    for _ in range(count):
+        y = checkpoint(piece, y, **options)
+    return y.sum()
+
+
+CHECKPOINTED = {
+    "six": lambda: in_checkpoints(6),
+    "one": lambda: in_checkpoints(1),
+    "nested": lambda: in_checkpoints(3, nested=True),
+    "to the end": lambda: in_checkpoints(3, early_stop=False),
+    "selective": lambda: in_checkpoints(
+        3, context_fn=lambda: create_selective_checkpoint_contexts(["sin"]), determinism_check="none"
+    ),
+}
+
+
+@pytest.mark.parametrize("make", CHECKPOINTED.values(), ids=CHECKPOINTED)
+def test_peak_of_a_backward_that_computes_again_is_foreseen(make):
+    usage = viz.memory(make())
+    assert not usage.untried
+    assert usage.peak == pytest.approx(measured(make)[1], rel=0.05)
+
+
+def test_a_rehearsed_checkpoint_is_as_before():
+    x, calls = pb.ones(1000, requires_grad=True), []
+
+    def piece(t):
+        calls.append(pb.rand(1).item())
+        return (t.sin() * calls[-1]).exp()
+
+    loss = checkpoint(piece, x).sum()
+    for _ in range(2):
+        viz.memory(loss)
+    held = [holder() for holder in loss.grad_fn.next_functions[0][0].version_result.unpack.__self__.frame.holders]
+    assert held
+    assert all(holder.tensor is None for holder in held)
+    loss.backward()
+    np.testing.assert_allclose(x.grad, calls[0] * np.cos(1) * np.exp(calls[0] * np.sin(1)))
+    assert calls == calls[:1] * 4
+
+
+def test_a_context_of_the_users_is_not_entered_to_rehearse():
+    entered = []
+
+    @contextlib.contextmanager
+    def once():
+        entered.append(True)
+        yield
+
+    x = pb.ones(1000, requires_grad=True)
+    loss = checkpoint(lambda t: t.sin().exp(), x, context_fn=lambda: (contextlib.nullcontext(), once())).sum()
+    assert "SinBackward0" in viz.memory(loss).untried
+    assert not entered
+    loss.backward()
+
+
+def test_a_function_in_a_checkpoint_is_not_run_but_what_it_saved_comes_again():
+    class Square(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    def make():
+        x = pb.tensor(np.linspace(0, 1, 50_000), requires_grad=True)
+        return checkpoint(lambda t: Square.apply(Square.apply(t.sin()).sin()), x).sum()
+
+    usage = viz.memory(make())
+    assert set(usage.untried) == {"SquareBackward"}
+    assert usage.peak == pytest.approx(measured(make)[1], rel=0.15)  # less what the backward needs besides
 
 
 @pytest.fixture

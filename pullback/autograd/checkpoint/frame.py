@@ -12,7 +12,7 @@ first.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
@@ -56,6 +56,10 @@ class PartOfCheckpoint(Observer, ModeSwitch):
     def _changed(self, modes: Modes) -> Modes:
         return modes.with_observer(self)
 
+    def kept(self) -> Iterable[Any]:
+        """Raw results of the function that it keeps for the recomputation."""
+        return ()
+
 
 class Holder:
     """Stands for a saved tensor; has it from the recomputation until it is asked for."""
@@ -96,6 +100,19 @@ class Frame:
         self.holders: list[weakref.ref[Holder]] = []
         self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
         self.complete = False  # whether the function has returned
+
+    @property
+    def may_rehearse(self) -> bool:
+        """True if a recomputation more does no harm: a context manager of the user's may be good for one alone."""
+        return isinstance(self.again, (nullcontext, PartOfCheckpoint))
+
+    def kept_inputs(self) -> list[tuple[Any, Version]]:
+        """Tensors among its arguments, as they are kept: for those who look at a graph, nothing is unpacked."""
+        return [(x.held, x.version) for x in tree_leaves(self.arguments) if isinstance(x, _Input)]
+
+    def kept_results(self) -> Iterable[Any]:
+        """Results that a policy has chosen to keep."""
+        return self.again.kept() if isinstance(self.again, PartOfCheckpoint) else ()
 
     def name(self) -> str:
         """The name by which errors refer to it."""
@@ -145,14 +162,14 @@ class Frame:
             if stop.args[0] is not hooks:
                 raise
         except BaseException:
-            self._empty()
+            self.empty()
             raise
         finally:
             modes.restore(before)
         return hooks.found()
 
-    def _empty(self) -> None:
-        """Let go of what a recomputation that went wrong has filled in."""
+    def empty(self) -> None:
+        """Let go of what a recomputation has filled in, where nobody will ask for it: the next one begins anew."""
         for reference in self.holders:
             holder = reference()
             if holder is not None:
@@ -193,15 +210,10 @@ class _Input:
         return _still_dual(checked(self.held, self.version, frame))
 
 
-def inputs_behind(unpack: Callable[[Any], Tensor]) -> list[tuple[Any, Version]]:
-    """Return what a checkpoint keeps of its arguments, by the hook that unpacks for its nodes; of other hooks nothing.
-
-    For those who look at what a graph holds: nothing is unpacked.
-    """
+def frame_behind(unpack: Callable[[Any], Tensor]) -> Frame | None:
+    """Return the call of which a node has kept holders, by the hook that unpacks for it; None for other hooks."""
     owner = getattr(unpack, "__self__", None)
-    if not isinstance(owner, _Hold):
-        return []
-    return [(x.held, x.version) for x in tree_leaves(owner.frame.arguments) if isinstance(x, _Input)]
+    return owner.frame if isinstance(owner, _Hold) else None
 
 
 def _still_dual(tensor: Tensor) -> Tensor:
@@ -303,7 +315,7 @@ class _Fill(_OfFrame):
         try:
             self._check()
         except CheckpointError:
-            self.frame._empty()
+            self.frame.empty()
             raise
         assert self.result is not None
         return _as_filled(self.result, self.frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from pullback.autograd.checkpoint.frame import PartOfCheckpoint
@@ -222,6 +222,9 @@ class _Replaying(PartOfCheckpoint):
     def _changed(self, modes: Modes) -> Modes:
         # Each recomputation counts for itself; another thread may be at one too.
         return modes.with_observer(_Replaying(self.results, self.allow_mutation))
+
+    def kept(self) -> Iterable[Any]:
+        return (x for results in self.results.values() for r in results if r is not None for x in _several(r.raw))
 
     def run_kernel(self, name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
         if _is_nested(raws):

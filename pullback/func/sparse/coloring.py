@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pullback.core.errors import GradientError, with_article
+from pullback.core.named import named
 
 ndarray = np.ndarray
 Mode = Literal["auto", "forward", "reverse", "both"]
@@ -259,6 +260,7 @@ def _count(colors: ndarray | None) -> int:
 
 
 # -- the public functions ----------------------------------------------------------------------------------------------
+@named("func.color_jacobian")
 def color_jacobian(sparsity: Any, mode: Mode = "auto") -> Coloring:
     """Color the columns, the rows, or some of both of a Jacobian, so that few passes compute it.
 
@@ -307,6 +309,7 @@ def color_jacobian(sparsity: Any, mode: Mode = "auto") -> Coloring:
     return min(found, key=lambda coloring: (coloring.passes, coloring.reverse))
 
 
+@named("func.color_hessian")
 def color_hessian(sparsity: Any) -> Coloring:
     """A star coloring of a Hessian: products with few vectors hold each entry, or its mirror image, alone.
 
@@ -351,6 +354,7 @@ def as_pattern(sparsity: Any, called: str) -> Any:
                 f"{called}: sparsity must be a scipy.sparse array or matrix or a 2-D array of numbers, "
                 f"got {with_article(given)}."
             )
+        sparsity = sparsity != 0  # SciPy's have no float16
     pattern = sp.csr_array(sparsity, copy=True)
     pattern.sum_duplicates()
     return csr_of_bool(pattern.indices, pattern.indptr, pattern.shape)

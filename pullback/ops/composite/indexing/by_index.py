@@ -1,13 +1,14 @@
 """Composite operators that read and write by index."""
 
 from pullback.ops.composite.indexing.by_tensors import has_tensors, written_at
-from pullback.ops.index import plain_index
+from pullback.ops.index import plain_index, warn_of_bytes
 
 
 def index_put(self, indices, values, accumulate=False, *, ops):
     """A copy of self with values at (or added to) the positions that index tensors name; None is a whole dimension."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put: indices must be a tuple of index tensors, got {type(indices).__name__}")
+    warn_of_bytes(self, tuple(indices))
     index = plain_index(tuple(slice(None) if i is None else i for i in indices))
     if has_tensors(index):
         return written_at(self, index, values, accumulate, ops=ops)
