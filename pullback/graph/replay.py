@@ -113,6 +113,11 @@ def _apply(step: ViewStep, x: Any, ops: Any) -> Any:
     return shown if step.nr is None else shown[step.nr]
 
 
+def _kept(saved: Any, version: Any, node: Any) -> Any:
+    """What the node of a view reads in its formula: an index, and no tensor."""
+    return saved
+
+
 def _apply_adjoint(step: ViewStep, g: Any, ops: Any) -> Any:
     """The adjoint of the step: what its node does, which needs nothing but the shapes."""
     probe = np.empty(step.shape, np.complex128 if step.dtype.kind == "c" else np.float64)
@@ -121,14 +126,14 @@ def _apply_adjoint(step: ViewStep, g: Any, ops: Any) -> Any:
         out = wrap(probe)
         step.op.record(out, source, *step.args)  # every view operator has a derivative
         node = out._fn
-        (g,) = node.apply(ops, g, None)
+        (g,) = node.apply(ops, g, _kept)
     else:
         outs = tuple(wrap(o) for o in NUMPY.kernels[step.op.kernel](probe, *step.args))
         step.op.record(outs, source, *step.args)
         node = outs[step.nr]._fn.node()
         grads = [ops.zeros(o.shape, dtype=g.dtype) for o in outs]
         grads[step.nr] = g
-        (g,) = node.apply(ops, grads if len(grads) > 1 else g, None)
+        (g,) = node.apply(ops, grads if len(grads) > 1 else g, _kept)
     if g.shape != step.shape:
         g = sum_to_shape(g, step.shape, node, node, ops)
     return to_dtype(g, step.dtype, ops)

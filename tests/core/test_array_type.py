@@ -78,7 +78,7 @@ COUNTED = {
     "graph/held_records.py": (4, OF_USERS),
     "graph/read_later.py": (1, OF_USERS),
     "graph/journal.py": (4, FOR_SPEED),
-    "graph/saved.py": (1, FOR_SPEED),
+    "graph/saved.py": (2, FOR_SPEED),
     "graph/snapshot.py": (3, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),

@@ -24,8 +24,9 @@ QUANTILES = ("ppf", "isf")
 @pytest.fixture(scope="module", autouse=True)
 def adopting():
     distributions = {name: getattr(stats, name) for name in (*SHAPES, *WHOLE)}
-    with pb.adopt():
-        yield distributions
+    pb.adopt()
+    yield distributions
+    pb.release()  # a test may have done so and adopted again
 
 
 def slope(f, x, step):
