@@ -1,0 +1,72 @@
+"""`check_operator` finds the mistakes of an author of operators that no single call shows."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.ops import extension
+from pullback.testing import OpInfo, Sample, check_operator
+
+KERNELS = """
+import numpy as np
+
+def product(a, b): return a @ b
+
+def right(grad, a, b, mask, *, ops):
+    return (
+        ops.matmul(grad, ops.mH(b)) if mask[0] else None,
+        ops.matmul(ops.mH(a), grad) if mask[1] else None,
+    )
+
+def swapped(grad, a, b, mask, *, ops):
+    return right(grad, a, b, (mask[1], mask[0]), ops=ops)
+
+def doubled(grad, a, b, mask, *, ops):
+    scale = 1.0 if mask[0] and mask[1] else 2.0
+    return right(scale * grad, a, b, mask, ops=ops)
+"""
+
+
+@pytest.fixture
+def declared(tmp_path, monkeypatch):
+    """A function (signature, formulas, kernel, more, tangents) -> the operator that this declares."""
+    name = f"mistaken_{tmp_path.name.strip('_').lower()}"
+    (tmp_path / f"{name}.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load(signature, formulas, kernel=None, more=()):
+        operator = signature.partition("(")[0]
+        lines = [f"namespace: {name}", f"kernels: {name}", f"helpers: {name}", "native_functions:"]
+        lines += [f"- func: {signature}", f"  kernel: {kernel or operator}", *(f"  {line}" for line in more)]
+        lines += ["derivatives:", f"- name: {signature}", *(f"  {line}" for line in formulas)]
+        return getattr(pb.ops.load("\n".join([*lines, ""])), operator)
+
+    yield load
+    if name in extension._entered:
+        extension._entered.pop(name).withdraw()
+
+
+def square_matrices(make):
+    yield Sample(make((3, 3)), make((3, 3)))
+
+
+class TestFlags:
+    """A formula for several inputs gives the same gradients whichever of them require grad."""
+
+    def info(self, declared, helper):
+        call = declared(
+            "product(Tensor a, Tensor b) -> Tensor",
+            [f"a, b: {helper}(grad, a, b, grad_input_mask)", "result: product(a_t, b_p) + product(a_p, b_t)"],
+        )
+        return OpInfo("product", np.matmul, square_matrices, call=call, complex=True)
+
+    def test_a_right_helper_passes(self, declared):
+        check_operator(self.info(declared, "right"))
+
+    @pytest.mark.parametrize("helper", ["swapped", "doubled"])
+    def test_a_helper_that_misreads_the_flags_is_found(self, declared, helper):
+        with pytest.raises(AssertionError) as caught:
+            check_operator(self.info(declared, helper))
+        said = str(caught.value)
+        assert "the gradient of input 0 is another when of the 2 inputs only input 0 requires grad" in said
+        assert "grad_input_mask" in said
