@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.autograd.gradcheck import GradcheckError
 from pullback.ops import extension
 from pullback.testing import OpInfo, Sample, check_operator
 
 KERNELS = """
 import numpy as np
+
+from numpy import sqrt
 
 def product(a, b): return a @ b
 
@@ -70,3 +73,29 @@ class TestFlags:
         said = str(caught.value)
         assert "the gradient of input 0 is another when of the 2 inputs only input 0 requires grad" in said
         assert "grad_input_mask" in said
+
+
+class TestComplex:
+    """A record that names no dtypes is tried with complex numbers, where the operator takes them."""
+
+    def info(self, declared, formula, **fields):
+        call = declared(
+            "root(Tensor self) -> Tensor",
+            [f"self: {formula}", "result: auto_element_wise"],
+            kernel="sqrt",
+            more=["tags: pointwise, floating"],
+        )
+        return OpInfo("root", np.sqrt, lambda make: [Sample(make((3,), low=0.5, high=2.0))], call=call, **fields)
+
+    def test_a_missing_conj_is_found(self, declared):
+        with pytest.raises(GradcheckError) as caught:
+            check_operator(self.info(declared, "grad / (2 * result)"))
+        assert "may lack conj(...)" in "".join(caught.value.__notes__)
+
+    def test_conj_passes_and_so_does_what_is_said_to_be_real(self, declared):
+        check_operator(self.info(declared, "grad / conj(2 * result)"))
+        check_operator(self.info(declared, "grad / (2 * result)", complex=False))
+        check_operator(self.info(declared, "grad / (2 * result)", dtypes=[np.float64]))
+
+    def test_what_is_real_only_in_its_formula_is_not_tried(self, declared):
+        check_operator(self.info(declared, "grad / (2 * maximum(result, 0.1))"))
