@@ -15,6 +15,8 @@ from numpy import sqrt
 
 def product(a, b): return a @ b
 
+def minmax(x): return x.min(-1), x.max(-1)
+
 def right(grad, a, b, mask, *, ops):
     return (
         ops.matmul(grad, ops.mH(b)) if mask[0] else None,
@@ -99,3 +101,23 @@ class TestComplex:
 
     def test_what_is_real_only_in_its_formula_is_not_tried(self, declared):
         check_operator(self.info(declared, "grad / (2 * maximum(result, 0.1))"))
+
+
+class TestOutputs:
+    """An output that moves has a gradient."""
+
+    def info(self, declared, formula, more=()):
+        call = declared("minmax(Tensor x) -> (Tensor lo, Tensor hi)", [f"x: {formula}", *more])
+        samples = lambda make: [Sample(make((3, 4), distinct=True))]  # noqa: E731
+        return OpInfo("minmax", lambda x: (x.min(-1), x.max(-1)), samples, call=call, complex=False)
+
+    LO, HI = (f"unsqueeze(grad_{end}, -1) * eq(x, unsqueeze({end}, -1))" for end in ("lo", "hi"))
+
+    def test_a_gradient_that_is_lost_is_found(self, declared):
+        with pytest.raises(AssertionError, match="no formula uses grad_hi, so the output 'hi' has no gradient, but it"):
+            with pytest.warns(UserWarning, match="forward mode is not checked"):
+                check_operator(self.info(declared, self.LO))
+
+    def test_a_formula_of_both_passes(self, declared):
+        with pytest.warns(UserWarning, match="forward mode is not checked"):
+            check_operator(self.info(declared, f"{self.LO} + {self.HI}"))
