@@ -17,6 +17,15 @@ def product(a, b): return a @ b
 
 def minmax(x): return x.min(-1), x.max(-1)
 
+def listed(x): return x.tolist()
+def nothing(x): return None
+def whole(x): return x.astype(int)
+def three(x): return x, x, x
+def one(x): return x
+
+def single(grad, a, b, *, ops): return grad
+def triple(grad, a, b, *, ops): return grad, grad, None
+
 def right(grad, a, b, mask, *, ops):
     return (
         ops.matmul(grad, ops.mH(b)) if mask[0] else None,
@@ -121,3 +130,41 @@ class TestOutputs:
     def test_a_formula_of_both_passes(self, declared):
         with pytest.warns(UserWarning, match="forward mode is not checked"):
             check_operator(self.info(declared, f"{self.LO} + {self.HI}"))
+
+
+class TestResults:
+    """A kernel that does not return what is declared is named."""
+
+    @pytest.mark.parametrize(
+        ("kernel", "said"),
+        [
+            ("listed", "returned a list where an array is declared"),
+            ("three", "returned a tuple where an array is declared"),
+            ("nothing", "returned None where an array is declared"),
+            ("whole", r"returned whole numbers \(int64\) for floating-point arguments"),
+        ],
+    )
+    def test_one_result(self, declared, kernel, said):
+        call = declared("f(Tensor self) -> Tensor", ["self: 1 * grad"], kernel=kernel)
+        with pytest.raises(TypeError, match=rf"mistaken_\w+\.f.*its kernel mistaken_\w+\.{kernel} {said}"):
+            call(pb.ones(3, requires_grad=True))
+
+    @pytest.mark.parametrize(("kernel", "found"), [("three", "3 results"), ("one", "an array|a numpy.ndarray")])
+    def test_several_results(self, declared, kernel, found):
+        call = declared("f(Tensor self) -> (Tensor a, Tensor b)", ["self: grad_a + grad_b"], kernel=kernel)
+        with pytest.raises(TypeError, match=rf"kernel mistaken_\w+\.{kernel} returned .* where 2 arrays are declared"):
+            call(pb.ones(3))
+
+    def test_a_kernel_of_another_arity_is_refused_when_it_is_loaded(self, declared):
+        with pytest.raises(pb.extend.DeclarationError, match=r":5, entry.*one\(x\) does not take the 2 declared") as caught:
+            declared("f(Tensor self, int n) -> Tensor", ["self: 1 * grad"], kernel="one")
+        assert "(self, n)" in str(caught.value)
+
+
+@pytest.mark.parametrize("helper", ["single", "triple"])
+def test_a_helper_that_gives_another_number_of_gradients_is_told_what_is_due(declared, helper):
+    call = declared("product(Tensor a, Tensor b) -> Tensor", [f"a, b: {helper}(grad, a, b)"])
+    a, b = pb.ones(3, 3, requires_grad=True), pb.ones(3, 3, requires_grad=True)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call(a, b).sum().backward()
+    assert "must give a tuple of gradients, one for each of them" in "".join(caught.value.__notes__)
