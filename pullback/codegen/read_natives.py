@@ -59,6 +59,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
     _check_view(native, entry)
     _check_internal(native, entry)
     _check_array_tags(native, entry)
+    _check_pointwise(native, entry)
     return native
 
 
@@ -149,6 +150,16 @@ def _check_array_tags(native: NativeFunction, entry: Entry) -> None:
             f"tells array types by `{key}` how to run it, but is composite",
             "Tell it of the operators that it calls, and remove it here",
         )
+
+
+def _check_pointwise(native: NativeFunction, entry: Entry) -> None:
+    """Refuse the tag where it is not known which elements stand beside each other: of lists."""
+    for arg in native.schema.args:
+        if "pointwise" in native.tags and arg.type.is_tensor_list:
+            raise entry.where("tags").error(
+                f"is tagged pointwise, but takes {arg.name!r}, which is {arg.type}",
+                "Remove the tag, which is for Tensor arguments alone; a composite of pointwise operators runs under vmap",
+            )
 
 
 def _check_public_names(natives: Sequence[NativeFunction]) -> None:

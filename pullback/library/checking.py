@@ -22,7 +22,7 @@ from pullback.func.batching import vmap
 from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.library.custom_op import CustomOp
 from pullback.testing.close import assert_close
-from pullback.testing.opinfo.calls import headed
+from pullback.testing.opinfo.calls import check_subsets, headed
 from pullback.testing.opinfo.core import Input, OpInfo, Sample
 from pullback.testing.opinfo.tag_checks import check_tags, kernel_arguments
 
@@ -265,8 +265,9 @@ def test_autograd_registration(call: Call) -> None:
 
 
 def test_gradcheck(call: Call) -> None:
-    """The backward agrees with differences."""
+    """The backward agrees with differences, and gives the same whichever inputs require grad."""
     _check_against_differences(gradcheck, call, "the backward is wrong", "Correct what register_autograd was given")
+    check_subsets(*call.of_inputs())
 
 
 def test_tangent(call: Call) -> None:

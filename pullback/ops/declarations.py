@@ -7,6 +7,7 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 
 import functools
 import inspect
+from itertools import zip_longest
 
 from numpy import may_share_memory, ndarray
 
@@ -150,6 +151,9 @@ def primitive(
     """
     row = Overload(name, **facts)
     if namespace is not None and not view and call is not writing:
+        if returns == "tensor":
+            flags = () if node is None or takes_dtype else getattr(node, "differentiable_outputs", (True,))
+            kernel = of_arrays(kernel, f"{namespace}.{name}", outputs, flags)
         kernel = in_own_memory(kernel)
     kernel_name = kernel_name or row.name
     qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
@@ -209,6 +213,37 @@ def in_own_memory(kernel):
         return [_apart(x, (*args, *result[:nr])) for nr, x in enumerate(result)]
 
     return copying
+
+
+def of_arrays(kernel, name, outputs, flags):
+    """A third party's kernel whose results are arrays, as many as declared; of floating numbers where `flags` say so."""
+
+    @functools.wraps(kernel)
+    def checked(*args):
+        result = kernel(*args)
+        if outputs is not None and (not isinstance(result, (tuple, list)) or len(result) != len(outputs)):
+            found = f"{len(result)} results" if isinstance(result, (tuple, list)) else with_article(result)
+            raise _wrong_result(kernel, name, f"{found} where {len(outputs)} arrays are declared: {', '.join(outputs)}")
+        for x, flag in zip_longest(result if outputs is not None else (result,), flags, fillvalue=False):
+            kind = x.dtype.kind if hasattr(x, "dtype") else "" if isinstance(x, _NUMBERS) else "O"
+            if kind in _NO_NUMBERS:
+                found = "None" if x is None else with_article(x)
+                raise _wrong_result(kernel, name, f"{found} where an array is declared")
+            if flag and kind in _WHOLE and any(type(a) is ndarray and a.dtype.kind in "fc" for a in args):
+                raise _wrong_result(
+                    kernel, name, f"whole numbers ({x.dtype}) for floating-point arguments, but is differentiable"
+                )
+        return result
+
+    return checked
+
+
+_NUMBERS, _WHOLE, _NO_NUMBERS = (int, float, complex), ("b", "i", "u"), ("O", "U", "S", "V")
+
+
+def _wrong_result(kernel, name, what):
+    where = f"{kernel.__module__}.{kernel.__qualname__}" if hasattr(kernel, "__qualname__") else kernel.__name__
+    return TypeError(f"{name}: its kernel {where} returned {what}. Correct the kernel, or the declaration.")
 
 
 def _apart(result, args):

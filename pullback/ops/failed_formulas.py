@@ -47,6 +47,8 @@ def tell(error):
         return
     with _parsing:
         text = next((text for step in reversed(steps) if (text := _told(step)) is not None), None)
+    if text is not None and "unpack" in str(error) and steps[-1].tb_frame.f_code.co_name == "apply":
+        text += ". The formula of several inputs must give a tuple of gradients, one for each of them"
     if text is not None and text not in getattr(error, "__notes__", ()):
         error.add_note(text)
 

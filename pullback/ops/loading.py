@@ -6,10 +6,12 @@ Imported when `load` is first used, because the generator comes with it.
 from __future__ import annotations
 
 import importlib
+import inspect
 import linecache
 import os
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import replace
 
 from pullback.codegen.errors import DeclarationError, Where
@@ -120,8 +122,29 @@ def _check_modules(party: ThirdParty) -> None:
 def _check_function(native: NativeFunction, key: str, name: str | None, function: str | None) -> None:
     where = Where(native.file, native.line, native.schema.text)
     module = _imported(str(name), where)
-    if not callable(getattr(module, str(function), None)):
+    found = getattr(module, str(function), None)
+    if not callable(found):
         raise where.error(f"the module {name!r} has no function {function!r}", f"Write it there, or correct `{key}:`")
+    names = [arg.name for arg in native.schema.args]
+    if key == "kernel" and not _takes(found, len(names)):
+        raise where.error(
+            f"the kernel {name}.{function}{inspect.signature(found)} does not take the {len(names)} declared arguments "
+            f"({', '.join(names)}), which are given by position",
+            "Correct the kernel, or `func:`",
+        )
+
+
+def _takes(function: Callable[..., object], count: int) -> bool:
+    """True if a function takes so many arguments by position, as far as it can be asked."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a builtin
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 def _imported(name: str, where: Where) -> types.ModuleType:

@@ -420,6 +420,11 @@ NATIVE_REFUSALS = {
         "tagged internal, but has a method",
         "Remove",
     ),
+    "pointwise with a list": (
+        "- func: f(Tensor[] xs) -> Tensor\n  kernel: k\n  tags: pointwise  #!",
+        "tagged pointwise, but takes 'xs', which is Tensor[]",
+        "Remove the tag",
+    ),
     "out variant of a view": (
         "- func: f(Tensor(a) self) -> Tensor(a)\n  variants: method, out  #!",
         "variant out, but returns a view",

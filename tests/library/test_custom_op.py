@@ -95,7 +95,7 @@ def weighted(xs: list[pb.Tensor], weights: list[float], bias: pb.Tensor | None =
 
 def _weighted_setup(ctx, inputs, output):
     ctx.weights = inputs[1]
-    assert ctx.needs_input_grad[0] == [True, True]
+    assert [type(flag) for flag in ctx.needs_input_grad[0]] == [bool, bool]
     assert len(ctx.needs_input_grad) == 3
 
 

@@ -125,3 +125,22 @@ def test_only_the_tensors_that_require_grad_are_differentiated_if_any_does():
     )
     assert not _failures(op, pb.tensor(X, requires_grad=True), X)
     assert "test_gradcheck" in _failures(op, X, X)
+
+
+def test_a_backward_that_swaps_needs_input_grad_is_found():
+    def scaled(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x * y
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        first, second = ctx.needs_input_grad
+        return grad * y if second else None, grad * x if first else None
+
+    op = custom_op("tests_opcheck::swapped", scaled, mutates_args=())
+    op.register_autograd(backward, setup_context=setup_context)
+    found = _failures(op, X, X + 1)
+    assert "only input 0 requires grad than when all do" in found["test_gradcheck"]
+    assert "ctx.needs_input_grad" in found["test_gradcheck"]

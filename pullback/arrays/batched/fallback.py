@@ -14,16 +14,17 @@ from pullback.core.cuts import frames_to_user
 _warned: set[str] = set()  # the operators of which it has been said
 
 
-def one_by_one(name: str) -> Callable[..., Any]:
+def one_by_one(name: str, takes_lists: bool) -> Callable[..., Any]:
     """The rule that runs the kernel of that name on each element of the batch."""
+    start = "Make" if takes_lists else "Give its declaration a category (tags: pointwise, say), or make"
+    advice = f"{start} it a composite; of custom_op call register_vmap."
 
     def looped(batch: Batch, *args: Any) -> Any:
         if name not in _warned:
             _warned.add(name)
             warnings.warn(
                 f"vmap: {name} has no batching rule and runs on one element of the batch after the other, which is "
-                "slow. Give its declaration a category (tags: pointwise, say), or make it a composite; of custom_op "
-                "call register_vmap.",
+                f"slow. {advice}",
                 stacklevel=frames_to_user(),
             )
         results = [run(name, *[element(batch, x, i) for x in args]) for i in range(batch.size)]

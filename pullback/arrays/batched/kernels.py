@@ -111,7 +111,8 @@ def _made(name: str, arity: int) -> Callable[..., Any]:
     if found is not None:
         return found
     if "." in name:  # a third party's
-        return one_by_one(name)
+        takes_lists = any(op.lists for op in BY_KERNEL.get(name, {}).values())  # to which no category applies
+        return one_by_one(name, takes_lists)
     raise no_rule(name)
 
 

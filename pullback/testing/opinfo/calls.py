@@ -19,13 +19,14 @@ from pullback.core.pytree import tree_leaves, tree_map
 from pullback.core.tensor import Tensor, ndarray
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
-from pullback.testing.close import default_tolerance
+from pullback.testing.close import assert_close, default_tolerance
 from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample, map_arrays
 
 __all__ = [
     "LAYOUTS",
     "REFUSALS",
     "accepted",
+    "check_subsets",
     "flat_tensors",
     "function_of",
     "headed",
@@ -226,14 +227,40 @@ def result_and_grads(
     args, kwargs = to_tensors((args, kwargs), requires_grad=differentiable)
     inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
     results = function(*args, **kwargs)
-    roots = [r for r in flat_tensors(results) if r.requires_grad]
-    if not roots:
-        return (to_arrays(results),)
     rng = np.random.default_rng(0)
-    cotangents = [from_numpy(rng.standard_normal(r.shape).astype(r.dtype)) for r in roots]
-    grads = grad(roots, inputs, cotangents, allow_unused=True)
+    # Drawn for every result, so that they do not depend on which of them require grad.
+    drawn = [(r, from_numpy(rng.standard_normal(r.shape).astype(r.dtype))) for r in flat_tensors(results)]
+    pairs = [(r, cotangent) for r, cotangent in drawn if r.requires_grad]
+    grads: Sequence[Tensor | None] = [None] * len(inputs)
+    if pairs:
+        roots, of_roots = zip(*pairs, strict=True)
+        grads = grad(roots, inputs, of_roots, allow_unused=True)
     zeros = (np.zeros(x.shape, x.dtype) for x in inputs)
     return to_arrays(results), *(zero if g is None else to_arrays(g) for g, zero in zip(grads, zeros, strict=True))
+
+
+def check_subsets(function: Callable[..., Any], arrays: Sequence[ndarray]) -> None:
+    """The gradient of each of the arrays is the same, whichever others require grad: none, or all but one."""
+    count = len(arrays)
+    if count < 2:
+        return
+    every = tuple(range(count))
+    alone, but_one = [(i,) for i in every], [(*every[:i], *every[i + 1 :]) for i in every]
+
+    def gradients(chosen: tuple[int, ...]) -> tuple[Any, ...]:
+        given = [x.copy().view(Input if i in chosen else np.ndarray) for i, x in enumerate(arrays)]
+        return result_and_grads(function, tuple(given), {}, True)[1:]
+
+    expected = gradients(every)
+    for chosen in dict.fromkeys([*alone, *but_one]):
+        for i, got in zip(chosen, gradients(chosen), strict=True):
+            who = " and ".join(f"input {j}" for j in chosen) + (" requires" if len(chosen) == 1 else " require")
+            words = (
+                f"the gradient of input {i} is another when of the {count} inputs only {who} grad than when all do. Look "
+                "at what the formula, or its helper, does with grad_input_mask (the backward with ctx.needs_input_grad), "
+                "and with what it saves for some inputs only"
+            )
+            assert_close(got, expected[i], rtol=1e-6, atol=1e-9, equal_nan=True, msg=headed(words))
 
 
 def must_refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
@@ -15,7 +16,14 @@ import numpy as np
 from pullback.core.annotations import DTypeLike
 from pullback.core.errors import type_name
 from pullback.testing.opinfo.batch_checks import check_vmap
-from pullback.testing.opinfo.calls import accepted, reference_result
+from pullback.testing.opinfo.calls import (
+    REFUSALS,
+    accepted,
+    function_of,
+    reference_result,
+    result_and_grads,
+    sampling,
+)
 from pullback.testing.opinfo.core import OpInfo
 from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
 from pullback.testing.opinfo.precision_checks import check_backward
@@ -82,10 +90,40 @@ def check_operator(info: OpInfo) -> None:
         raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")
     if not any(True for dtype in info.dtypes for _ in accepted(info, dtype)):
         raise ValueError(f"{info.name}: `samples` gives none{_why_none(info)}, so nothing would be checked.")
+    tried = info.complex is None and _takes_complex(info)
+    if tried:
+        fields = {"dtypes": info.dtypes, "grad_dtypes": None, "backward_dtypes": info.backward_dtypes}
+        info = dataclasses.replace(info, **fields, complex=True)
     for name, check, order, dtypes in _plan(info):
         for dtype in dtypes:
             if info.order >= order and info.skip(name, dtype) is None:
-                _run(info, name, check, dtype)
+                try:
+                    _run(info, name, check, dtype)
+                except Exception as error:
+                    if tried and dtype == np.complex128:
+                        error.add_note(_WHY_COMPLEX)
+                    raise
+
+
+_WHY_COMPLEX = (
+    "complex128 is tried because the operator takes it and the record names no dtypes. A formula that is right for real "
+    "numbers may lack conj(...) around the slope. If the operator is for real numbers, write complex=False in the OpInfo."
+)
+
+
+def _takes_complex(info: OpInfo) -> bool:
+    """True if an operator that is differentiable has complex results, and gradients, for complex samples."""
+    samples = accepted(info, np.complex128) if info.order else []
+    try:
+        for sample in samples:
+            with sampling(info, sample):
+                results, *_ = result_and_grads(function_of(info), sample.args, sample.kwargs, True)
+                kinds = {x.dtype.kind for x in (results if isinstance(results, tuple) else (results,))}
+                if "c" not in kinds or "f" in kinds:
+                    return False  # the real part of something, say, whose gradient is no conjugate of a slope
+    except (*REFUSALS, AttributeError):
+        return False
+    return bool(samples)
 
 
 def _run(info: OpInfo, name: str, check: Check, dtype: DTypeLike | None) -> None:

@@ -423,8 +423,10 @@ class OpInfo:
     backward_dtypes : sequence of dtype or None
         Those in which gradients are compared with the gradients in double precision; None (default): the others of
         `dtypes` that are floating or complex, and none if `order` is 0. A tuple of numpy.dtype afterwards.
-    complex : bool
-        True adds complex128 to `dtypes`. Afterwards it says whether it is there.
+    complex : bool or None
+        True adds complex128 to `dtypes`. None (default): `check_operator` adds it where neither `dtypes` nor
+        `grad_dtypes` are given and the operator takes complex samples, gives complex results for them and has
+        gradients. False: the operator is for real numbers. True afterwards if complex128 is in `dtypes`.
     order : int
         Highest derivative that is checked against differences: 0 (not differentiable), 1 or 2.
     inplace, out : bool or None
@@ -483,7 +485,7 @@ class OpInfo:
     dtypes: Sequence[DTypeLike] = DEFAULT_DTYPES
     grad_dtypes: Sequence[DTypeLike] | None = None
     backward_dtypes: Sequence[DTypeLike] | None = None
-    complex: bool = False
+    complex: bool | None = None
     order: int = 2
     inplace: bool | Literal["view"] | None = None
     out: bool | None = None
@@ -528,7 +530,10 @@ class OpInfo:
         if self.complex and np.complex128 not in self.dtypes:
             self.dtypes = (*self.dtypes, np.complex128)
         self.dtypes = tuple(np.dtype(d) for d in self.dtypes)
-        self.complex = np.dtype(np.complex128) in self.dtypes
+        if np.dtype(np.complex128) in self.dtypes:
+            self.complex = True
+        elif self.dtypes != tuple(map(np.dtype, DEFAULT_DTYPES)) or self.grad_dtypes is not None:
+            self.complex = False
         if self.grad_dtypes is None:
             self.grad_dtypes = tuple(d for d in self.dtypes if d in (np.float64, np.complex128)) if self.order else ()
         self.grad_dtypes = tuple(np.dtype(d) for d in self.grad_dtypes)

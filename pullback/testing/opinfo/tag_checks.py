@@ -259,17 +259,27 @@ def structural(op: Operator, args: Args) -> bool:
 
 
 def undifferentiated(op: Operator, args: Args) -> bool:
-    """An operator that records nothing has a result that does not move, but in jumps."""
+    """What records nothing does not move, but in jumps: an operator, or an output that a third party's formulas leave out."""
+    flags = getattr(op.node, "differentiable_outputs", ()) if "." in op.kernel else ()
     positions = [p for p in _arrays(op, args) if args[p].dtype == np.float64 and args[p].size]
     ours = "." not in op.name and op.name.startswith("_")  # part of a composite, which cuts the graph on purpose
-    if op.record is not None or op.mutates or not positions or ours or op.tags & {"creation", "random"}:
+    recorded = op.record is not None and all(flags)
+    if recorded or op.mutates or not positions or ours or op.tags & {"creation", "random"}:
         return False
     moved = _replaced(args, {p: args[p] * (1 + STEP) for p in positions})
-    for before, after in zip(run(op, args), run(op, moved), strict=True):
+    for nr, (before, after) in enumerate(zip(run(op, args), run(op, moved), strict=True)):
         if not isinstance(before, ndarray) or before.dtype != np.float64 or before.shape != after.shape:
             continue
-        slopes = np.abs(after - before) / (STEP * np.maximum(np.abs(before), 1e-3))
         words = f"{op.name} records nothing (nondifferentiable), but its result moves with its arguments"
+        if op.record is not None:
+            if flags[nr]:
+                continue
+            name = op.multi._fields[nr]
+            words = (
+                f"{op.name}: no formula uses grad_{name}, so the output {name!r} has no gradient, but it moves with the "
+                f"arguments. Use grad_{name} in the formulas, or write not_implemented for what nobody has derived"
+            )
+        slopes = np.abs(after - before) / (STEP * np.maximum(np.abs(before), 1e-3))
         require(not before.size or bool(np.mean((slopes > 1e-3) & (slopes < 1e3)) < 0.5), words)
     return True
 

@@ -22,6 +22,8 @@ native_functions:
     kernel: ends
   - func: centred(Tensor self) -> Tensor
     kernel: centred
+  - func: total(Tensor[] xs) -> Tensor
+    kernel: sum
 derivatives:
   - name: centred(Tensor self) -> Tensor
     self: grad - mean(grad)
@@ -30,6 +32,7 @@ KERNELS = """
 def halved(x): return x / 2
 def ends(x): return x.min(), x.max()
 def centred(x): return x - x.mean()
+sum = sum
 """
 V = np.random.default_rng(0).standard_normal((3, 4))
 
@@ -64,3 +67,9 @@ def test_its_derivative(ops):
     with pytest.warns(UserWarning, match="centred"):
         found = vmap(grad(lambda x: (ops.centred(x) * weight).sum()))(pb.tensor(V))
     np.testing.assert_allclose(found.numpy(), np.stack([weight - weight.mean()] * 3))
+
+
+def test_what_takes_a_list_is_not_told_to_give_a_category(ops):
+    with pytest.warns(UserWarning, match="slow. Make it a composite; of custom_op"):
+        found = vmap(lambda x, y: ops.total([x, y]))(pb.tensor(V), pb.tensor(V))
+    np.testing.assert_allclose(found.numpy(), 2 * V)
