@@ -337,3 +337,11 @@ def test_every_operator_may_be_overridden_and_has_a_name():
     assert pb.linalg.inv in functions[pb.linalg]
     assert pb.Tensor.add_ in functions[pb.Tensor] or pb.Tensor.add_ in functions[pb]
     assert all(resolve_name(f).startswith("pullback.") for found in functions.values() for f in found)
+
+
+def test_methods_of_numpys_form_ask_too():
+    assert T.dot(a) == pb.dot(T, a) == "A"
+    assert pb.func.grad(lambda x: 0.0 * x.sum() + (x.dot(a) == "A"))(np.ones(2)).tolist() == [0.0, 0.0]
+    assert A.log[-1][1] is pb.dot
+    with pytest.raises(ValueError, match=r"compress\b.*1-d array"):
+        T.compress(a)

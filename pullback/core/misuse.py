@@ -457,6 +457,10 @@ _SENTENCES = {
     r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
     r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed; give it more (x[None])",
     r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is not a number: a \2",
+    r"^ufunc '(?:bitwise_\w+|invert|left_shift|right_shift|gcd|lcm)' not supported.*$": (
+        "not defined for the dtypes of these arguments. It takes whole numbers and truth values: write x.astype(int), "
+        "or x != 0 for truth values"
+    ),
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
     r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",
@@ -483,7 +487,8 @@ _SENTENCES = {
     ),
     r"could not convert string to \w+: (.*)$": rf"a number {_WHERE}",
     r"invalid literal for int\(\) with base 10: (.*)$": rf"an int {_WHERE}",
-    r"setting an array element with a sequence\..*$": "a nested list of unequal lengths makes no array",
+    r"setting an array element with a sequence\.$": "an array of several elements does not fit in the place of one",
+    r"setting an array element with a sequence\. .*$": "a nested list of unequal lengths makes no array",
     r"(?:not enough|too many) values to unpack \(expected (?:at least )?(\d+).*$": (
         r"one of the arguments needs \1 items"
     ),

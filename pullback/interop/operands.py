@@ -96,11 +96,14 @@ def floating(a: Any) -> Any:
     return a.astype(float) if a.dtype.kind in "biu" else a
 
 
-def values(x: Any, name: str) -> Any:
-    """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad."""
+def values(x: Any, name: str, use: str = "uses it as indices, counts or truth values") -> Any:
+    """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad.
+
+    `use` tells what the function does with it.
+    """
     if isinstance(x, SEQUENCES):
-        return np.asarray([values(item, name) for item in x])
-    return _bottom(x, name, force=False) if isinstance(x, Tensor) else np.asarray(x)
+        return np.asarray([values(item, name, use) for item in x])
+    return _bottom(x, name, use) if isinstance(x, Tensor) else np.asarray(x)
 
 
 def is_hidden(*given: Any) -> bool:
@@ -119,7 +122,7 @@ def frozen(x: Any, name: str) -> Any:
         return np.asarray(x)
     if WATCHED:
         note_operator(_full(name), x)
-    return _bottom(x, name, force=True)
+    return _bottom(x, name)
 
 
 def _full(name: str) -> str:
@@ -138,15 +141,16 @@ def _full(name: str) -> str:
 CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad: "
 
 
-def _bottom(x: Any, name: str, force: Any) -> Any:
-    if not force and needs_grad(x):
+def _bottom(x: Any, name: str, use: str = "") -> Any:
+    """The plain array of a Tensor; where there is a `use`, one that requires grad is refused."""
+    if use and needs_grad(x):
         raise DetachingError(
-            f"{CANT_CALL_NUMPY}{_full(name)} uses it as indices, counts or truth values, and would lose its gradient."
+            f"{CANT_CALL_NUMPY}{_full(name)} {use}, and would lose its gradient."
             f"{call_site().where()}Give it the plain values: t.detach().numpy()."
         )
     if is_hidden(x):
         array_type(inside := innermost(x)).read(inside, _full(name))  # which raises, by this name
-    data = x.numpy(force=force)
+    data = x.numpy(force=not use)
     if not issubclass(type(data), ndarray):
         raise UnsupportedError(
             f"{_full(name)} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."

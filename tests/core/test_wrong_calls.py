@@ -1,5 +1,7 @@
 """Calls that NumPy would let pass with a meaning that nobody had in mind: refused, by name."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,44 @@ def test_every_way_to_write_a_dtype(f, dtype):
     y = f(t(), 0, dtype=dtype)
     assert y.dtype == np.dtype(dtype)
     np.testing.assert_allclose(y.detach().numpy(), f(t(), 0).detach().numpy(), rtol=1e-6)
+
+
+def _write(x, index, value):
+    x[index] = value
+
+
+def _in_grad(f):
+    return lambda: pb.func.grad(lambda x: x * (f(x) is not None))(2.0)
+
+
+ADVISED = {
+    "write_of_two": (lambda: _write(pb.ones(3), 0, pb.ones(2)), r"several elements does not fit in the place of one"),
+    "range": (_in_grad(range), r"'numpy\.float64' object cannot be interpreted as an integer\. Write int\(x\)"),
+    "list": (_in_grad(lambda x: [1, 2, 3][x]), r"cannot be interpreted as an integer\. Write int\(x\)"),
+    "save": (lambda: np.save(io.BytesIO(), t()), r"np\.save writes plain numbers into a file, and would lose"),
+    "linear": (lambda: pb.nn.functional.linear(pb.ones(3, 2), pb.ones(1, 2), pb.ones(2)), r"bias must have shape"),
+    "or": (lambda: t() | pb.ones(3), r"bitwise_or\b.*x\.astype\(int\), or x != 0"),
+    "and": (lambda: t() & 1, r"bitwise_and\b.*x\.astype\(int\), or x != 0"),
+    "invert": (lambda: ~t(), r"bitwise_not\b.*x\.astype\(int\), or x != 0"),
+    "shift": (lambda: t() << 1, r"bitwise_left_shift\b.*x\.astype\(int\), or x != 0"),
+    "where": (lambda: np.sum(t(), where="a"), r"where must be an array of truth values, got str: write x > 0"),
+}
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_a_wrong_call_says_what_is_wrong_and_what_to_write(name):
+    call, said = ADVISED[name]
+    with pytest.raises((RuntimeError, TypeError), match=said):
+        call()
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "partition", "argpartition"])
+def test_a_kind_of_sorting_that_there_is_not(name):
+    places = (1,) if "partition" in name else ()
+
+    def f(x):
+        return getattr(np, name)(x, *places, kind="foo")
+
+    for call in (lambda: f(t()), lambda: pb.func.grad(lambda x: f(x)[0])(X)):
+        with pytest.raises(ValueError, match=r"kind must be .*got 'foo'"):
+            call()

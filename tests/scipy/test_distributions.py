@@ -266,6 +266,22 @@ def test_a_shape_parameter_by_a_name_that_others_have_for_a_point(adopting):
         pb.func.grad(lambda k: stats.kappa4.pdf(0.3, h=0.1, k=k))(0.0)
 
 
+@pytest.mark.parametrize("shapes", [(0.2, 0.3), (0.2, -0.3), (-0.2, -0.1), (-0.2, 0.1), (2.0, -0.3)])
+def test_the_entropy_of_kappa4_whose_support_moves(shapes, adopting):
+    def f(h, k):
+        return stats.kappa4.entropy(h, k)
+
+    found, value = pb.func.grad_and_value(f, argnums=(0, 1))(*shapes)
+    assert value == pytest.approx(stats.kappa4.entropy(*shapes), abs=1e-8)
+    ends = [[f(*(x + s * 1e-4 * (i == j) for j, x in enumerate(shapes))) for s in (1, -1)] for i in (0, 1)]
+    np.testing.assert_allclose(found, [(up - down) / 2e-4 for up, down in ends], rtol=1e-4)
+
+
+def test_the_entropy_of_kappa4_at_the_limit(adopting):
+    found = pb.func.grad(lambda k: stats.kappa4.entropy(0.0, k))(0.3)
+    assert found == pytest.approx(-np.euler_gamma)
+
+
 def test_moments_where_the_location_is_zero(adopting):
     for name, args in (("norm", [0.0, 1.2]), ("gamma", [2.5, 0.0, 1.2]), ("poisson", [2.5, 0.0])):
         for order in (1, 2, 3) if name == "poisson" else (1, 2, 3, 5):

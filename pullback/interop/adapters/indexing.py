@@ -12,6 +12,7 @@ import numpy as np
 from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import check, layout_of
+from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
@@ -104,7 +105,15 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 @rule("compress")
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """np.compress."""
-    return take(a, np.flatnonzero(values(condition, "compress")), axis, out)
+    mask = values(condition, "compress")
+    if mask.ndim != 1:
+        raise ValueError(f"np.compress: condition must be a 1-d array, got {_described(condition)}.")
+    return take(a, np.flatnonzero(mask), axis, out)
+
+
+def _described(given: Any) -> str:
+    shape = np.shape(given)
+    return f"the shape {tuple(shape)}" if shape else with_article(given)
 
 
 @rule("extract")

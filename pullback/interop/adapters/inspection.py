@@ -74,6 +74,10 @@ def _of_values(name: str, convert: Any) -> Callable[..., Any]:
     return run
 
 
+def _in_a_file(x: Any, name: str) -> Any:
+    return values(x, name, use="writes plain numbers into a file")
+
+
 for _name in ("diag_indices_from", "tril_indices_from", "triu_indices_from"):
     rule(_name)(_of_shape(_name))
 for _name in ("can_cast", "common_type", "result_type"):
@@ -81,4 +85,4 @@ for _name in ("can_cast", "common_type", "result_type"):
 for _name in ("array2string", "array_repr", "array_str", "may_share_memory", "min_scalar_type", "shares_memory"):
     rule(_name)(_of_values(_name, frozen))
 for _name in ("save", "savetxt", "savez", "savez_compressed"):  # a file is an array for later: detach first
-    rule(_name)(_of_values(_name, values))
+    rule(_name)(_of_values(_name, _in_a_file))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.errors import DtypeError
+from pullback.core.errors import DtypeError, type_name
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
     array,
@@ -23,7 +23,12 @@ from pullback.interop.registry import rule
 
 def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
     """`a`, with `otherwise` (the reduction's neutral element) where `where` is False."""
-    return a if where is True else ops.where(index_values(where, name), a, otherwise)
+    if where is True:
+        return a
+    mask = index_values(where, name)
+    if mask.dtype.kind not in "biufc":
+        raise TypeError(f"np.{name}: where must be an array of truth values, got {type_name(where)}: write x > 0, say.")
+    return ops.where(mask, a, otherwise)
 
 
 def is_empty(axis: Any) -> Any:

@@ -25,6 +25,8 @@ def _flat(a: Any, axis: Any) -> Any:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """np.sort."""
     only("sort", "order", order, (None,))
+    if kind is not None or stable is not None:
+        np.sort(np.empty(0), -1, kind, stable=stable)  # NumPy's error for what is no kind
     a, axis = _flat(a, axis)
     if a.dtype.kind == "c":  # which operators do not order
         return take_along_axis(a, _complex_order(a, axis), axis)
@@ -56,10 +58,16 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     return ops._numpy_argsort(a, axis, "stable" if stable else kind)
 
 
+def _check_selection(kind: Any) -> None:
+    if kind != "introselect":
+        np.partition(np.empty(1), 0, kind=kind)  # NumPy's error for what is no kind
+
+
 @rule("partition")
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """np.partition."""
     only("partition", "order", order, (None,))
+    _check_selection(kind)
     a, axis = _flat(a, axis)
     if is_hidden(a):  # what is sorted is partitioned at every place
         return sort(a, axis)
@@ -119,9 +127,10 @@ def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: A
     return ops.isin(array(element), array(test_elements), invert=bool(invert))
 
 
-def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """np.argpartition, of which any order serves that has the elements at their places."""
     only("argpartition", "order", order, (None,))
+    _check_selection(kind)
     a, axis = _flat(a, axis)
     return ops.argsort(a, axis)
 

@@ -58,6 +58,7 @@ class ScalarError(AttributeError, TypeError):
 
 # What Python says where it has looked for the method, and what to write.
 _WANTED = {
+    "__index__": "cannot be interpreted as an integer. Write int(x) for a place or a count, which has no gradient",
     "__len__": "has no len()",
     "__contains__": "is not iterable",
     "__setitem__": "does not support item assignment: it is a number. Write b[i] = value in place of b[i][...] = value",

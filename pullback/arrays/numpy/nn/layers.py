@@ -62,7 +62,7 @@ def linear(input, weight, bias=None):
         out = np.matmul(input, weight.T)
     if bias is None:
         return out
-    if weight.ndim == 1 or bias.ndim > 1:
+    if weight.ndim == 1 or bias.ndim > 1 or bias.size not in (1, len(weight)):
         raise RuntimeError(
             f"linear(): bias must have shape (out_features,) for weight of shape (out_features, in_features), but bias "
             f"has shape {bias.shape} and weight {weight.shape}."

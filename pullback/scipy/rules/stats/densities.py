@@ -87,7 +87,15 @@ def _pearson3_entropy(skew: Any) -> Any:
     return shape + sp.gammaln(shape) + (1 - shape) * sp.psi(shape) - np.log(2 / np.abs(skew))
 
 
-_CLOSED: dict[str, Callable[..., Any]] = {"pearson3": _pearson3_entropy}
+def _kappa4_entropy(h: Any, k: Any) -> Any:
+    """1 - h + (k - 1) L: the integral of log Q'(u), of the quantiles Q, where L is that of log((1 - u^h) / h)."""
+    limit = np.equal(h, 0)
+    size = np.abs(np.where(limit, 1.0, h))
+    known = np.where(h < 0, size, 0.0) - sp.psi(1 + 1 / size) - np.log(size)
+    return 1 - h + (k - 1) * (np.where(limit, 0.0, known) - np.euler_gamma)
+
+
+_CLOSED: dict[str, Callable[..., Any]] = {"kappa4": _kappa4_entropy, "pearson3": _pearson3_entropy}
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom1_sc")
