@@ -114,7 +114,7 @@ def _apply(step: ViewStep, x: Any, ops: Any) -> Any:
 
 
 def _kept(saved: Any, version: Any, node: Any) -> Any:
-    """What the node of a view reads in its formula: an index, and no tensor."""
+    """The index that the node of a view reads in its formula; it keeps no tensor."""
     return saved
 
 

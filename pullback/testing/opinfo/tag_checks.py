@@ -259,7 +259,7 @@ def structural(op: Operator, args: Args) -> bool:
 
 
 def undifferentiated(op: Operator, args: Args) -> bool:
-    """What records nothing does not move, but in jumps: an operator, or an output that a third party's formulas leave out."""
+    """An operator that records nothing moves in jumps alone, and so does an output that a third party's formulas omit."""
     flags = getattr(op.node, "differentiable_outputs", ()) if "." in op.kernel else ()
     positions = [p for p in _arrays(op, args) if args[p].dtype == np.float64 and args[p].size]
     ours = "." not in op.name and op.name.startswith("_")  # part of a composite, which cuts the graph on purpose
