@@ -523,3 +523,13 @@ def test_a_mean_over_quasi_random_points_takes_a_batch(moves):
     np.testing.assert_allclose(pb.func.vmap(f)(batch), [f(b) for b in batch], rtol=1e-6)  # SciPy sums in pieces
     slopes = [(f(b + 1e-4) - f(b - 1e-4)) / 2e-4 for b in batch]
     np.testing.assert_allclose(pb.func.vmap(grad(f))(batch), slopes, rtol=1e-6)
+
+
+def test_of_samples_with_places_of_their_own_and_by_random_points():
+    a = np.array([0.5, 2.0])
+    found = pb.vmap(lambda a: integrate.qmc_quad(lambda x: np.exp(-a * x), 0.0, 1.0).integral)(pb.tensor(a))
+    np.testing.assert_allclose(found, -np.expm1(-a) / a, rtol=1e-2)
+    places = pb.tensor([0.1, 0.6])
+    with pytest.warns(UserWarning, match="one sample after the other"):
+        found = pb.vmap(lambda c: integrate.quad(lambda x: np.abs(x - c), 0.0, 1.0, points=[c])[0])(places)
+    np.testing.assert_allclose(found, (places**2 + (1 - places) ** 2) / 2)

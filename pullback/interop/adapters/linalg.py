@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.overrides import takes_part
+from pullback.core.overrides import taking_part
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, cast, deliver, in_order, ops
+from pullback.interop.operands import READY, array, cast, deliver, in_order, ops
 from pullback.interop.registry import rule
 
 
@@ -16,7 +16,7 @@ from pullback.interop.registry import rule
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """np.dot: over the last axis of a and the last but one of b."""
     a, b = array(a), array(b)
-    if takes_part(type(a)) or takes_part(type(b)):
+    if not (type(a) in READY and type(b) in READY) and taking_part((a, b)):
         return ops.dot(a, b)
     if not (a.ndim and b.ndim):
         result = _multiple(a, b)
