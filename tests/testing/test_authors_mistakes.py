@@ -156,7 +156,9 @@ class TestResults:
             call(pb.ones(3))
 
     def test_a_kernel_of_another_arity_is_refused_when_it_is_loaded(self, declared):
-        with pytest.raises(pb.extend.DeclarationError, match=r":5, entry.*one\(x\) does not take the 2 declared") as caught:
+        with pytest.raises(
+            pb.extend.DeclarationError, match=r":5, entry.*one\(x\) does not take the 2 declared"
+        ) as caught:
             declared("f(Tensor self, int n) -> Tensor", ["self: 1 * grad"], kernel="one")
         assert "(self, n)" in str(caught.value)
 

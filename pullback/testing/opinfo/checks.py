@@ -92,8 +92,7 @@ def check_operator(info: OpInfo) -> None:
         raise ValueError(f"{info.name}: `samples` gives none{_why_none(info)}, so nothing would be checked.")
     tried = info.complex is None and _takes_complex(info)
     if tried:
-        fields = {"dtypes": info.dtypes, "grad_dtypes": None, "backward_dtypes": info.backward_dtypes}
-        info = dataclasses.replace(info, **fields, complex=True)
+        info = dataclasses.replace(info, complex=True, grad_dtypes=None)
     for name, check, order, dtypes in _plan(info):
         for dtype in dtypes:
             if info.order >= order and info.skip(name, dtype) is None:

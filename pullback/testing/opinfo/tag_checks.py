@@ -259,7 +259,7 @@ def structural(op: Operator, args: Args) -> bool:
 
 
 def undifferentiated(op: Operator, args: Args) -> bool:
-    """What records nothing does not move, but in jumps: an operator, or an output that a third party's formulas leave out."""
+    """What records nothing does not move, but in jumps: an operator, or an output that no formula of a third party has."""
     flags = getattr(op.node, "differentiable_outputs", ()) if "." in op.kernel else ()
     positions = [p for p in _arrays(op, args) if args[p].dtype == np.float64 and args[p].size]
     ours = "." not in op.name and op.name.startswith("_")  # part of a composite, which cuts the graph on purpose
@@ -276,8 +276,8 @@ def undifferentiated(op: Operator, args: Args) -> bool:
                 continue
             name = op.multi._fields[nr]
             words = (
-                f"{op.name}: no formula uses grad_{name}, so the output {name!r} has no gradient, but it moves with the "
-                f"arguments. Use grad_{name} in the formulas, or write not_implemented for what nobody has derived"
+                f"{op.name}: no formula uses grad_{name}, so the output {name!r} has no gradient, but it moves with "
+                f"the arguments. Use grad_{name} in the formulas, or write not_implemented for what nobody has derived"
             )
         slopes = np.abs(after - before) / (STEP * np.maximum(np.abs(before), 1e-3))
         require(not before.size or bool(np.mean((slopes > 1e-3) & (slopes < 1e3)) < 0.5), words)
