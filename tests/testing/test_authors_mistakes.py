@@ -26,6 +26,20 @@ def one(x): return x
 def single(grad, a, b, *, ops): return grad
 def triple(grad, a, b, *, ops): return grad, grad, None
 
+def writing(x):
+    x *= 2
+    return x.copy()
+
+def double(x): return 2 * x
+
+def into_saved(grad, x, *, ops):
+    x *= 1.0 + 1e-3
+    return 2 * grad
+
+def into_grad(grad, x, *, ops):
+    grad *= 2
+    return grad
+
 def right(grad, a, b, mask, *, ops):
     return (
         ops.matmul(grad, ops.mH(b)) if mask[0] else None,
@@ -124,8 +138,7 @@ class TestOutputs:
 
     def test_a_gradient_that_is_lost_is_found(self, declared):
         with pytest.raises(AssertionError, match="no formula uses grad_hi, so the output 'hi' has no gradient, but it"):
-            with pytest.warns(UserWarning, match="forward mode is not checked"):
-                check_operator(self.info(declared, self.LO))
+            check_operator(self.info(declared, self.LO))
 
     def test_a_formula_of_both_passes(self, declared):
         with pytest.warns(UserWarning, match="forward mode is not checked"):
@@ -170,3 +183,24 @@ def test_a_helper_that_gives_another_number_of_gradients_is_told_what_is_due(dec
     with pytest.raises((ValueError, TypeError)) as caught:
         call(a, b).sum().backward()
     assert "must give a tuple of gradients, one for each of them" in "".join(caught.value.__notes__)
+
+
+class TestWrites:
+    """A kernel, or a helper, that writes into what it is given is named."""
+
+    @pytest.mark.parametrize(
+        ("kernel", "formula", "said"),
+        [
+            ("writing", "2 * grad", r"the kernel of mistaken_\w+\.f writes into its argument 'self'"),
+            (
+                "double",
+                "into_saved(grad, self)",
+                "the formula of FBackward0, or its helper, writes into what was saved",
+            ),
+            ("double", "into_grad(grad, self)", "the formula of FBackward0, or its helper, writes into the cotangent"),
+        ],
+    )
+    def test_the_write_is_named(self, declared, kernel, formula, said):
+        call = declared("f(Tensor self) -> Tensor", [f"self: {formula}"], kernel=kernel)
+        with pytest.raises(AssertionError, match=said):
+            check_operator(OpInfo("f", lambda x: 2 * x, lambda make: [Sample(make((3,)))], call=call))

@@ -105,8 +105,9 @@ def check_operator(info: OpInfo) -> None:
 
 
 _WHY_COMPLEX = (
-    "complex128 is tried because the operator takes it and the record names no dtypes. A formula that is right for real "
-    "numbers may lack conj(...) around the slope. If the operator is for real numbers, write complex=False in the OpInfo."
+    "complex128 is tried because the operator takes it and the record names no dtypes. A formula that is right for "
+    "real numbers may lack conj(...) around the slope. If the operator is for real numbers, write complex=False in the "
+    "OpInfo."
 )
 
 
@@ -156,6 +157,7 @@ def _is_to_fail(decorated: Any) -> bool:
 def _plan(info: OpInfo) -> Iterator[tuple[str, Check, int, Sequence[DTypeLike | None]]]:
     """Each check with its name, the derivatives that it is of, and the dtypes in which it runs."""
     differentiable = info.grad_dtypes or ()
+    yield "tags", check_tags, 0, info.dtypes  # first: it names the kernel, or the formula, that writes
     yield "forward", check_forward, 0, info.dtypes
     yield "layouts", check_layouts, 0, info.dtypes
     yield "inplace", check_inplace, 0, info.dtypes
@@ -167,7 +169,6 @@ def _plan(info: OpInfo) -> Iterator[tuple[str, Check, int, Sequence[DTypeLike | 
     yield "backward", check_backward, 1, info.backward_dtypes or ()
     yield "aliases", check_aliases, 0, info.dtypes
     yield "errors", check_error_inputs, 0, info.dtypes
-    yield "tags", check_tags, 0, info.dtypes
     yield "limits", _check_limits, 0, (None,)
     yield "errors", _check_errors, 0, (None,)
 
