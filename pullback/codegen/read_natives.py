@@ -158,7 +158,7 @@ def _check_pointwise(native: NativeFunction, entry: Entry) -> None:
         if "pointwise" in native.tags and arg.type.is_tensor_list:
             raise entry.where("tags").error(
                 f"is tagged pointwise, but takes {arg.name!r}, which is {arg.type}",
-                "Remove the tag, which is for Tensor arguments alone; a composite of pointwise operators runs under vmap",
+                "Remove the tag, which is for Tensor arguments; a composite of pointwise operators runs under vmap",
             )
 
 

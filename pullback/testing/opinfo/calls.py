@@ -256,8 +256,8 @@ def check_subsets(function: Callable[..., Any], arrays: Sequence[ndarray]) -> No
         for i, got in zip(chosen, gradients(chosen), strict=True):
             who = " and ".join(f"input {j}" for j in chosen) + (" requires" if len(chosen) == 1 else " require")
             words = (
-                f"the gradient of input {i} is another when of the {count} inputs only {who} grad than when all do. Look "
-                "at what the formula, or its helper, does with grad_input_mask (the backward with ctx.needs_input_grad), "
+                f"the gradient of input {i} is another when of the {count} inputs only {who} grad than when all do. "
+                "Look at what the formula, or its helper, does with grad_input_mask (or ctx.needs_input_grad), "
                 "and with what it saves for some inputs only"
             )
             assert_close(got, expected[i], rtol=1e-6, atol=1e-9, equal_nan=True, msg=headed(words))

@@ -92,8 +92,7 @@ def check_operator(info: OpInfo) -> None:
         raise ValueError(f"{info.name}: `samples` gives none{_why_none(info)}, so nothing would be checked.")
     tried = info.complex is None and _takes_complex(info)
     if tried:
-        fields = {"dtypes": info.dtypes, "grad_dtypes": None, "backward_dtypes": info.backward_dtypes}
-        info = dataclasses.replace(info, **fields, complex=True)
+        info = dataclasses.replace(info, complex=True, grad_dtypes=None)
     for name, check, order, dtypes in _plan(info):
         for dtype in dtypes:
             if info.order >= order and info.skip(name, dtype) is None:
@@ -106,8 +105,9 @@ def check_operator(info: OpInfo) -> None:
 
 
 _WHY_COMPLEX = (
-    "complex128 is tried because the operator takes it and the record names no dtypes. A formula that is right for real "
-    "numbers may lack conj(...) around the slope. If the operator is for real numbers, write complex=False in the OpInfo."
+    "complex128 is tried because the operator takes it and the record names no dtypes. A formula that is right for "
+    "real numbers may lack conj(...) around the slope. If the operator is for real numbers, write complex=False in the "
+    "OpInfo."
 )
 
 
@@ -157,6 +157,7 @@ def _is_to_fail(decorated: Any) -> bool:
 def _plan(info: OpInfo) -> Iterator[tuple[str, Check, int, Sequence[DTypeLike | None]]]:
     """Each check with its name, the derivatives that it is of, and the dtypes in which it runs."""
     differentiable = info.grad_dtypes or ()
+    yield "tags", check_tags, 0, info.dtypes  # first: it names the kernel, or the formula, that writes
     yield "forward", check_forward, 0, info.dtypes
     yield "layouts", check_layouts, 0, info.dtypes
     yield "inplace", check_inplace, 0, info.dtypes
@@ -168,7 +169,6 @@ def _plan(info: OpInfo) -> Iterator[tuple[str, Check, int, Sequence[DTypeLike | 
     yield "backward", check_backward, 1, info.backward_dtypes or ()
     yield "aliases", check_aliases, 0, info.dtypes
     yield "errors", check_error_inputs, 0, info.dtypes
-    yield "tags", check_tags, 0, info.dtypes
     yield "limits", _check_limits, 0, (None,)
     yield "errors", _check_errors, 0, (None,)
 

@@ -259,7 +259,7 @@ def structural(op: Operator, args: Args) -> bool:
 
 
 def undifferentiated(op: Operator, args: Args) -> bool:
-    """An operator that records nothing moves in jumps alone, and so does an output that a third party's formulas omit."""
+    """An operator that records nothing moves in jumps alone; so does an output that a third party's formulas omit."""
     flags = getattr(op.node, "differentiable_outputs", ()) if "." in op.kernel else ()
     positions = [p for p in _arrays(op, args) if args[p].dtype == np.float64 and args[p].size]
     ours = "." not in op.name and op.name.startswith("_")  # part of a composite, which cuts the graph on purpose
@@ -276,12 +276,29 @@ def undifferentiated(op: Operator, args: Args) -> bool:
                 continue
             name = op.multi._fields[nr]
             words = (
-                f"{op.name}: no formula uses grad_{name}, so the output {name!r} has no gradient, but it moves with the "
-                f"arguments. Use grad_{name} in the formulas, or write not_implemented for what nobody has derived"
+                f"{op.name}: no formula uses grad_{name}, so the output {name!r} has no gradient, but it moves with "
+                f"the arguments. Use grad_{name} in the formulas, or write not_implemented for what nobody has derived"
             )
         slopes = np.abs(after - before) / (STEP * np.maximum(np.abs(before), 1e-3))
         require(not before.size or bool(np.mean((slopes > 1e-3) & (slopes < 1e3)) < 0.5), words)
     return True
+
+
+def unwritten(op: Operator, args: Args) -> bool:
+    """A kernel leaves its arguments as they are."""
+    if op.mutates:
+        return False
+    positions = _arrays(op, args)
+    given = {p: args[p].copy() for p in positions}
+    run(op, _replaced(args, given))
+    for p, x in given.items():
+        words = f"the kernel of {op.name} writes into its argument {parameters_of(op)[p]!r}. Let it work on a copy"
+        require(_same(x, args[p]), words)
+    return bool(positions)
+
+
+def _same(x: ndarray, y: ndarray) -> bool:
+    return np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
 
 
 def repeatable(op: Operator, args: Args) -> bool:
@@ -296,7 +313,7 @@ def repeatable(op: Operator, args: Args) -> bool:
 
 
 # Of every operator, whatever its tags.
-ALWAYS: Final = (undifferentiated, repeatable)
+ALWAYS: Final = (unwritten, undifferentiated, repeatable)
 # By tag (and `along`, a key): (operator, raw arguments of its kernel) -> whether these arguments tell anything.
 CHECKS: Final = MappingProxyType({
     "pointwise": pointwise, "copying": copying, "floating": floating, "combines": combines, "along": along,
@@ -323,10 +340,29 @@ def nodes_of(info: OpInfo, sample: Any) -> Iterator[Any]:
 def check_node(node: Any, rng: np.random.Generator) -> None:
     """Check what the tags `structural`, `masking` and `pointwise` promise of the backward of one node."""
     with np.errstate(all="ignore"):
+        if any(op.node is type(node) and "." in op.kernel for op in OPERATORS.values()):  # a third party's
+            _check_unwritten(node)
         if node.structural:
             _check_structural(node, rng)
         elif node.pointwise:
             _check_pointwise(node, rng)
+
+
+def _check_unwritten(node: Any) -> None:
+    """A formula, or its helper, leaves the cotangents and what was saved as they are."""
+    cotangents = [np.ones(of.shape, of.dtype) for of in node.input_metadata]
+    saved: list[tuple[ndarray, ndarray]] = []
+
+    def unpack(*args: Any) -> Any:
+        x = unpack_raw(*args)
+        if type(x) is ndarray:
+            saved.append((x, x.copy()))
+        return x
+
+    node.apply(NUMPY, cotangents if node.outputs != 1 else cotangents[0], unpack)
+    for what, pairs in (("the cotangent", [(x, np.ones_like(x)) for x in cotangents]), ("what was saved", saved)):
+        words = f"the formula of {node.name()}, or its helper, writes into {what}. Let it work on a copy"
+        require(all(_same(x, y) for x, y in pairs), words)
 
 
 def _pulled(node: Any, masks: Sequence[ndarray]) -> list[ndarray | None]:
