@@ -2,29 +2,30 @@
 
 The leaves that a transform makes of its arguments know its call (`Extra.entered`). Where a later call has a graph that
 leads to the leaf of one that is over, through a node that was recorded in it, something was kept. Nobody asks while
-operators run: backward asks when it comes to a leaf, and transforms ask of results that are recorded where they
-themselves record nothing. An argument that was kept as it is may be known as a constant.
+operators run: backward asks when it comes to a leaf, and transforms ask of what a result is around: the tensors of
+every level in which they themselves record nothing. An argument that was kept as it is may be known as a constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from pullback.core.array_face import surfaced, unlabelled
-from pullback.core.cuts import Run
+from pullback.core.array_type import REGISTERED, array_type
+from pullback.core.cuts import Run, runs
 from pullback.core.errors import EndedLevelError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node, edge_to
 
 
-def reached(starts: Iterable[Node]) -> set[Node]:
-    """All nodes to which a path leads."""
+def reached(starts: Iterable[Node], known: Collection[int] = ()) -> set[Node]:
+    """All nodes to which a path leads that does not pass those whose sequence numbers are `known`."""
     seen: set[Node] = set()
     waiting = list(starts)
     while waiting:
         node = waiting.pop()
-        if node not in seen:
+        if node not in seen and node._sequence_nr not in known:
             seen.add(node)
             waiting += [edge.node() for edge in node.edges() if edge is not None]
     return seen
@@ -63,13 +64,39 @@ def surfaced_result(x: Any, run: Run, records: bool = True) -> Any:
 
     `records`: the call has a graph of its own, whose backward asks.
     """
-    if records and isinstance(x, Tensor) and x._level == run.level:
-        return x
-    x = inside = unlabelled(x)
-    while isinstance(inside, Tensor) and inside._level >= run.level:
-        if inside._requires_grad and (inside._level > run.level or not records):
-            error = earlier_call(reached([edge_to(inside).node()]))  # type: ignore[union-attr]  # it requires grad
-            if error is not None and error.begun < run.begun:  # not of a transform inside this call
-                raise error
-        inside = inside._array
+    if not isinstance(x, Tensor):
+        x = unlabelled(x)
+    if isinstance(x, Tensor) and not (records and x._level == run.level and type(x._array) is ndarray):
+        refuse_kept_in(x, run.begun, run.level if records else 0)
     return surfaced(x, run.level)
+
+
+def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
+    """Raise the error for a value of a call that was over when this one began, in what its function returned.
+
+    Nothing is asked of tensors of the level `own`. What hangs on a transform that has run inside this call is right.
+    """
+    for inside in _recorded(x):
+        level = inside._level
+        if level in (0, own):  # at level 0 no transform has leaves
+            continue
+        known: set[int] = next((run.known for run in runs() if run.level == level), set())
+        nodes = reached([edge_to(inside).node()], known)  # type: ignore[union-attr]  # it requires grad
+        error = earlier_call(nodes)
+        if error is None:
+            known.update(node._sequence_nr for node in nodes)
+        elif error.begun < begun:
+            raise error
+
+
+def _recorded(x: Any) -> Iterator[Tensor]:
+    """The tensors with a graph among `x`, what it is around, and what its values, tangents and samples are."""
+    waiting = [x]
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, Tensor):
+            if x._requires_grad:
+                yield x
+            waiting.append(x._array)
+        elif type(x) in REGISTERED:
+            waiting += [getattr(holder, name) for _, holder, name in array_type(x).components(x)]

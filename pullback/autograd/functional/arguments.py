@@ -15,7 +15,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
-from pullback.graph.kept_values import reached
+from pullback.graph.kept_values import reached, refuse_kept_in
 from pullback.graph.node import edge_to
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
@@ -114,7 +114,7 @@ class Point:
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
         """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
-        self.run, self.function = cuts.Run(self.level), function
+        self.run, self.function = cuts.Run(self.level, self.name, function), function
         returned = self.run.watch(function, *(self.inputs.tensors if inputs is None else inputs))
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
@@ -122,6 +122,9 @@ class Point:
                 "value without history. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
+        for x in returned if isinstance(returned, tuple) else (returned,):
+            if isinstance(x, Tensor):
+                refuse_kept_in(x, self.run.begun, self.level)
         return _tensors(returned, "outputs", self.name)
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
