@@ -19,31 +19,26 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node, edge_to
 
 
-def reached(starts: Iterable[Node], known: Collection[int] = ()) -> set[Node]:
-    """All nodes to which a path leads that does not pass those whose sequence numbers are `known`."""
+def reached(starts: Iterable[Node]) -> set[Node]:
+    """All nodes to which a path leads."""
     seen: set[Node] = set()
     waiting = list(starts)
     while waiting:
         node = waiting.pop()
-        if node not in seen and node._sequence_nr not in known:
+        if node not in seen:
             seen.add(node)
             waiting += [edge.node() for edge in node.edges() if edge is not None]
     return seen
 
 
-def earlier_call(nodes: Collection[Node], own: Collection[Node] = ()) -> EndedLevelError | None:
+def earlier_call(nodes: Iterable[Node], own: Collection[Node] = ()) -> EndedLevelError | None:
     """The error for a value of a call that is over, if one is among these nodes; `own` are leaves that may be."""
-    over: dict[Node, Run] = {}
     for node in nodes:
-        if type(node) is AccumulateGrad and node not in own:
-            run = node.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
-            if run is not None and run.over:
-                over[node] = run
-    for node in nodes if over else ():
         for edge in node.edges():
-            run = None if edge is None else over.get(edge.node())
-            if run is not None and node._sequence_nr < run.over:
-                return EndedLevelError(run, node.name())
+            if edge is not None and type(leaf := edge.node()) is AccumulateGrad and leaf not in own:
+                run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
+                if run is not None and node._sequence_nr < run.over:
+                    return EndedLevelError(run, node.name())
     return None
 
 
@@ -81,22 +76,49 @@ def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
         if level in (0, own):  # at level 0 no transform has leaves
             continue
         known: set[int] = next((run.known for run in runs() if run.level == level), set())
-        nodes = reached([edge_to(inside).node()], known)  # type: ignore[union-attr]  # it requires grad
-        error = earlier_call(nodes)
+        seen: set[int] = set()
+        error = earlier_call(_unknown(edge_to(inside).node(), known, seen))  # type: ignore[union-attr]  # it requires grad
         if error is None:
-            known.update(node._sequence_nr for node in nodes)
+            known |= seen
         elif error.begun < begun:
             raise error
 
 
-def _recorded(x: Any) -> Iterator[Tensor]:
+def _unknown(node: Node, known: set[int], seen: set[int]) -> Iterator[Node]:
+    """The nodes to which a path leads that passes none of these sequence numbers; leaves theirs in `seen`."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        number = node._sequence_nr
+        if number not in seen and number not in known:
+            seen.add(number)
+            yield node
+            waiting += [edge.node() for edge in node.edges() if edge is not None]
+
+
+def _recorded(x: Any) -> list[Tensor]:
     """The tensors with a graph among `x`, what it is around, and what its values, tangents and samples are."""
+    found = []
     waiting = [x]
     while waiting:
         x = waiting.pop()
+        if type(x) is ndarray:
+            continue
         if isinstance(x, Tensor):
             if x._requires_grad:
-                yield x
+                found.append(x)
             waiting.append(x._array)
         elif type(x) in REGISTERED:
             waiting += [getattr(holder, name) for _, holder, name in array_type(x).components(x)]
+    return found
+
+
+def refuse_kept_now(tensors: Iterable[Tensor | None]) -> None:
+    """Raise the error for what a linear map has recorded, where a transform runs that has begun later.
+
+    Outside of these the map gives numbers, of which nothing is lost.
+    """
+    begun = max((run.begun for run in runs() if run.transform), default=0)
+    for x in tensors if begun else ():
+        if x is not None:
+            refuse_kept_in(x, begun, x._level)
