@@ -163,7 +163,9 @@ class EndedLevelError(Portable, GradientError, page=None):
 
     def __init__(self, run: Any, node_name: str = "") -> None:
         self.transform, self.node, self.begun = run.transform, node_name, run.begun
-        code = getattr(inspect.unwrap(run.function), "__code__", None) if callable(run.function) else None
+        function = inspect.unwrap(run.function) if callable(run.function) else None
+        codes = (getattr(f, "__code__", None) for f in (function, getattr(type(function), "__call__", None)))
+        code = next(filter(None, codes), None)
         where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
         super().__init__(
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "

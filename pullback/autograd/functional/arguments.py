@@ -15,7 +15,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
-from pullback.graph.kept_values import reached, refuse_kept_in
+from pullback.graph.kept_values import reached, surfaced_result
 from pullback.graph.node import edge_to
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
@@ -122,10 +122,8 @@ class Point:
                 "value without history. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
-        for x in returned if isinstance(returned, tuple) else (returned,):
-            if isinstance(x, Tensor):
-                refuse_kept_in(x, self.run.begun, self.level)
-        return _tensors(returned, "outputs", self.name)
+        outputs = _tensors(returned, "outputs", self.name)
+        return outputs._replace(tensors=tuple(surfaced_result(x, self.run) for x in outputs.tensors))
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
         """The only output of a function whose Hessian is asked for."""
