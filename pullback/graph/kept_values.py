@@ -8,6 +8,7 @@ every level in which they themselves record nothing. An argument that was kept a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
@@ -31,20 +32,23 @@ def reached(starts: Iterable[Node]) -> set[Node]:
     return seen
 
 
-def earlier_call(nodes: Iterable[Node], own: Collection[Node] = ()) -> EndedLevelError | None:
-    """The error for a value of a call that is over, if one is among these nodes; `own` are leaves that may be."""
+def earlier_call(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> EndedLevelError | None:
+    """The error for a value of a call that is over, if one is among these nodes, and the call had begun before.
+
+    `own` are leaves that may be there.
+    """
     for node in nodes:
         for edge in node.edges():
             if edge is not None and type(leaf := edge.node()) is AccumulateGrad and leaf not in own:
                 run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
-                if run is not None and node._sequence_nr < run.over:
+                if run is not None and node._sequence_nr < run.over and run.begun < before:
                     return EndedLevelError(run, node.name())
     return None
 
 
-def refuse_kept(nodes: Collection[Node], own: Collection[Node] = ()) -> None:
+def refuse_kept(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> None:
     """Raise that error."""
-    if (error := earlier_call(nodes, own)) is not None:
+    if (error := earlier_call(nodes, own, before)) is not None:
         raise error
 
 
@@ -77,11 +81,9 @@ def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
             continue
         known: set[int] = next((run.known for run in runs() if run.level == level), set())
         seen: set[int] = set()
-        error = earlier_call(_unknown(edge_to(inside).node(), known, seen))  # type: ignore[union-attr]  # it requires grad
-        if error is None:
-            known |= seen
-        elif error.begun < begun:
-            raise error
+        start: Any = edge_to(inside)
+        refuse_kept(_unknown(start.node(), known, seen), before=begun)
+        known |= seen
 
 
 def _unknown(node: Node, known: set[int], seen: set[int]) -> Iterator[Node]:

@@ -124,7 +124,7 @@ def test_a_linear_map_of_an_earlier_call(make):
 
 
 def test_a_jacobian_that_runs_the_function_twice():
-    f, known = cached(use=lambda y, x: np.concatenate([y * x, y * x]))
+    f, _ = cached(use=lambda y, x: np.concatenate([y * x, y * x]))
     rows = np.diag(np.exp(X) * (1 + X))
     np.testing.assert_allclose(jacobian(f)(X), np.concatenate([rows, rows]))
     with pytest.raises(EndedLevelError):  # of this call alone it is known what was kept
@@ -144,6 +144,23 @@ def test_what_a_transform_leaves_inside_of_a_block_is_right():
 
     assert dual_block(f).item() == pytest.approx(2 * X.sum())
     np.testing.assert_allclose(functional.jacobian(f, X), 2 * X)
+
+
+@pytest.mark.parametrize("inside_first", [True, False])
+def test_beside_what_an_inner_transform_leaves(inside_first):
+    kept = []
+
+    def f(x):
+        seen = []
+        grad(lambda z: (seen.append(np.exp(z) * x), np.sum(seen[0]))[1])(V)
+        if not kept:
+            grad(lambda z: (kept.append(np.exp(z) * x), np.sum(z))[1])(V)
+        parts = [np.sum(seen[0] ** 2), np.sum(kept[0] ** 2)]
+        return sum(parts if inside_first else parts[::-1])
+
+    jvp(lambda x: f(x), (X,), (V,))
+    with pytest.raises(EndedLevelError, match="leaked out of the function"):
+        jvp(f, (X,), (V,))
 
 
 def by_default(x, known=[]):  # noqa: B006 - which is the mistake
