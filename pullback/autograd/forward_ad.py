@@ -9,7 +9,6 @@ See docs/autograd/forward_mode.md.
 
 from __future__ import annotations
 
-import contextvars
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -17,6 +16,7 @@ from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
+from pullback.arrays.dual.levels import ENTERED
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.array_type import memory_of
@@ -25,12 +25,10 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.named import named
 from pullback.core.observers import Observer
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import counter_of
+from pullback.graph.kept_values import refuse_kept_in
 from pullback.graph.view import Origin, make_view, shares_memory
-
-# The levels that this thread or task is inside of, the innermost last.
-_entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -72,8 +70,8 @@ def enter_dual_level() -> int:
     tensor(4.)
     >>> forward_ad.exit_dual_level(level=level)
     """
-    levels = _entered.get()
-    _entered.set((*levels, ForwardLevel()))
+    levels = ENTERED.get()
+    ENTERED.set((*levels, ForwardLevel()))
     return len(levels)
 
 
@@ -103,7 +101,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     >>> forward_ad.unpack_dual(dual).tangent is None
     True
     """
-    levels = _entered.get()
+    levels = ENTERED.get()
     if not levels:
         raise GradientError(
             "Dual level must be a positive number: exit_dual_level: no dual level was entered; every exit needs an "
@@ -116,7 +114,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "the reverse of the order in which they were entered."
         )
     levels[-1].open = False
-    _entered.set(levels[:-1])
+    ENTERED.set(levels[:-1])
 
 
 class dual_level(Block):
@@ -137,20 +135,20 @@ class dual_level(Block):
     """
 
     def _steps(self) -> Steps:
-        before, level, left = _entered.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
+        before, level, left = ENTERED.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
         return (
-            _entered.set,
+            ENTERED.set,
             (*before, level),
             *several(
-                partial(left.extend, map(_entered.get, ((),))),
+                partial(left.extend, map(ENTERED.get, ((),))),
                 partial(setattr, level, "open", False),
-                partial(_entered.set, before),
+                partial(ENTERED.set, before),
                 partial(_check_left, left, len(before)),
             ),
         )
 
     def _named(self) -> int:
-        return len(_entered.get())  # the number of the level
+        return len(ENTERED.get())  # the number of the level
 
 
 def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
@@ -300,7 +298,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     Raises
     ------
     RuntimeError
-        There is no such level, or the tangent is inside that of another transform.
+        There is no such level, or the tangent is inside that of another transform; or the function has kept a value of
+        an earlier call of one.
 
     Examples
     --------
@@ -311,6 +310,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor([2.71828183, 0.        ])
     """
     at = _level(level)
+    if at is not None and isinstance(tensor, Tensor) and type(tensor._array) is not ndarray:
+        refuse_kept_in(tensor, at.begun)
     found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)
     if at is None or found is None:
         if at is not None and isinstance(tensor, Tensor) and _holds(tensor, at):
@@ -359,7 +360,7 @@ def _holds(array: Any, level: ForwardLevel) -> bool:
 
 
 def _level(number: int | None) -> ForwardLevel | None:
-    levels = _entered.get()
+    levels = ENTERED.get()
     if number is None:
         return levels[-1] if levels else None
     if not 0 <= number < len(levels):

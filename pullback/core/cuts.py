@@ -59,8 +59,8 @@ class Run:
     """
 
     __slots__ = (
-        "begun", "cuts", "derived", "function", "left_behind", "level", "operators", "over", "thread", "transform",
-        "warned",
+        "begun", "cuts", "derived", "function", "known", "left_behind", "level", "operators", "over", "thread",
+        "transform", "warned",
     )  # fmt: skip
 
     def __init__(self, level: int, transform: str = "", function: Any = None) -> None:
@@ -68,6 +68,7 @@ class Run:
         self.transform, self.function = transform, function
         self.begun = next_sequence_nr()  # nodes with a higher number were recorded since
         self.over = 0  # once the call has returned: the sequence number then, which the transform sets
+        self.known: set[int] = set()  # of the nodes at this level that hang on no earlier call (graph/kept_values.py)
         self.thread = threading.get_ident()
         self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
         self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative

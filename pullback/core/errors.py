@@ -162,8 +162,10 @@ class EndedLevelError(Portable, GradientError, page=None):
     """A value of an earlier call of a transform was used in a later one, which would take it for a constant."""
 
     def __init__(self, run: Any, node_name: str = "") -> None:
-        self.transform, self.node, self.begun = run.transform, node_name, run.begun
-        code = getattr(inspect.unwrap(run.function), "__code__", None) if callable(run.function) else None
+        self.transform, self.node = run.transform, node_name
+        function = inspect.unwrap(run.function) if callable(run.function) else None
+        method = None if function is None else type(function).__call__
+        code = getattr(function, "__code__", None) or getattr(method, "__code__", None)
         where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
         super().__init__(
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "

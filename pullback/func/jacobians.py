@@ -13,7 +13,7 @@ import numpy as np
 from pullback.autograd.accumulate import owned
 from pullback.core import modes
 from pullback.core.array_type import table_of
-from pullback.core.errors import GradientError
+from pullback.core.errors import EndedLevelError, GradientError
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, wrap
@@ -165,7 +165,8 @@ def jacobian(
     mode : {'auto', 'forward', 'reverse'}, default 'auto'
         'forward' is `jacfwd`, 'reverse' is `jacrev`. 'auto' runs the function once, recorded, and counts: with no more
         elements in the results than in the arguments it goes on in reverse mode. Else it runs the function a second
-        time, in forward mode; where an operator has no forward-mode derivative it stays with reverse mode.
+        time, in forward mode; where an operator has no forward-mode derivative, or the function has kept values of
+        the first run, it stays with reverse mode.
 
     Returns
     -------
@@ -266,7 +267,8 @@ def _transform(
         # Reverse mode has no derivative of complex results by real arguments: it takes them for holomorphic.
         turning = not holomorphic and any(y.dtype.kind == "c" for y in recording.forms)
         if mode == "auto" and (turning or _has_fewer_columns(recording)):
-            with contextlib.suppress(NotImplementedError):  # an operator without forward-mode derivative
+            # An operator without forward-mode derivative, or a function that has kept values of the recorded run.
+            with contextlib.suppress(NotImplementedError, EndedLevelError):
                 return None, _columns(choice, args, kwargs, has_aux, holomorphic, chunk_size, randomness)
         return recording, None
 
@@ -367,6 +369,7 @@ def _columns(
     if not basis:
         raise GradientError(f"func.{name}: the chosen arguments hold no array to differentiate.")
     function.__qualname__ = getattr(choice.function, "__qualname__", type(choice.function).__name__)
+    function.__wrapped__ = choice.function  # type: ignore[attr-defined]  # of which an error gives file and line
     names = [name_of(choice.function, n, args) for n in places]
 
     # Masks of all directions at once cost twice the rest, and matter only where a NaN shows: see `_repaired`.

@@ -119,6 +119,7 @@ def _gradient(transform: str, function: Callable[..., Any], count: int, has_aux:
         value, found = compute(*args)
         return (found, value[1]) if has_aux else found
 
+    gradient.__wrapped__ = function  # type: ignore[attr-defined]  # of which an error gives file and line
     gradient.__qualname__ = f"the gradient of {getattr(function, '__qualname__', None) or type(function).__name__}"
     return gradient
 

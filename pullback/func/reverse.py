@@ -38,7 +38,7 @@ from pullback.func.boundary import (
     undefined_at,
     zeros_of,
 )
-from pullback.graph.kept_values import surfaced_result
+from pullback.graph.kept_values import refuse_kept_now, surfaced_result
 from pullback.graph.node import edge_to
 
 
@@ -182,6 +182,8 @@ class Recording:
         """The gradient of each leaf, raw; None where it is zero."""
         for x in (*self.outputs, *self.leaves):
             _refuse_ended(x, self.choice.transform)
+        if self.level > 1 and cuts.WATCHED:
+            refuse_kept_now(self.outputs)
         roots = []
         for y, cotangent in zip(self.outputs, cotangents, strict=True):
             if y is not None and cotangent is not None:

@@ -2,19 +2,21 @@
 
 The leaves that a transform makes of its arguments know its call (`Extra.entered`). Where a later call has a graph that
 leads to the leaf of one that is over, through a node that was recorded in it, something was kept. Nobody asks while
-operators run: backward asks when it comes to a leaf, and transforms ask of results that are recorded where they
-themselves record nothing. An argument that was kept as it is may be known as a constant.
+operators run: backward asks when it comes to a leaf, and transforms ask of what a result is around: the tensors of
+every level in which they themselves record nothing. An argument that was kept as it is may be known as a constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import math
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from pullback.core.array_face import surfaced, unlabelled
-from pullback.core.cuts import Run
+from pullback.core.array_type import REGISTERED, array_type
+from pullback.core.cuts import Run, runs
 from pullback.core.errors import EndedLevelError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node, edge_to
 
 
@@ -30,25 +32,23 @@ def reached(starts: Iterable[Node]) -> set[Node]:
     return seen
 
 
-def earlier_call(nodes: Collection[Node], own: Collection[Node] = ()) -> EndedLevelError | None:
-    """The error for a value of a call that is over, if one is among these nodes; `own` are leaves that may be."""
-    over: dict[Node, Run] = {}
+def earlier_call(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> EndedLevelError | None:
+    """The error for a value of a call that is over, if one is among these nodes, and the call had begun before.
+
+    `own` are leaves that may be there.
+    """
     for node in nodes:
-        if type(node) is AccumulateGrad and node not in own:
-            run = node.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
-            if run is not None and run.over:
-                over[node] = run
-    for node in nodes if over else ():
         for edge in node.edges():
-            run = None if edge is None else over.get(edge.node())
-            if run is not None and node._sequence_nr < run.over:
-                return EndedLevelError(run, node.name())
+            if edge is not None and type(leaf := edge.node()) is AccumulateGrad and leaf not in own:
+                run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
+                if run is not None and node._sequence_nr < run.over and run.begun < before:
+                    return EndedLevelError(run, node.name())
     return None
 
 
-def refuse_kept(nodes: Collection[Node], own: Collection[Node] = ()) -> None:
+def refuse_kept(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> None:
     """Raise that error."""
-    if (error := earlier_call(nodes, own)) is not None:
+    if (error := earlier_call(nodes, own, before)) is not None:
         raise error
 
 
@@ -63,13 +63,64 @@ def surfaced_result(x: Any, run: Run, records: bool = True) -> Any:
 
     `records`: the call has a graph of its own, whose backward asks.
     """
-    if records and isinstance(x, Tensor) and x._level == run.level:
-        return x
-    x = inside = unlabelled(x)
-    while isinstance(inside, Tensor) and inside._level >= run.level:
-        if inside._requires_grad and (inside._level > run.level or not records):
-            error = earlier_call(reached([edge_to(inside).node()]))  # type: ignore[union-attr]  # it requires grad
-            if error is not None and error.begun < run.begun:  # not of a transform inside this call
-                raise error
-        inside = inside._array
+    if not isinstance(x, Tensor):
+        x = unlabelled(x)
+    if isinstance(x, Tensor) and not (records and x._level == run.level and type(x._array) is ndarray):
+        refuse_kept_in(x, run.begun, run.level if records else 0)
     return surfaced(x, run.level)
+
+
+def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
+    """Raise the error for a value of a call that was over when this one began, in what its function returned.
+
+    Nothing is asked of tensors of the level `own`. What hangs on a transform that has run inside this call is right.
+    """
+    for inside in _recorded(x):
+        level = inside._level
+        if level in (0, own):  # at level 0 no transform has leaves
+            continue
+        known: set[int] = next((run.known for run in runs() if run.level == level), set())
+        seen: set[int] = set()
+        start: Any = edge_to(inside)
+        refuse_kept(_unknown(start.node(), known, seen), before=begun)
+        known |= seen
+
+
+def _unknown(node: Node, known: set[int], seen: set[int]) -> Iterator[Node]:
+    """The nodes to which a path leads that passes none of these sequence numbers; leaves theirs in `seen`."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        number = node._sequence_nr
+        if number not in seen and number not in known:
+            seen.add(number)
+            yield node
+            waiting += [edge.node() for edge in node.edges() if edge is not None]
+
+
+def _recorded(x: Any) -> list[Tensor]:
+    """The tensors with a graph among `x`, what it is around, and what its values, tangents and samples are."""
+    found = []
+    waiting = [x]
+    while waiting:
+        x = waiting.pop()
+        if type(x) is ndarray:
+            continue
+        if isinstance(x, Tensor):
+            if x._requires_grad:
+                found.append(x)
+            waiting.append(x._array)
+        elif type(x) in REGISTERED:
+            waiting += [getattr(holder, name) for _, holder, name in array_type(x).components(x)]
+    return found
+
+
+def refuse_kept_now(tensors: Iterable[Tensor | None]) -> None:
+    """Raise the error for what a linear map has recorded, where a transform runs that has begun later.
+
+    Outside of these the map gives numbers, of which nothing is lost.
+    """
+    begun = max((run.begun for run in runs() if run.transform), default=0)
+    for x in tensors if begun else ():
+        if x is not None:
+            refuse_kept_in(x, begun, x._level)

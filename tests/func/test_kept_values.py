@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.autograd import forward_ad, functional
 from pullback.core.errors import BackwardTwiceError, EndedLevelError
-from pullback.func import grad, hessian, hvp, jacfwd, jacrev, jet, jvp, linearize, vhp, vjp, vmap
+from pullback.func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, linearize, vhp, vjp, vmap
 
 X = np.array([0.3, 0.7])
 V = np.ones(2)
@@ -42,13 +43,124 @@ def cached(make=np.exp, use=lambda y, x: np.sum(y * x)):
     return function, known
 
 
-@pytest.mark.parametrize("second", WAYS)
+def dual_block(f):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(pb.tensor(X), pb.tensor(V)))).tangent
+
+
+LATER = WAYS | {
+    "hessian, forward over reverse": lambda f: hessian(f, mode="forward-over-reverse")(X),
+    "vmap of jvp of grad": lambda f: vmap(lambda v: jvp(grad(f), (X,), (v,))[1])(np.eye(2)),
+    "vmap of directions": lambda f: vmap(lambda v: jvp(f, (X,), (v,))[1])(np.eye(2)),
+    "dual_level": dual_block,
+    "functional.jacobian": lambda f: functional.jacobian(f, X),
+    "functional.hvp": lambda f: functional.hvp(f, X, V),
+}
+USES = {
+    "with the argument": lambda y, x: np.sum(y * x),
+    "alone, then added": lambda y, x: np.sum(y * y) + np.sum(x**3),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("second", LATER)
 @pytest.mark.parametrize("first", WAYS)
-def test_no_transform_takes_a_value_of_an_earlier_one_for_a_constant(first, second):
-    f, _ = cached()
+def test_no_transform_takes_a_value_of_an_earlier_one_for_a_constant(first, second, use):
+    f, _ = cached(use=USES[use])
     WAYS[first](f)
     with pytest.raises(RuntimeError, match=r"leaked out of the function|a func\.jet that has ended"):
-        WAYS[second](f)
+        LATER[second](f)
+
+
+OUTER = {
+    "grad": lambda h: grad(lambda x: np.sum(h(x)))(X),
+    "jvp": lambda h: jvp(h, (X,), (V,)),
+    "jacfwd": lambda h: jacfwd(h)(X),
+    "vmap": lambda h: vmap(h)(np.stack([X, X])),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("outer", OUTER)
+def test_inside_of_other_transforms(outer, use):
+    def h(x):
+        f, _ = cached(use=USES[use])
+        return grad(f)(x) + jvp(grad(f), (x,), (V,))[1]
+
+    with pytest.raises(EndedLevelError, match="leaked out of the function"):
+        OUTER[outer](h)
+
+
+@pytest.mark.parametrize("way", sorted(set(WAYS) - {"jet", "vmap of grad"}))  # which speak for themselves
+def test_the_error_names_the_function(way):
+    class Memo:
+        known = None
+
+        def __call__(self, x):
+            if self.known is None:
+                self.known = np.exp(x)
+            return np.sum(self.known * x)
+
+    memo, line = Memo(), Memo.__call__.__code__.co_firstlineno
+    WAYS[way](memo)
+    with pytest.raises(EndedLevelError, match=rf'test_kept_values.py", line {line}'):
+        jacfwd(memo)(X)
+
+
+@pytest.mark.parametrize("make", [np.array, pb.tensor])
+def test_a_linear_map_of_an_earlier_call(make):
+    x, kept = make([0.3, 0.7]), []
+
+    def f(x):
+        if not kept:
+            kept.append(vjp(lambda y: (y * x * x).sum(), pb.ones(2, dtype=pb.float64))[1])
+        return kept[0](pb.tensor(1.0, dtype=pb.float64))[0].sum()
+
+    np.testing.assert_allclose(grad(f)(x), 2 * x)
+    assert kept[0](1.0)[0].tolist() == pytest.approx([0.09, 0.49])  # where nothing is differentiated
+    for later in (grad, jacfwd, jacrev, hessian):
+        with pytest.raises(EndedLevelError, match="leaked out of the function"):
+            later(f)(x)
+
+
+def test_a_jacobian_that_runs_the_function_twice():
+    f, _ = cached(use=lambda y, x: np.concatenate([y * x, y * x]))
+    rows = np.diag(np.exp(X) * (1 + X))
+    np.testing.assert_allclose(jacobian(f)(X), np.concatenate([rows, rows]))
+    with pytest.raises(EndedLevelError):  # of this call alone it is known what was kept
+        jacobian(f)(X)
+
+
+def test_what_a_transform_leaves_inside_of_a_block_is_right():
+    def f(x):
+        seen = []
+
+        def inner(z):
+            seen.append(z * x)
+            return seen[-1].sum()
+
+        grad(inner)(pb.tensor(V))
+        return (seen[0] ** 2).sum()
+
+    assert dual_block(f).item() == pytest.approx(2 * X.sum())
+    np.testing.assert_allclose(functional.jacobian(f, X), 2 * X)
+
+
+@pytest.mark.parametrize("inside_first", [True, False])
+def test_beside_what_an_inner_transform_leaves(inside_first):
+    kept = []
+
+    def f(x):
+        seen = []
+        grad(lambda z: (seen.append(np.exp(z) * x), np.sum(seen[0]))[1])(V)
+        if not kept:
+            grad(lambda z: (kept.append(np.exp(z) * x), np.sum(z))[1])(V)
+        parts = [np.sum(seen[0] ** 2), np.sum(kept[0] ** 2)]
+        return sum(parts if inside_first else parts[::-1])
+
+    jvp(lambda x: f(x), (X,), (V,))
+    with pytest.raises(EndedLevelError, match="leaked out of the function"):
+        jvp(f, (X,), (V,))
 
 
 def by_default(x, known=[]):  # noqa: B006 - which is the mistake

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
 from pullback.core.cuts import Run, runs
-from pullback.core.sequence import next_leaf_nr, recorded_since
+from pullback.core.sequence import next_leaf_nr, next_sequence_nr, recorded_since
 
 _next_number = itertools.count(1).__next__
+# The levels of blocks that this thread or task is inside of, the innermost last.
+ENTERED: ContextVar[tuple[ForwardLevel, ...]] = ContextVar("pullback_dual_levels", default=())
 
 
 class ForwardLevel:
@@ -29,11 +32,12 @@ class ForwardLevel:
         result, and computes these again one by one, does without.
     """
 
-    __slots__ = ("_arguments", "_begun", "_lasting", "masks", "number", "open", "run")
+    __slots__ = ("_arguments", "_begun", "_lasting", "begun", "masks", "number", "open", "run")
 
     def __init__(self, masks: bool = True, run: Run | None = None) -> None:
         self.number = _next_number()
         self.masks, self.run = masks, run
+        self.begun = next_sequence_nr() if run is None else run.begun
         self.open = True
         self._lasting: ForwardLevel | None = None
         self._arguments: list[ref[Any]] = []
@@ -49,9 +53,11 @@ class ForwardLevel:
         return dual
 
     def is_lost(self, dual: Any) -> bool:
-        """True if a transform that has begun later runs, and would take a dual number of this level for a constant."""
-        run = self.run
-        if run is None or not any(later.transform and later.begun > run.begun for later in runs()):
+        """True if a transform or block that has begun later would take a dual number of this level for a constant."""
+        if self.run is None:
+            return False
+        later = [run.begun for run in runs() if run.transform] + [level.begun for level in ENTERED.get()]
+        if not any(begun > self.begun for begun in later):
             return False
         return not any(known() is dual for known in self._arguments)
 
@@ -75,7 +81,7 @@ class _LastingLevel(ForwardLevel):
         self.number = number
         self.masks = self.open = True
         self.run = None
-        self._begun = -1
+        self.begun = self._begun = -1
 
     @property
     def lasting(self) -> ForwardLevel:

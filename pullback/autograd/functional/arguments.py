@@ -15,7 +15,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, set_requires_grad, wrap
 from pullback.core.version import counter_of
-from pullback.graph.kept_values import reached
+from pullback.graph.kept_values import reached, surfaced_result
 from pullback.graph.node import edge_to
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
@@ -114,7 +114,7 @@ class Point:
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
         """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
-        self.run, self.function = cuts.Run(self.level), function
+        self.run, self.function = cuts.Run(self.level, self.name, function), function
         returned = self.run.watch(function, *(self.inputs.tensors if inputs is None else inputs))
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
@@ -122,7 +122,8 @@ class Point:
                 "value without history. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
-        return _tensors(returned, "outputs", self.name)
+        outputs = _tensors(returned, "outputs", self.name)
+        return outputs._replace(tensors=tuple(surfaced_result(x, self.run) for x in outputs.tensors))
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
         """The only output of a function whose Hessian is asked for."""
