@@ -15,10 +15,11 @@ from pullback.arrays.dual.boundary import (
     make_dual_at,
     pack,
     primal_of,
+    primal_part,
     record_pack,
 )
 from pullback.arrays.dual.filling import fill, spread_samples, zeros_under
-from pullback.arrays.dual.kernels import DUAL, primal_at
+from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
@@ -209,9 +210,9 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     if base is not None and not views:
         base.untouched = np.ones(owner.shape, bool)
     for view, tangent in zip(views, tangents, strict=True):
-        made = DualArray(primal_at(view._array, level), tangent, level)
-        hold(view, made)
-        if base is not None:
+        hold(view, pack(primal_part(view._array, level), tangent, level, False))
+        made = at_level(view, level)
+        if base is not None and made is not None:
             relate(base, made)
 
 
