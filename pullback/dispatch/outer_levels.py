@@ -117,7 +117,8 @@ def _inside(key: Key, place: Place) -> Iterator[tuple[Key, Place]]:
         yield from _inside(*each)
 
 
-def put(place: Place, array: Tensor) -> None:
+def put(place: Place, array: Any) -> None:
+    """Put another array in a place."""
     holder, attribute = place
     if isinstance(holder, Tensor):
         hold(holder, array)

@@ -411,8 +411,8 @@ WRITES = {
     "addcmul_": (lambda y, x: y.addcmul_(x, x), lambda y, x: y + x * x),
     "addcdiv_": (lambda y, x: y.addcdiv_(x, x.exp()), lambda y, x: y + x / x.exp()),
     "lerp_": (lambda y, x: y.lerp_(x * x, 0.3), lambda y, x: 0.7 * y + 0.3 * x * x),
-    "copy_": (lambda y, x: y.copy_(x * x), lambda y, x: x * x),
-    "fill_": (lambda y, x: y.fill_(x[1] ** 2), lambda y, x: (x[1] ** 2).expand(3)),
+    "copy_": (lambda y, x: y.copy_(x * x), lambda y, x: y * 0 + x * x),
+    "fill_": (lambda y, x: y.fill_(x[1] ** 2), lambda y, x: y * 0 + x[1] ** 2),
     "cumsum_": (lambda y, x: y.cumsum_(0), lambda y, x: y.cumsum(0)),
     "masked_fill_": (
         lambda y, x: y.masked_fill_(pb.tensor([True, False, True]), x[0] ** 3),
@@ -426,13 +426,15 @@ WRITES = {
     "a constant": (lambda y, x: y.__setitem__(0, 5.0), lambda y, x: pb.cat([pb.full((1,), 5.0), y[1:]])),
     "a slice": (lambda y, x: y.__setitem__(slice(0, 2), x[1:] ** 3), lambda y, x: pb.cat([x[1:] ** 3, y[2:]])),
     "a view": (lambda y, x: y[1:].mul_(x[1:]), lambda y, x: pb.cat([y[:1], y[1:] * x[1:]])),
-    "a reversed view": (lambda y, x: y.view(3, 1).t()[0, :2].add_(x[1:] ** 2), lambda y, x: y + pb.cat([x[1:] ** 2, pb.zeros(1)])),
-}  # fmt: skip
+    "a view of views": (
+        lambda y, x: y.view(3, 1).t()[0, :2].add_(x[1:] ** 2),
+        lambda y, x: y + pb.cat([x[1:] ** 2, pb.zeros(1)]),
+    ),
+}
 BEGINS = {
     "moved": lambda x: x * 1,
     "plain": lambda x: pb.ones(3),
     "still": lambda x: x.sign(),
-    "slope": lambda x: x**2,
 }
 NESTS = {
     "dual(dual)": lambda f, x: along(along(f))(x),
@@ -456,7 +458,7 @@ NESTS = {
 @pytest.mark.parametrize("begin", BEGINS)
 def test_writes_at_nested_levels_are_differentiated_as_the_program_without_writes(begin, nest):
     rng = np.random.default_rng(len(nest) + len(begin))
-    for _ in range(4):
+    for _ in range(3):
         names = rng.choice(list(WRITES), 3)
 
         def in_place(x, names=names):
@@ -475,7 +477,66 @@ def test_writes_at_nested_levels_are_differentiated_as_the_program_without_write
         x = pb.tensor(rng.uniform(0.5, 1.5, 3))
         try:
             found = NESTS[nest](in_place, x)
-        except pb.extend.InplaceError as error:
-            assert "grad" in nest, (names, error)  # views of what requires grad are not known to their base
-            continue
-        assert_close(found, NESTS[nest](out_of_place, x)), names
+        except pb.extend.InplaceError:
+            # Its views are not known to a base that requires grad, and none is made anew for all samples.
+            if "grad" in nest or (begin, nest[:4]) in {("plain", "vmap"), ("plain", "jaco")}:
+                continue
+            raise
+        assert_close(found, NESTS[nest](out_of_place, x))
+
+
+def test_a_tangent_that_user_gave_becomes_dual_with_what_is_written_into():
+    with dual_level():
+        a = make_dual(pb.tensor(X), pb.tensor(V))
+        with dual_level():
+            v = pb.tensor(W)
+            b = make_dual(a, v)
+            b.mul_(b)
+            assert unpack_dual(b).tangent is v
+        assert_close(unpack_dual(v).tangent, 2 * V * W)
+
+
+def test_what_shares_the_memory_of_a_tangent_and_cannot_see_its_derivative_refuses_the_write():
+    with dual_level():
+        a = make_dual(pb.tensor(X), pb.tensor(V))
+        with dual_level():
+            y = make_dual(a, pb.tensor(W)) * 1
+            kept = unpack_dual(y).tangent
+            with pytest.raises(pb.extend.InplaceError, match=r"mul_ .*memory that others share"):
+                y.mul_(a)
+            assert_close(kept, W)
+
+
+def test_vectorized_forward_jacobians_follow_writes():
+    def function(x):
+        y = x * 1
+        y.mul_(x.clone())
+        return (y * x.clone()).sum()
+
+    x = pb.tensor([1.0, 2.0, 3.0])
+    options = {"vectorize": True}
+    assert_close(pb.autograd.functional.jacobian(function, x, strategy="forward-mode", **options), [3.0, 12.0, 27.0])
+    hessian = pb.autograd.functional.hessian(function, x, outer_jacobian_strategy="forward-mode", **options)
+    assert_close(hessian, np.diag([6.0, 12.0, 18.0]))
+
+
+# -- .data -----------------------------------------------------------------------------------------------------------
+def test_assigning_data_keeps_the_tangent():
+    with dual_level():
+        y = make_dual(pb.tensor(X), pb.tensor(V)) * 1
+        y.data = pb.tensor([7.0, 8.0, 9.0])
+        assert_close(unpack_dual(y).tangent, V)
+        y.mul_(y)
+        assert_close(unpack_dual(y).tangent, 2 * V * [7.0, 8.0, 9.0])
+        with pytest.raises(pb.extend.GradientError, match=r"tangent of shape \(3,\)"):
+            y.data = pb.ones(2)
+
+
+def test_assigning_data_is_refused_in_a_transform_of_forward_mode():
+    def function(x):
+        y = x * 2
+        y.data = y.data.round()
+        return y
+
+    with pytest.raises(pb.extend.GradientError, match=r"`.data` inside func.jvp is not allowed"):
+        pb.func.jvp(function, (pb.tensor(X),), (pb.tensor(V),))

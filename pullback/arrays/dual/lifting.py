@@ -23,8 +23,8 @@ from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
-from pullback.core.array_type import numbers_of
 from pullback.core.array_type import innermost as values_of
+from pullback.core.array_type import numbers_of
 from pullback.core.errors import EndedLevelError, InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import counter_of
