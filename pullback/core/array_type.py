@@ -145,6 +145,10 @@ class ArrayType:
         """Return what to keep of `x` beside its values: an object whose `around(values)` gives `x` again, or None."""
         return None
 
+    def with_data(self, x: Any, data: Any) -> Any:
+        """`x` with other values, as assigning to `.data` gives them: a derivative that is beside the values stays."""
+        return data
+
     # -- its numbers -------------------------------------------------------------------------------------------------
     def numbers(self, x: Any) -> ndarray | None:
         """The numbers as an ndarray if they are at hand, so that looking at them costs nothing; else None."""

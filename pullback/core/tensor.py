@@ -589,7 +589,7 @@ class Tensor(_Methods):
                 slots.refresh_view(self)  # while what it shows of its base can be told
             elif self._fn is not None:
                 slots.part_from_views(self)
-        hold(self, value._array)
+        hold(self, array_type(self._array).with_data(self._array, value._array))
         # A counter of its own from now on: views and detached aliases stay with the old memory. Nodes that have saved
         # this tensor notice, although `_version` stays what it is.
         self._counter = parted_counter(self, "assigning to .data")

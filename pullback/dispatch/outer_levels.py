@@ -13,7 +13,7 @@ In func.jvp z is a dual array of level 2, whose primal and tangent may each be a
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -60,46 +60,65 @@ def _is_below(array: Any, level: int) -> bool:
 
 def _hold(name: str, target: Tensor, key: Key, level: int, like: Any) -> None:
     """Wrap one array inside `target`, and what its base and views have there, as a constant of an outer level."""
-    base = base_of(target)
-    owner = target if base is None else base
-    tensors = {id(t): t for t in (owner, target, *live_views(owner))}.values()
-    found = [place for t in tensors if (place := _places(t).get(key)) and _is_below(getattr(*place), level)]
+    found = [place for t in sharing_tensors(target) if (place := _places(t).get(key))]
+    found = [place for place in found if _is_below(getattr(*place), level)]
     sharing = list({id(holder): (holder, attribute) for holder, attribute in found}.values())
-    for holder, attribute in sharing:
-        if not isinstance(holder, Tensor):
-            _unwrap(holder, attribute)
-    if not _nobody_else_shares(sharing):
-        raise InplaceError(
-            f"{name} would write a value that an outer transform is differentiating into memory that others share "
-            "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not see its "
-            "derivative. Use the out-of-place form, or write into a copy (t = t.clone())."
-        )
+    for place in sharing:
+        unwrap(*place)
+    refuse_if_shared(name, sharing)
     arrays = [getattr(*place) for place in sharing]
     if all(type(array) is ndarray for array in arrays):
         arrays = list(array_type(like).holding(like, arrays))
     # What is written into is no number, though the array around it may have been made as one.
     lower = show_as_plural(wrap_as(target, arrays[0], level))
     for place, array in zip(sharing[1:], arrays[1:], strict=True):
-        _put(place, make_view(show_as_plural(wrap_as(target, array, level)), lower))
-    _put(sharing[0], lower)
+        put(place, make_view(show_as_plural(wrap_as(target, array, level)), lower))
+    put(sharing[0], lower)
 
 
-def _unwrap(dual: Any, attribute: str) -> None:
+def sharing_tensors(target: Tensor) -> list[Tensor]:
+    """A tensor with its base and the views of that which are known."""
+    base = base_of(target)
+    owner = target if base is None else base
+    return list({id(t): t for t in (owner, target, *live_views(owner))}.values())
+
+
+def refuse_if_shared(name: str, places: Sequence[Place]) -> None:
+    """Refuse to let arrays in one memory hold a derivative if anybody else holds that memory."""
+    if not _nobody_else_shares(places):
+        raise InplaceError(
+            f"{name} would write a value that an outer transform is differentiating into memory that others share "
+            "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not see its "
+            "derivative. Use the out-of-place form, or write into a copy (t = t.clone())."
+        )
+
+
+def unwrap(holder: Any, attribute: str) -> None:
     """Take an array in a dual array out of a constant tensor that a rule has made, and that nobody else holds."""
-    part = getattr(dual, attribute)
+    part = getattr(holder, attribute)
     constant = isinstance(part, Tensor) and not part._requires_grad and type(part._array) is ndarray
-    if constant and _references((dual, attribute)) <= _ALONE + 1:  # one more: the variable here
-        setattr(dual, attribute, part._array)
+    if constant and not isinstance(holder, Tensor) and _references((holder, attribute)) <= _ALONE + 1:
+        setattr(holder, attribute, part._array)  # one more: the variable here
 
 
 def _places(tensor: Tensor) -> dict[Key, Place]:
     """Where a tensor, or the dual array in it, holds arrays, by the forward levels whose tangents these are."""
-    array: Any = tensor._array
-    components = {numbers: (holder, name) for numbers, holder, name in array_type(array).components(array)}
-    return components or {frozenset(): (tensor, "_array")}
+    return dict(_inside(frozenset(), (tensor, "_array")))
 
 
-def _put(place: Place, array: Tensor) -> None:
+def _inside(key: Key, place: Place) -> Iterator[tuple[Key, Place]]:
+    """The places in the array at a place, as far as the types of arrays tell of any; else the place itself."""
+    array: Any = getattr(*place)
+    found = REGISTERED[type(array)].components(array) if type(array) in REGISTERED else ()
+    inside = [(key | own, (holder, name)) for own, holder, name in found]
+    if not inside:
+        yield key, place
+    for each in inside:
+        yield from _inside(*each)
+
+
+def put(place: Place, array: Any) -> None:
+    """Put another array in a place."""
     holder, attribute = place
     if isinstance(holder, Tensor):
         hold(holder, array)

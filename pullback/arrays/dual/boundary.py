@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual.array import DualArray, Kin, inside_tensors
-from pullback.arrays.dual.errors import MixedCotangentsError
+from pullback.arrays.dual.errors import MixedCotangentsError, data_in_transform, data_of_other_form
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import in_layout_of
@@ -100,6 +100,20 @@ def tangent_part(dual: Any, level: ForwardLevel) -> Any:
     """The tangent at `level`; zeros where there is none."""
     found = _part(dual, level, tangent_at)
     return table_of((dual,)).zeros_like(primal_part(dual, level)) if found is None else found
+
+
+def with_data(dual: Any, data: Any) -> Any:
+    """A dual array with the values of other data, and copies of its tangents."""
+    if type(dual) is not DualArray:
+        return array_type(data).values(data) if type(data) is DualArray else data
+    if not dual.level.open:
+        return with_data(dual.primal, data)
+    if dual.level.run is not None:
+        raise data_in_transform(dual.level.run.transform)
+    if dual.tangent is not None and (data.shape, data.dtype) != (dual.shape, dual.dtype):
+        raise data_of_other_form(dual, data)
+    tangent = None if dual.tangent is None else array_type(dual.tangent).copy(dual.tangent)
+    return pack(with_data(dual.primal, data), tangent, dual.level, dual.co)
 
 
 def _part(dual: Any, level: ForwardLevel, take: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.arrays.dual import elements, graphs, lifting
 from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.boundary import with_data
 from pullback.arrays.dual.calls import call_on_duals
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.operators import assign
@@ -43,6 +44,9 @@ class DualType(ArrayType):
 
     def tangents(self, x: DualArray) -> Any:
         return x.tangents()
+
+    def with_data(self, x: DualArray, data: Any) -> Any:
+        return with_data(x, data)
 
     def numbers(self, x: DualArray) -> Any:
         return numbers_of(x.primal)

@@ -13,7 +13,7 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.untouched import Mask, count_nonzero, mask_of
 from pullback.core.array_face import ARRAYS, NestedScalar
-from pullback.core.array_type import CONSTANTS, memory_of
+from pullback.core.array_type import CONSTANTS, REGISTERED, memory_of
 from pullback.core.tensor import Tensor, ndarray, new
 from pullback.core.version import counter_of
 from pullback.dispatch.element_writes import can_hold
@@ -70,6 +70,8 @@ def write_element(target: Tensor, index: Any, value: Any) -> bool:
 
 def _may_be_written(target: Tensor, dual: DualArray) -> bool:
     p, t, extra = memory_of(dual.primal), memory_of(dual.tangent), target._extra
+    if type(dual.tangent) in REGISTERED:  # of an outer level, or of many samples, where the primal is not
+        return False
     if p is None or t is None or not p.flags.forc or not t.flags.writeable:
         return False
     if dual.apart or dual.co or target._requires_grad or not dual.level.open:

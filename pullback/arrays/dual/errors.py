@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pullback.core.errors import Portable
+from typing import Any
+
+from pullback.core.errors import GradientError, Portable
 
 
 class MixedCotangentsError(Portable, RuntimeError):
@@ -25,4 +27,22 @@ def no_forward_derivative(operator: str, argument: str = "") -> NotImplementedEr
         f"{operator!r}{of} is not implemented. Put the computation into a pullback.autograd.Function with a jvp of its "
         "own, or take the derivative in reverse mode. (An operator of yours has it as the `result:` formula of its "
         "declaration.)"
+    )
+
+
+def data_in_transform(transform: str) -> GradientError:
+    """The error for an assignment to `.data` of a tensor of a transform in forward mode."""
+    return GradientError(
+        f"assigning to .data: mutating directly with `.data` inside func.{transform} is not allowed: its derivative "
+        "would be lost. Use y.copy_(value), or y = value; for other values with the derivative of y, y + (value - "
+        "y).detach()."
+    )
+
+
+def data_of_other_form(dual: Any, data: Any) -> GradientError:
+    """The error for an assignment to `.data` that the tangent does not fit."""
+    return GradientError(
+        f"assigning to .data: the tensor has a tangent of shape {tuple(dual.shape)} and dtype {dual.dtype}, which does "
+        f"not fit shape {tuple(data.shape)} and dtype {data.dtype}. Use forward_ad.unpack_dual(t).primal, or another "
+        "tensor."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,16 @@ from pullback.arrays.dual.boundary import (
     make_dual_at,
     pack,
     primal_of,
+    primal_part,
     record_pack,
 )
-from pullback.arrays.dual.kernels import DUAL, primal_at
+from pullback.arrays.dual.filling import fill, spread_samples, zeros_under
+from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
-from pullback.core.array_type import REGISTERED, array_type, numbers_of
 from pullback.core.array_type import innermost as values_of
+from pullback.core.array_type import numbers_of
 from pullback.core.errors import EndedLevelError, InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import counter_of
@@ -128,17 +130,42 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
     """
     if _is_dual(target, level) and not target._array.level.open:  # type: ignore[attr-defined]
         become(target, without_closed_levels(target))
-    top = innermost([without_closed_levels(x) if _is_dual(x, level) else x for x in _flat(args)], level)
+    levels = _levels_in(without_closed_levels(x) for x in _flat(args) if _is_dual(x, level))
     if _drops_tangents():
         if _is_dual(target, level):
             raise InplaceError(f"{name} would leave the tangent of what it writes into as it was: forward mode is off.")
         return True
-    if top is None or target._array.dtype.kind not in "fc":
+    if not levels or target._array.dtype.kind not in "fc":
         return True
     refuse_overlap(target, name)
-    held = at_level(target, top)
-    if held is not None and held.tangent is not None:
-        return True
+    for at in levels:
+        held = at_level(target, at)
+        if held is None or held.tangent is None:
+            _make_dual(name, target, at)
+        fill(name, target, at)
+    spread_samples(name, target, args)
+    return True
+
+
+def _levels_in(tensors: Iterable[Tensor]) -> list[ForwardLevel]:
+    """The forward levels of all dual arrays in these tensors, those in the tangents of others too, innermost first."""
+    found: dict[int, ForwardLevel] = {}
+    arrays: list[Any] = [x._array for x in tensors]
+    while arrays:
+        array = arrays.pop()
+        if type(array) is DualArray:
+            if array.level.open:
+                found.setdefault(array.level.number, array.level)
+            arrays += array.primal, array.tangent
+    return [found[number] for number in sorted(found, reverse=True)]
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    return [y for x in args for y in (x if type(x) in (list, tuple) else (x,))]
+
+
+def _make_dual(name: str, target: Tensor, level: ForwardLevel) -> None:
+    """Make the owner of the target's memory dual, and its views, with zeros in one memory for their tangents."""
     base = base_of(target)
     if base is not None and base._requires_grad:
         raise InplaceError(
@@ -153,18 +180,7 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
             "zeros)), or "
             "use the out-of-place form."
         )
-    _give_tangents(name, owner, top, _tangent_in(args, top))
-    return True
-
-
-def _tangent_in(args: Sequence[Any], level: ForwardLevel) -> Any:
-    """A tangent at this level among the arguments."""
-    duals = (at_level(x, level) for x in _flat(args) if isinstance(x, Tensor))
-    return next((dual.tangent for dual in duals if dual is not None and dual.tangent is not None), None)
-
-
-def _flat(args: Sequence[Any]) -> list[Any]:
-    return [y for x in args for y in (x if type(x) in (list, tuple) else (x,))]
+    _give_tangents(name, owner, level)
 
 
 def _may_have_views(tensor: Tensor) -> bool:
@@ -173,31 +189,30 @@ def _may_have_views(tensor: Tensor) -> bool:
     return tensor._counter is not None or (type(memory) is ndarray and memory.base is not None)
 
 
-def _give_tangents(name: str, owner: Tensor, level: ForwardLevel, beside: Any) -> None:
-    """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all.
-
-    `beside` is a tangent that will be written: if it is of a registered type, so are the zeros.
-    """
+def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
+    """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all."""
     before = wrap(owner._array, owner._level)
     before._counter, before._fn, before._requires_grad = owner._counter, edge_to(owner), owner._requires_grad
-    memory = plain_part(owner._array)
-    tangents = _Zeros(memory, beside) if type(memory) is ndarray else None
-    views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
-    if tangents is None and views:
+    views = live_views(owner)
+    memories = [plain_part(x._array) for x in (owner, *views)]
+    if type(memories[0]) is ndarray:
+        zeros, *tangents = zeros_under(memories)
+    elif views:
         held = with_article(values_of(owner))
         raise InplaceError(
             f"{name} would write a value with a tangent into a tensor around {held}, which has views but no "
             "strides by which the tangent could be shared; use the out-of-place form."
         )
-    zeros = tangents.under(memory) if tangents else DUAL.zeros_like(owner._array)
+    else:
+        zeros, tangents = DUAL.zeros_like(owner._array), []
     become(owner, _made_dual(before, zeros, level))
     base = at_level(owner, level)
     if base is not None and not views:
         base.untouched = np.ones(owner.shape, bool)
-    for view, tangent in views:
-        made = DualArray(primal_at(view._array, level), tangent, level)
-        hold(view, made)
-        if base is not None:
+    for view, tangent in zip(views, tangents, strict=True):
+        hold(view, pack(primal_part(view._array, level), tangent, level, False))
+        made = at_level(view, level)
+        if base is not None and made is not None:
             relate(base, made)
 
 
@@ -209,21 +224,6 @@ def _made_dual(tensor: Tensor, tangent: Any, level: ForwardLevel) -> Tensor:
     if tensor._requires_grad and modes.current().records(tensor._level):
         record_pack(out, tensor, None, level, False)
     return out
-
-
-class _Zeros:
-    """Zeros in a memory with the layout of another, of which the same parts can be viewed."""
-
-    def __init__(self, memory: ndarray, beside: Any) -> None:
-        self._beside = beside if type(beside) in REGISTERED else None
-        low, high = np.lib.array_utils.byte_bounds(memory)
-        self._low, self._bytes = low, np.zeros(max(high - low, 1), np.uint8)
-
-    def under(self, array: ndarray) -> Any:
-        """The part that belongs to `array`."""
-        offset = array.__array_interface__["data"][0] - self._low if array.size else 0
-        zeros = np.ndarray(array.shape, array.dtype, self._bytes, offset, array.strides)
-        return zeros if self._beside is None else array_type(self._beside).lift_constant(self._beside, zeros)
 
 
 def become(target: Tensor, other: Tensor) -> None:
