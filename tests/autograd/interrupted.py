@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import pullback as pb
+from pullback.arrays.dual.levels import ENTERED
 from pullback.autograd import forward_ad, user_callbacks
 from pullback.core import modes
 from pullback.core.cuts import WATCHED
@@ -93,7 +94,7 @@ def left_over() -> list[str]:
     if user_callbacks.here.runs:
         found.append("inside a backward")
         user_callbacks.here.runs.clear()
-    if forward_ad._entered.get():
+    if ENTERED.get():
         found.append("inside a dual level")
     if drawing.get() is not None:
         found.append("random numbers are a vmap's")
