@@ -77,7 +77,7 @@ def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
     """
     for inside in _recorded(x):
         level = inside._level
-        if level in (0, own):  # at level 0 no transform has leaves
+        if level in (0, own):
             continue
         known: set[int] = next((run.known for run in runs() if run.level == level), set())
         seen: set[int] = set()
@@ -109,7 +109,8 @@ def _recorded(x: Any) -> list[Tensor]:
         if isinstance(x, Tensor):
             if x._requires_grad:
                 found.append(x)
-            waiting.append(x._array)
+            if x._level > 1:  # at level 0, where the rest is, no transform has leaves
+                waiting.append(x._array)
         elif type(x) in REGISTERED:
             waiting += [getattr(holder, name) for _, holder, name in array_type(x).components(x)]
     return found

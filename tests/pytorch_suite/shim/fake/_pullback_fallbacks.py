@@ -65,7 +65,7 @@ def set_fwd_grad():
 
 
 def forward_level():
-    return len(pullback.autograd.forward_ad._entered.get()) - 1
+    return len(pullback.autograd.forward_ad.ENTERED.get()) - 1
 
 
 class LegacyType(type):
