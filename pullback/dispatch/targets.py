@@ -175,6 +175,8 @@ def replace(target: Tensor, now: Any) -> None:
 def write_array(name: str, data: ndarray, result: Any) -> None:
     """Write what the in-place operator of that name has computed into an ndarray."""
     if type(result) in REGISTERED:
+        if data.dtype.kind in "fc" and carries_derivative(result):
+            raise outer_derivative_error(name)
         result = array_type(result).values(result)  # into whole numbers, which have no derivative
     if isinstance(result, Tensor):
         raise outer_derivative_error(name)
