@@ -85,10 +85,18 @@ def spread_samples(name: str, target: Tensor, args: Sequence[Any]) -> None:
             continue
         places = _sharing(target, key, _parts)
         refuse_if_shared(name, places)
-        arrays = [owner_of(getattr(*place)), *(getattr(*place) for place in places)]
-        _, *made = array_type(found[0]).holding(found[0], arrays)
+        arrays = [getattr(*place) for place in places]
+        _, *made = array_type(found[0]).holding(found[0], [_memory_of(arrays[0]), *arrays])
         for each, array in zip(places, made, strict=True):
             put(each, array)
+
+
+def _memory_of(array: ndarray) -> ndarray:
+    """The whole memory that an array lies in, as an array of its dtype."""
+    owner = owner_of(array)
+    if owner.dtype == array.dtype:
+        return owner
+    return owner[: owner.size // array.itemsize * array.itemsize].view(array.dtype)  # of `zeros_under`: bytes
 
 
 def _parts(x: Tensor) -> Iterator[Found]:

@@ -31,6 +31,9 @@ class IndexSetsType(ArrayType):
             )
         return IndexSets(constant.real.view(np.int64), x.store, constant.dtype)
 
+    def holding(self, x: IndexSets, arrays: Sequence[np.ndarray]) -> list[IndexSets]:
+        return [self.lift_constant(x, array) for array in arrays]
+
     def copy(self, x: IndexSets) -> IndexSets:
         return IndexSets(x.ids.copy(), x.store, x.dtype)
 
