@@ -35,8 +35,14 @@ class OperatorNode(FunctionNode):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """As of a custom Function, with NumPy's face where the operator is written for ndarrays."""
-        found = super().saved_tensors
         derivative: Any = self._function
+        if derivative.setup_context is None:
+            raise GradientError(
+                f"{derivative.name}: its backward reads ctx.saved_tensors, and nothing saves any. Write "
+                f"{derivative.name.rpartition('::')[2]}.register_autograd(backward, setup_context=setup_context) with "
+                "def setup_context(ctx, inputs, output): ctx.save_for_backward(*inputs)."
+            )
+        found = super().saved_tensors
         return tuple(as_array(x) if isinstance(x, Tensor) else x for x in found) if derivative.arrays else found
 
 

@@ -482,3 +482,14 @@ def test_what_setup_context_keeps_unseen_is_refused_in_second_derivatives(kind, 
     ):
         with pytest.raises(RuntimeError, match="differentiate twice through Cube"):
             transform()
+
+
+def test_a_backward_that_reads_what_nothing_saved_says_how_to_save_it():
+    @pb.library.custom_op("mine::forgets", mutates_args=())
+    def forgets(x: np.ndarray) -> np.ndarray:
+        return x**3
+
+    forgets.register_autograd(lambda ctx, grad: 3 * ctx.saved_tensors[0] ** 2 * grad)
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradientError, match=r"mine::forgets: its backward reads ctx\.saved_tensors, and nothing saves"):
+        forgets(x).sum().backward()
