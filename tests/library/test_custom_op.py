@@ -491,5 +491,5 @@ def test_a_backward_that_reads_what_nothing_saved_says_how_to_save_it():
 
     forgets.register_autograd(lambda ctx, grad: 3 * ctx.saved_tensors[0] ** 2 * grad)
     x = pb.tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(GradientError, match=r"mine::forgets: its backward reads ctx\.saved_tensors, and nothing saves"):
+    with pytest.raises(RuntimeError, match=r"mine::forgets: its backward reads ctx\.saved_tensors, and nothing saves"):
         forgets(x).sum().backward()
