@@ -21,8 +21,8 @@ demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictu
 test: $(VENV)/.test  ## run every test and example, of large families of cases a sample
 	$(RUN) -m pytest $(TEST_ARGS)
 
-test-all: $(VENV)/.test  ## run every case of every test
-	$(RUN) -m pytest -n auto --dist worksteal
+test-all: TEST_ARGS = -n auto --dist worksteal
+test-all: test  ## run every case of every test
 
 pytorch-suite: $(VENV)/.test  ## run PyTorch's own tests of autograd, fetched from Debian's source package
 	@tests/pytorch_suite/fetch.sh; case $$? in \
