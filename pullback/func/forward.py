@@ -235,7 +235,7 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
 def _has_nan(tangent: Any) -> bool:
     numbers = numbers_of(tangent)
     parts = [numbers] if numbers is not None else parts_of(tangent) if isinstance(tangent, Tensor) else []
-    return any(bool(np.isnan(part).any()) for part in parts)
+    return any(isinstance(part, np.ndarray) and bool(np.isnan(part).any()) for part in parts)
 
 
 def _zeros_like(value: Any) -> Any:

@@ -52,7 +52,7 @@ def test_a_required_tensor_is_not_none(op):
         (lambda: pb.addbmm(t(), t(), t()), RuntimeError, r"addbmm\(.*\): batch1 must have 3 dimensions"),
         (lambda: pb.addmv(t(), pb.ones(2), pb.ones(2)), RuntimeError, r"addmv\(.*\): mat must have 2 dimensions"),
         (lambda: pb.addr(t(), pb.ones(2), pb.ones(2, 2)), RuntimeError, r"addr\(.*\): vec2 must have 1 dimensions"),
-        (lambda: pb.mm(pb.ones(3), t()), RuntimeError, r"mm\(.*\): input must have 2 dimensions"),
+        (lambda: pb.mm(pb.ones(3), t()), RuntimeError, r"mm\(.*\): .*input must have 2 dimensions"),
         (lambda: pb.linalg.cholesky(pb.ones(3)), RuntimeError, "cholesky: input must have at least 2 dimensions"),
         (lambda: pb.linalg.matrix_norm(pb.ones(3)), RuntimeError, "two dimensions of input, got"),
         (lambda: F.interpolate(pb.ones(2, 2)), NotImplementedError, "input must have 3 or 4 or 5 dimensions"),
