@@ -64,7 +64,7 @@ def linear(input, weight, bias=None):
         return out
     if weight.ndim == 1 or bias.ndim > 1 or bias.size not in (1, len(weight)):
         raise RuntimeError(
-            f"linear(): The size of tensor a ({weight.shape[0]}) must match the size of tensor b ({bias.size}): bias must "
+            f"linear(): The size of tensor a ({len(weight)}) must match the size of tensor b ({bias.size}): bias must "
             f"have shape (out_features,) for weight of shape (out_features, in_features), but bias "
             f"has shape {bias.shape} and weight {weight.shape}."
         )
