@@ -233,9 +233,8 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
 
 
 def _has_nan(tangent: Any) -> bool:
-    numbers = numbers_of(tangent)
-    parts = [numbers] if numbers is not None else parts_of(tangent) if isinstance(tangent, Tensor) else []
-    return any(isinstance(part, np.ndarray) and bool(np.isnan(part).any()) for part in parts)
+    parts = parts_of(tangent) if isinstance(tangent, Tensor) else [tangent]
+    return any(numbers is not None and bool(np.isnan(numbers).any()) for numbers in map(numbers_of, parts))
 
 
 def _zeros_like(value: Any) -> Any:
