@@ -130,7 +130,7 @@ def watch_output(out: Tensor) -> Version:
 
 def unwritten(version: Version) -> bool:
     """True unless a saved output has been written into since, where the node can compute it again."""
-    if type(version) is Counter:
+    if isinstance(version, Counter):
         return version.n == 0
     if type(version) is tuple:
         return version[0].n == version[1]  # type: ignore[no-any-return]

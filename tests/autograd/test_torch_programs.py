@@ -439,6 +439,16 @@ def test_gelu_may_be_written_into_under_hooks_and_in_transforms():
     np.testing.assert_allclose(hessian, np.diag([np.sqrt(2 / np.pi)] * 2), rtol=1e-14)
 
 
+def test_gelu_is_computed_again_where_the_memory_that_data_has_left_was_written_into():
+    x = leaf(-0.5, 0.3)
+    (expected,) = pb.autograd.grad(pb.nn.functional.gelu(x).sum(), x)
+    y = pb.nn.functional.gelu(x)
+    total, alias = (y * 1).sum(), y.detach()
+    y.data = pb.zeros(2)
+    alias.mul_(2)
+    assert pb.autograd.grad(total, x)[0].tolist() == expected.tolist()
+
+
 def test_flatten_of_what_is_flat_is_itself():
     x = leaf() * 1
     assert x.flatten() is x
