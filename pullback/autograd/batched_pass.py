@@ -80,11 +80,11 @@ def opened(size: int, called: str, randomness: str = "error") -> Iterator[tuple[
         drawing.set(Draws(batch, level))
         yield batch, level
     finally:
-        batch.close()
         try:
             drawing.set(drew)
         finally:
             modes.restore(state)
+            batch.close()
 
 
 def in_one(

@@ -25,7 +25,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.named import named
 from pullback.core.observers import Observer
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.version import counter_of
 from pullback.graph.kept_values import refuse_kept_in
 from pullback.graph.view import Origin, make_view, shares_memory
@@ -310,11 +310,13 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor([2.71828183, 0.        ])
     """
     at = _level(level)
-    if at is not None and isinstance(tensor, Tensor) and type(tensor._array) is not ndarray:
+    if at is None or not isinstance(tensor, Tensor):
+        return UnpackedDualTensor(tensor, None)
+    if type(tensor._array) is not ndarray:
         refuse_kept_in(tensor, at.begun)
-    found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)
-    if at is None or found is None:
-        if at is not None and isinstance(tensor, Tensor) and _holds(tensor, at):
+    found = _dual_in(tensor, at)
+    if found is None:
+        if _holds(tensor, at):
             raise GradientError(
                 "unpack_dual: the tangent of this level is inside another transform's, such as that of a func.jvp "
                 "around whose argument was combined with a dual Tensor of this level. Make the dual Tensor of what "
@@ -344,10 +346,7 @@ def _note_view(tangent: Tensor, found: DualArray) -> None:
 
 def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
     """The dual number of a tensor at a forward level, also where it is wrapped by tensors of other transforms."""
-    array: Any = tensor
-    while isinstance(array, Tensor):
-        array = array._array
-    return at_level(array, level)
+    return at_level(inside_tensors(tensor), level)
 
 
 def _holds(array: Any, level: ForwardLevel) -> bool:

@@ -33,7 +33,7 @@ from pullback.core.errors import GradientError, GradientTypeError, InplaceError,
 from pullback.core.observers import run_operator
 from pullback.core.pytree import flatten
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, detached_here, hold, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, hold, inside_tensors, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -935,8 +935,7 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
 
 def _is_dual_inside(x: Any) -> bool:
     """True if there is a dual array inside of a Tensor of several levels."""
-    while isinstance(x, Tensor):
-        x = x._array
+    x = inside_tensors(x)
     return is_array(x) and array_type(x).dual
 
 

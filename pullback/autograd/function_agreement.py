@@ -16,7 +16,7 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.core import modes
 from pullback.core.array_type import array_type, is_array, numbers_of
-from pullback.core.tensor import Tensor, new_extra, wrap
+from pullback.core.tensor import Tensor, inside_tensors, new_extra, wrap
 from pullback.graph.node import edge_to
 
 _ROUGHLY = 1e-3
@@ -63,8 +63,7 @@ def check_agreement(function: Any, args: Sequence[Any], outputs: Sequence[Any]) 
 
 def _tangent(x: Any) -> Any:
     """The numbers of the tangent inside of a Tensor; None where there is none."""
-    while isinstance(x, Tensor):
-        x = x._array
+    x = inside_tensors(x)
     if not is_array(x) or not array_type(x).dual or x.tangent is None:
         return None
     return numbers_of(x.tangent)

@@ -223,7 +223,7 @@ def show_saved(node: Node, name: str) -> Any:
     """
     if not isinstance(node, Node):
         raise TypeError(f"show_saved: node must be a node of the graph, such as t.grad_fn, got {with_article(node)}.")
-    slot = next((slot for slot in (f"saved_{name}", f"arg_{name}") if hasattr(type(node), slot)), f"saved_{name}")
+    slot = f"saved_{name}" if hasattr(type(node), f"saved_{name}") else f"arg_{name}"
     if not hasattr(node, slot):
         if hasattr(type(node), slot):  # no formula that will run reads it
             return None

@@ -37,7 +37,7 @@ import numpy as np
 from numpy import vdot
 
 from pullback.core.array_type import ARRAY_TYPES, array_type, numbers_of, parts_of, table_of, touched_in
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.ops.formulas.decompositions.spectra_in_use import masks_of_outputs
@@ -239,8 +239,7 @@ def _of_many(x: Any) -> bool:
     """True if an array stands for those of many samples, be it by a tangent alone."""
     if _is_plain(x):
         return False
-    while isinstance(x, Tensor):
-        x = x._array
+    x = inside_tensors(x)
     kind = array_type(x)
     return kind.many or any(_of_many(getattr(holder, name)) for _, holder, name in kind.components(x))
 

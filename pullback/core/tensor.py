@@ -896,6 +896,13 @@ AROUND_OTHERS: dict[type, type] = {Tensor: NestedTensor}
 _become = object.__dict__["__class__"].__set__
 
 
+def inside_tensors(x: Any) -> Any:
+    """The array in a Tensor, or in Tensors around each other; anything else as it is."""
+    while isinstance(x, Tensor):
+        x = x._array
+    return x
+
+
 def _values_in(x: RawArray, force: bool, why: str) -> Any:
     """The ndarray inside, for what is named `why`."""
     while isinstance(x, Tensor):

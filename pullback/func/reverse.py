@@ -16,7 +16,7 @@ from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.version import counter_inside
 from pullback.dispatch.outer_levels import seen_outside
 from pullback.func.boundary import (
@@ -222,8 +222,7 @@ class Recording:
 
 def _refuse_ended(x: Any, transform: str) -> None:
     """Raise an error for a tensor around a dual array of a transform that has ended."""
-    while isinstance(x, Tensor):
-        x = x._array
+    x = inside_tensors(x)
     if getattr(getattr(x, "level", None), "open", True) is False:
         raise GradientError(
             f"{transform}: what it recorded belongs to a func.jvp, jacfwd or linearize around it, which has ended. "

@@ -17,7 +17,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, kernel_for, table_of
 from pullback.core.observers import Observer
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
 from pullback.core.version import bump
 from pullback.graph.fitting import sum_to_shape, to_dtype
@@ -146,22 +146,14 @@ def spread_write(target: Tensor) -> None:
         return
     base = extra.base if extra.base is not None and extra.base._counter is target._counter else target
     if base is not target and extra.steps is not None:
-        raw = _inside(base)
+        raw = inside_tensors(base)
         _, put_back = Replay(raw, target._array, extra.steps).extract(raw, table_of((raw,)))
         _replace(base, put_back(target._array))
-    raw = _inside(base)
+    raw = inside_tensors(base)
     for view in live_views(base):
         steps = view._extra.steps  # type: ignore[union-attr]  # every view has an Extra
         if view is not target and steps is not None:
             _replace(view, Replay(raw, view._array, steps).again(raw, table_of((raw,))))
-
-
-def _inside(tensor: Tensor) -> RawArray:
-    """Return what is inside of nested Tensors: an array with its tangents, if it has any."""
-    raw = tensor._array
-    while isinstance(raw, Tensor):
-        raw = raw._array
-    return raw
 
 
 def _replace(tensor: Tensor, value: RawArray) -> None:

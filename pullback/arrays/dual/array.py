@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core.array_type import REGISTERED, array_type, memory_of
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import bump, version_of
 
@@ -205,13 +205,6 @@ def plain_part(array: Any) -> Any:
 def holds_dual(x: Any) -> bool:
     """True if an array is a dual one, or a Tensor around one."""
     return type(inside_tensors(x)) is DualArray
-
-
-def inside_tensors(x: Any) -> Any:
-    """The array in a Tensor, or in Tensors around each other; anything else as it is."""
-    while isinstance(x, Tensor):
-        x = x._array
-    return x
 
 
 def duals_in(args: Any) -> Iterator[DualArray]:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.array import DualArray, Kin, inside_tensors
+from pullback.arrays.dual.array import DualArray, Kin
 from pullback.arrays.dual.errors import MixedCotangentsError, data_in_transform, data_of_other_form
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
@@ -36,7 +36,7 @@ from pullback.arrays.dual.pairing import in_layout_of
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, array_type, innermost, table_of
 from pullback.core.inspection import owner_of
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch

@@ -24,7 +24,7 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core.array_type import REGISTERED, array_type, table_of
 from pullback.core.inspection import owner_of
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.dispatch.outer_levels import Key, Place, put, refuse_if_shared, sharing_tensors, unwrap
 from pullback.graph.view import base_of, live_views
 
@@ -107,9 +107,8 @@ def _parts(x: Tensor) -> Iterator[Found]:
 
 def _lacking(holder: Any, name: str, level: ForwardLevel, key: Key = frozenset()) -> Iterator[Found]:
     """The places of what has no tangent of this level, by the inner levels whose tangent it is."""
-    array = inside = getattr(holder, name)
-    while isinstance(inside, Tensor):
-        inside = inside._array
+    array = getattr(holder, name)
+    inside = inside_tensors(array)
     if type(inside) is not DualArray or inside.level.number < level.number:
         yield key, (holder, name)
     elif inside.level.number == level.number:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy import logical_not, vdot
 
-from pullback.arrays.dual.array import DualArray, Kin, frozen, inside_tensors
+from pullback.arrays.dual.array import DualArray, Kin, frozen
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import (
     NUMPY,
@@ -39,7 +39,7 @@ from pullback.core.array_type import (
     table_of,
     touched_in,
 )
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.types import DType, Shape
 from pullback.dispatch.tangent_rules import Rule
 

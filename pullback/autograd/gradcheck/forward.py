@@ -29,13 +29,11 @@ from pullback.autograd.gradcheck.sides import (
     directions,
     not_linear,
 )
-from pullback.autograd.gradcheck.tangents import Move, check_tangents
+from pullback.autograd.gradcheck.tangents import SIZES, Move, check_tangents
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
 __all__ = ["check_forward", "jvp_function", "pushed"]
-
-_SIZES = (-2.0, 0.5)  # of tangents, in turn: powers of two, which change no digit of a linear rule
 
 
 def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_too: bool, undefined: bool) -> None:
@@ -90,7 +88,7 @@ def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]
         widths = [real_coordinates(values_of(o)).size for o in outputs]
         blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
         for row, index in enumerate(np.ndindex(array.shape)):
-            size = _SIZES[row % 2]
+            size = SIZES[row % 2]
             for unit in units_of(array):
                 direction = np.zeros(array.shape, array.dtype)
                 direction[index] = size * unit
@@ -165,8 +163,8 @@ def _projections_agree(problem: Problem, outputs: list[Tensor]) -> dict[int, Mov
     agree, moves = True, {}
     for number, array in zip(problem.wrt, problem.arrays, strict=True):
         v = unit_direction(rng, array)
-        found = _push_forward(problem, {number: _SIZES[0] * v}, outputs=outputs)
-        moves[number] = move = Move(v, [tangent / _SIZES[0] for tangent in found])
+        found = _push_forward(problem, {number: SIZES[0] * v}, outputs=outputs)
+        moves[number] = move = Move(v, [tangent / SIZES[0] for tangent in found])
         for u, forward, numerical in zip(us, move.found, derivative_along(problem, array, v), strict=True):
             expected = float(u @ numerical)
             # An error of atol in every entry of J moves u^T J v by as much as this.

@@ -13,10 +13,12 @@ from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
 from pullback.autograd.gradcheck.problem import Problem
 from pullback.autograd.gradcheck.sides import nonlinear
 
-__all__ = ["Move", "check_tangents"]
+__all__ = ["SIZES", "Move", "check_tangents"]
 
 Push = Callable[[dict[int, np.ndarray], bool], list[np.ndarray]]
-_WEIGHTS = (-2.0, 0.5)  # of both signs: a size or a maximum of tangents shows
+# Of tangents, in turn: powers of two, which change no digit of a linear rule, and of both signs, so that a size or a
+# maximum of tangents shows.
+SIZES = (-2.0, 0.5)
 
 
 class Move(NamedTuple):
@@ -43,7 +45,7 @@ def check_tangents(problem: Problem, push: Push, moves: dict[int, Move]) -> None
 
 def _weighted(moves: dict[int, Move]) -> dict[int, np.ndarray]:
     """Directions of all these inputs."""
-    return {i: _WEIGHTS[k % 2] * move.direction for k, (i, move) in enumerate(moves.items())}
+    return {i: SIZES[k % 2] * move.direction for k, (i, move) in enumerate(moves.items())}
 
 
 def _check_sum(problem: Problem, moves: dict[int, Move], found: list[np.ndarray], undefined: int | None) -> None:
@@ -51,7 +53,7 @@ def _check_sum(problem: Problem, moves: dict[int, Move], found: list[np.ndarray]
     unit = max(np.finfo(move.direction.dtype).eps for move in moves.values())
     share = max(1e-6, 100 * float(unit))
     for o, tangent in enumerate(found):
-        parts = np.array([_WEIGHTS[k % 2] * move.found[o] for k, move in enumerate(moves.values())])
+        parts = np.array([SIZES[k % 2] * move.found[o] for k, move in enumerate(moves.values())])
         expected, sizes = parts.sum(0), np.abs(parts).sum(0)
         told = np.isfinite(expected) & np.isfinite(tangent)
         largest = sizes[told].max(initial=0)
