@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,19 @@ class Pairs:
         return self._known[1]  # type: ignore[no-any-return]
 
 
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: plain(x, lambda t: frozen(t, "eigsh")) for name, x in options.items()}
+def _options(function: str, names: Sequence[str], args: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a function, by name, without Tensors: positions stand for `names`."""
+    given = dict(zip(names, args, strict=False)) | options
+    return {name: plain(x, lambda t: frozen(t, function)) for name, x in given.items()}
+
+
+def _in_order_of_values_alone(w: Any, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The eigenvalues in the order in which SciPy gives them without vectors.
+
+    This is ARPACK's own order, which depends on its course and stands nowhere else: SciPy solves a second time for it.
+    """
+    alone = function(*args, return_eigenvectors=False, **options)
+    return w[order_like(frozen(w, function.__name__), alone)]
 
 
 def _matrix(A: Any, name: str) -> Any:
@@ -73,15 +84,14 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **op
             "scipy.sparse.linalg.eigsh: there is no rule with M, or with a Tensor as sigma: take scipy.linalg.eigh."
         )
     names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "mode", "rng")
-    options = _options(dict(zip(names, args, strict=False)) | options)
+    options = _options("eigsh", names, args, options)
     both = options.pop("return_eigenvectors", True)
     A, k = _matrix(A, "eigsh"), operator.index(k)
     solver = Pairs("eigh", lambda matrix: scipy.sparse.linalg.eigsh(matrix, k, None, plain(sigma), **options))
     w, V = eigenpairs(floating(A._data), A.pattern, solver)
     if both:
         return w, V
-    alone = scipy.sparse.linalg.eigsh(A.plain(), k, None, plain(sigma), return_eigenvectors=False, **options)
-    return w[order_like(frozen(w, "eigsh"), alone)]
+    return _in_order_of_values_alone(w, scipy.sparse.linalg.eigsh, A.plain(), k, None, plain(sigma), **options)
 
 
 @scipy_rule("scipy.sparse.linalg.eigs")
@@ -90,7 +100,7 @@ def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **opt
     if M is not None or at_stake(sigma):
         raise UnsupportedError("scipy.sparse.linalg.eigs: there is no rule with M, or with a Tensor as sigma.")
     names = ("which", "v0", "ncv", "maxiter", "tol", "return_eigenvectors", "Minv", "OPinv", "OPpart", "rng")
-    options = _options(dict(zip(names, args, strict=False)) | options)
+    options = _options("eigs", names, args, options)
     if options.pop("return_eigenvectors", True):
         raise UnsupportedError(
             "scipy.sparse.linalg.eigs: eigenvectors have no rule. Give return_eigenvectors=False, or take "
@@ -99,8 +109,7 @@ def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **opt
     A, k = _matrix(A, "eigs"), operator.index(k)
     solver = Pairs("eig", lambda matrix: scipy.sparse.linalg.eigs(matrix, k, None, plain(sigma), **options))
     w, _ = eigenvalues(floating(A._data), A.pattern, solver)
-    alone = scipy.sparse.linalg.eigs(A.plain(), k, None, plain(sigma), return_eigenvectors=False, **options)
-    return w[order_like(frozen(w, "eigs"), alone)]
+    return _in_order_of_values_alone(w, scipy.sparse.linalg.eigs, A.plain(), k, None, plain(sigma), **options)
 
 
 @scipy_rule("scipy.sparse.linalg.lobpcg")
@@ -117,7 +126,7 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: A
         "retResidualNormsHistory",
         "restartControl",
     )
-    options = _options(dict(zip(names, args, strict=False)) | options)
+    options = _options("lobpcg", names, args, options)
     if options.get("retLambdaHistory") or options.get("retResidualNormsHistory"):
         raise UnsupportedError("scipy.sparse.linalg.lobpcg: histories have no rule; leave them out.")
     A, X = _matrix(A, "lobpcg"), frozen(X, "lobpcg")
@@ -129,7 +138,7 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: A
 def svds(A: Any, k: int = 6, *args: Any, **options: Any) -> Any:
     """k singular values and their vectors: (u, v) / sqrt 2 is an eigenvector of ((0, A), (A^H, 0))."""
     names = ("ncv", "tol", "which", "v0", "maxiter", "return_singular_vectors", "solver", "rng", "options")
-    options = _options(dict(zip(names, args, strict=False)) | options)
+    options = _options("svds", names, args, options)
     wanted = options.pop("return_singular_vectors", True)
     A = _matrix(A, "svds")
     m, n = A.shape

@@ -83,13 +83,14 @@ def derivative(jet: Jet) -> Any:
     return jet[key] * math.prod(map(math.factorial, key))
 
 
-def hypergeometric(ups: Any, downs: Any, x: Any, orders: Sequence[int]) -> Jet:
-    """The jet of sum of (a)_k ... / (b)_k ... x**k / k!, over exp(the item "log"); a parameter is (value, moves).
+def hypergeometric(ups: Any, downs: Any, x: Any, orders: Sequence[int], exponent: Any = 0.0) -> Jet:
+    """The jet of exp(exponent) times the sum of (a)_k ... / (b)_k ... x**k / k!; a parameter is (value, moves).
 
-    Terms are summed until all are below the last place, orders in each parameter included.
+    Terms are summed until all are below the last place, orders in each parameter included. Sums that become large are
+    kept over a power of e, which `exponent` may take back.
     """
     term = constant(np.ones_like(x), orders)
-    total, logarithm = dict(term), np.zeros_like(x)
+    total, logarithm = dict(term), np.zeros_like(x) + exponent
     quiet = 0
     for k in range(_MOST_TERMS):
         for value, moves in ups:
@@ -110,14 +111,16 @@ def hypergeometric(ups: Any, downs: Any, x: Any, orders: Sequence[int]) -> Jet:
                 total = {key: c * shrink for key, c in total.items()}
                 logarithm = logarithm - np.log(shrink)
     else:
-        raise ValueError(f"the series for the derivative in a parameter needs more than {_MOST_TERMS} terms here.")
-    total["log"] = logarithm  # type: ignore[index]
-    return total
+        raise _too_many_terms(f"hyp{len(ups)}f{len(downs)}", x)
+    scale = np.exp(logarithm)
+    return {key: c * scale for key, c in total.items()}
 
 
-def _scaled(jet: Any, logarithm: Any) -> Jet:
-    scale = np.exp(jet.pop("log") + logarithm)
-    return {key: c * scale for key, c in jet.items()}
+def _too_many_terms(function: str, x: Any) -> ValueError:
+    return ValueError(
+        f"the series for the derivative of {function} in a parameter has not converged after {_MOST_TERMS} terms, for "
+        f"arguments between {x.min()} and {x.max()}. Hold the parameters constant there, or take mpmath.diff."
+    )
 
 
 @of_arrays(1)
@@ -129,7 +132,7 @@ def hyp0f1_derivative(v: Any, z: Any, n: int) -> Any:
     if far.any():
         value = among(~far, lambda v, z: hyp0f1_derivative(v, z, n), v, z)
         return np.where(far, among(far, lambda v, z: _by_bessel(v, -z, n), v, z), value)
-    return derivative(_scaled(hypergeometric([], [(v, (1.0,))], z, (n,)), 0.0))
+    return derivative(hypergeometric([], [(v, (1.0,))], z, (n,)))
 
 
 def _by_bessel(v: Any, z: Any, n: int) -> Any:
@@ -150,8 +153,8 @@ def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
         if chosen.any():
             a_, b_, x_ = a[chosen], b[chosen], x[chosen]
             up = (b_ - a_, (-1.0, 1.0)) if turned else (a_, (1.0, 0.0))
-            jet = hypergeometric([up], [(b_, (0.0, 1.0))], np.abs(x_), (m, n))
-            result[chosen] = derivative(_scaled(jet, x_ if turned else 0.0))
+            jet = hypergeometric([up], [(b_, (0.0, 1.0))], np.abs(x_), (m, n), x_ if turned else 0.0)
+            result[chosen] = derivative(jet)
     return result
 
 
@@ -169,9 +172,7 @@ def hyp2f1_derivative(a: Any, b: Any, c: Any, x: Any, m: int, n: int, k: int) ->
             a_, b_, c_, x_ = a[chosen], b[chosen], c[chosen], x[chosen]
             up = (c_ - b_, (0.0, -1.0, 1.0)) if turned else (b_, (0.0, 1.0, 0.0))
             argument = x_ / (x_ - 1) if turned else x_
-            jet = _scaled(
-                hypergeometric([(a_, (1.0, 0.0, 0.0)), up], [(c_, (0.0, 0.0, 1.0))], argument, (m, n, k)), 0.0
-            )
+            jet = hypergeometric([(a_, (1.0, 0.0, 0.0)), up], [(c_, (0.0, 0.0, 1.0))], argument, (m, n, k))
             if turned:
                 slope = -np.log1p(-x_)
                 jet = times_jet(jet, exponential(a_ * slope, (slope, 0.0, 0.0), (m, n, k)))
@@ -324,4 +325,4 @@ def wright_bessel_derivative(a: Any, b: Any, x: Any, i: int, j: int) -> Any:
         quiet = quiet + 1 if np.all(~(np.abs(term) > 1e-17 * np.abs(total))) and k > 1 else 0
         if quiet > 3:
             return total
-    raise ValueError(f"the series for the derivative of wright_bessel needs more than {_MOST_TERMS} terms here.")
+    raise _too_many_terms("wright_bessel", x)
