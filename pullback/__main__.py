@@ -16,7 +16,8 @@ def main(argv: list[str] | None = None) -> int:
         parser().print_help(sys.stderr)
         return 2
     options = parser().parse_args(words)
-    return options.run(options)
+    status: int = options.run(options)
+    return status
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,5 +1,10 @@
 """The standard's extension for Fourier transforms."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.array_api.functions import of_numpy as _of_numpy
@@ -13,16 +18,16 @@ __all__ = ["fftfreq", "rfftfreq"]
 __all__ += list(_NAMES)
 
 
-def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def fftfreq(n: Any, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies of a transform of n samples at distances d."""
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+def rfftfreq(n: Any, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies of a transform of n real samples at distances d."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
 
 
-def _frequencies(function, n, d, dtype, device):
+def _frequencies(function: Callable[..., Any], n: Any, d: Any, dtype: Any, device: Any) -> Any:
     found = _of_numpy(function)(n, d, device=device)
     return found if dtype is None else found.to(dtype)

@@ -65,7 +65,7 @@ ceil, floor, trunc = _of_integers_too(np.ceil), _of_integers_too(np.floor), _of_
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Any:
     """Each element, or the bound beyond which it lies; in the dtype of x."""
-    bounds = [b if b is None or isinstance(b, Tensor) else asarray(b) for b in (min, max)]
+    bounds: list[Any] = [b if b is None or isinstance(b, Tensor) else asarray(b) for b in (min, max)]
     bounds = [b if b is None or b.dtype == x.dtype else b.to(x.dtype) for b in bounds]
     return fresh(x.clone()) if bounds == [None, None] else tensors(np.clip(x, *bounds))
 
@@ -114,8 +114,8 @@ class FloatLimits:
 def finfo(type: Any, /) -> FloatLimits:
     """The limits of a floating-point dtype, or of an array's."""
     found = np.finfo(type.dtype if isinstance(type, Tensor) else type)
-    numbers = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
-    return FloatLimits(found.bits, *numbers, found.dtype)
+    eps, most, least, normal = (float(x) for x in (found.eps, found.max, found.min, found.smallest_normal))
+    return FloatLimits(found.bits, eps, most, least, normal, found.dtype)
 
 
 def nonzero(x: Tensor, /) -> tuple[Any, ...]:

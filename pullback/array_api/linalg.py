@@ -1,5 +1,9 @@
 """The standard's extension for linear algebra."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.array_api.functions import of_numpy as _of_numpy
@@ -14,16 +18,17 @@ __all__ = ["eig", "eigvals"]
 __all__ += list(_NAMES)
 
 
-def eig(x, /):
+def eig(x: Any, /) -> Any:
     """Eigenvalues and eigenvectors, complex also where all of them are real."""
     found = np.linalg.eig(x)
     return type(found)(*[y.to(_complex_dtype(x)) for y in found])
 
 
-def eigvals(x, /):
+def eigvals(x: Any, /) -> Any:
     """Eigenvalues, complex also where all of them are real."""
-    return np.linalg.eigvals(x).to(_complex_dtype(x))
+    found: Any = np.linalg.eigvals(x)
+    return found.to(_complex_dtype(x))
 
 
-def _complex_dtype(x):
+def _complex_dtype(x: Any) -> Any:
     return np.result_type(x.dtype, np.complex64)

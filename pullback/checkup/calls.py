@@ -6,6 +6,7 @@ import builtins
 import dis
 import functools
 import importlib
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class Call:
 def calls_of(function: Callable[..., Any]) -> list[Call]:
     """Every call of a NumPy, SciPy or math function in a function and in what it calls, run or not."""
     found: dict[Call, None] = {}
-    waiting, seen = [function], set()
+    waiting: list[Any] = [function]
+    seen: set[Any] = set()
     while waiting and len(seen) < _MANY:
         plain = _plain_function(waiting.pop())
         if plain is None or plain.__code__ in seen:
@@ -58,7 +60,7 @@ def _plain_function(target: Any) -> types.FunctionType | None:
     while isinstance(target, functools.partial):
         target = target.func
     if isinstance(target, type):
-        target = target.__init__
+        target = inspect.getattr_static(target, "__init__")
     elif not isinstance(target, (types.FunctionType, types.MethodType)):
         target = vars(type(target)).get("__call__", target)
     target = getattr(target, "__func__", target)

@@ -41,7 +41,7 @@ class Fit:
 
     def curve(self, x: np.ndarray) -> np.ndarray:
         """The fitted model at x."""
-        return model(self.parameters, x)
+        return np.asarray(model(self.parameters, x))
 
 
 def load() -> Data:

@@ -64,7 +64,8 @@ class _Repeatable:
 
     def __init__(self, torch: Any, function: Function) -> None:
         self.torch, self.function = torch, function
-        self.known, self.before = False, None
+        self.known = False
+        self.before: list[Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.known:

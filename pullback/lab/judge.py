@@ -38,7 +38,7 @@ __all__ = [
 
 
 # Their lines are not the learner's.
-LIBRARIES = tuple(str(Path(module.__file__).parent) + os.sep for module in (pb, np))
+LIBRARIES = tuple(str(Path(module.__path__[0])) + os.sep for module in (pb, np))
 
 
 class Mistake(Exception):  # noqa: N818 - a learner's, not an error of the program
@@ -123,7 +123,7 @@ class Answer:
 def _gives_nothing(function: types.FunctionType) -> bool:
     """True if a function returns, and never anything but None."""
     given = []
-    before = None
+    before: Any = None
     for step in dis.get_instructions(function):
         if step.opname.startswith("RETURN_"):
             given.append((step if step.opname == "RETURN_CONST" else before).argrepr)
@@ -313,7 +313,7 @@ def _raised(error: BaseException) -> Diagnosis:
     elif isinstance(error, AssertionError):
         advice = "`actual` is what your operator gives, `expected` what your reference gives. Which is right, on paper?"
     elif isinstance(error, AttributeError) and isinstance(error.obj, OperatorTable):
-        similar = " or ".join(f"ops.{name}" for name in get_close_matches(error.name, vars(error.obj)))
+        similar = " or ".join(f"ops.{name}" for name in get_close_matches(str(error.name), vars(error.obj)))
         advice = f"`ops` has the operators of docs/operators.md. {f'Is {similar} meant?' if similar else ''}".rstrip()
     notes = "\n".join(getattr(error, "__notes__", ()))
     said = re.sub(r"^autograd\.\w+\(.*?\): (?=\w)", "", str(error), count=1)

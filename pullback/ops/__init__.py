@@ -1,7 +1,10 @@
 """Layer 5: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
 
+from __future__ import annotations
+
 import sys as _sys
 from functools import cache
+from typing import Any
 
 from pullback.arrays.numpy.fast.updates import WRITE_OUT
 from pullback.core import slots
@@ -16,7 +19,7 @@ late.announce()
 
 
 @cache
-def _tangents():
+def _tangents() -> Any:
     """The tangent function of every operator, and the inputs that it ignores, loaded with the first forward mode."""
     from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
@@ -28,7 +31,7 @@ slots.formula_failed = calling("pullback.ops.failed_formulas", "tell")
 slots.array_call = calling("pullback.ops.array_calls", "array_call")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "load":  # the generator and the YAML reader come with it, so only when it is wanted
         from pullback.ops.loading import load
 

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from pullback.core.array_face import Array, Scalar
+from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.ops.declarations import runner
@@ -26,7 +27,7 @@ def _kind(x: Any) -> type:
 
 
 def factories(
-    taken: type, general: Callable[..., Any] = dispatch_arrays, explain: Callable[..., Any] = calls.explain
+    taken: type, general: Callable[..., Any] = dispatch_arrays, explain: Callable[..., Any] = explain
 ) -> dict[str, Callable[..., Any]]:
     """The factories for tensors of the class `taken`; what is not the common case goes to `general`.
 
@@ -57,4 +58,5 @@ def array_call(op: Operator, kind: type) -> Callable[..., Any] | None:
 def made_by(given: dict[str, Callable[..., Any]], op: Operator, kernel: Any = None) -> Callable[..., Any]:
     """The operator's call by one of these factories."""
     call: Callable[..., Any] = given[op.factory.__name__](op, kernel or op.kernel_on_ndarrays)
-    return runner(call, op.shown)  # type: ignore[no-any-return, no-untyped-call]
+    named: Callable[..., Any] = runner(call, op.shown)
+    return named

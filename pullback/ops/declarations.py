@@ -5,9 +5,13 @@ and, where the parameters are not just the tensors, a function that gives a call
 the function on Tensors, its in-place and `out=` forms, and the one on raw ndarrays that formulas call.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from numpy import may_share_memory, ndarray
 
@@ -23,6 +27,7 @@ from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace, write_out
 from pullback.dispatch.results import assign, assign_out, created
 from pullback.graph.inplace_views import become_view
+from pullback.graph.node import Node
 
 
 class Overload:
@@ -39,9 +44,18 @@ class Overload:
     )  # fmt: skip
 
     def __init__(
-        self, name, *, forms="function method", home="", shown=None, aliases="", numpy="", internal=False, refuses=None,
-        params=(),
-    ):  # fmt: skip
+        self,
+        name: str,
+        *,
+        forms: str = "function method",
+        home: str = "",
+        shown: Any = None,
+        aliases: str = "",
+        numpy: str = "",
+        internal: bool = False,
+        refuses: Any = None,
+        params: Any = (),
+    ) -> None:
         self.full_name = name
         self.name, self.home, self.shown = name.partition(".")[0], home, shown or name.partition(".")[0]
         self.function_form, self.method_form = "function" in forms, "method" in forms
@@ -53,16 +67,21 @@ class Overload:
         elif home:
             self.called = f"{home}.{self.shown}"
         self.schema = ""  # its declaration, for what says which argument does not fit: see core.misuse
-        self.function = self.raw = self.inplace = self.operator = None
-        self.public = self.public_in_place = None  # what a user calls, all overloads in one
+        self.function: Any = None
+        self.raw: Any = None
+        self.inplace: Any = None
+        self.operator: Operator | None = None
+        self.run: Any = None
+        self.public: Any = None  # what a user calls, all overloads in one
+        self.public_in_place: Any = None
 
-    def declare(self, schema):
+    def declare(self, schema: Any) -> None:
         """Note the declaration, where errors find it."""
         self.schema = schema
         if self.operator is not None:
             self.operator.signature = schema
 
-    def asked(self, args, named=None, *, in_place=False):
+    def asked(self, args: Sequence[Any], named: Any = None, *, in_place: bool = False) -> Any:
         """The answer of modes, or of operands whose classes take part, to a call with these arguments.
 
         `args` are all of the declaration, as the operator gets them: those left at their defaults are dropped.
@@ -71,7 +90,7 @@ class Overload:
         function, public = (self.inplace, self.public_in_place) if in_place else (self.function, self.public)
         return ask(public, *as_called(function, args, named or {}))
 
-    def named(self, function, suffix=""):
+    def named(self, function: Callable[..., Any], suffix: str = "") -> Any:
         """`function` with the name that a user calls it by."""
         function.__module__ = "pullback"
         return own(function, f"{self.called}{suffix}")
@@ -81,13 +100,14 @@ _PLAIN = frozenset({str, int, float, bool, tuple})
 _OPTIONS = ("out", "device", "requires_grad")  # of every function that makes something
 
 
-def as_called(function, args, named):
+def as_called(function: Callable[..., Any], args: Sequence[Any], named: Any) -> Any:
     """(args, kwargs) of a public call with all arguments of an operator: those left at their defaults are dropped."""
     parameters = inspect.signature(function).parameters
     of_user = (p for p in parameters.values() if p.name not in _OPTIONS)
     # NumPy's spellings are alone in being for keywords and unset
     mine = [p for p in of_user if not (p.kind is p.KEYWORD_ONLY and p.default is UNSET)]
-    given, kwargs = [], {}
+    given: list[Any] = []
+    kwargs: dict[str, Any] = {}
     for p, x in zip(mine, args, strict=False):
         if p.kind is p.VAR_POSITIONAL:
             given += x if isinstance(x, (list, tuple)) else [x]
@@ -102,12 +122,12 @@ def as_called(function, args, named):
     return tuple(given), kwargs
 
 
-def _left_out(x, parameter):
+def _left_out(x: Any, parameter: Any) -> Any:
     default = parameter.default
     return x is default or (type(x) is type(default) and type(x) in _PLAIN and x == default)
 
 
-def own(function, called):
+def own(function: Callable[..., Any], called: str) -> Any:
     """`function` under that name, with code of its own: Python then specialises it for this operator alone."""
     name = called.rpartition(".")[2]
     function.__name__, function.__qualname__ = name, called
@@ -115,13 +135,13 @@ def own(function, called):
     return function
 
 
-def runner(function, called):
+def runner(function: Callable[..., Any], called: str) -> Any:
     """The same for what a signature calls: errors about arguments take the name of `function`."""
     own(function, called).__name__ = called
     return function
 
 
-def document(overloads, docs):
+def document(overloads: Any, docs: Any) -> None:
     """Give a third party's functions their documentation, which ends with the declaration, by the overload's name."""
     for overload in overloads:
         doc = overload.function.__doc__ = docs[overload.full_name]
@@ -131,10 +151,28 @@ def document(overloads, docs):
 
 
 def primitive(
-    name, kernel, node=None, call=None, signature=None, *, tensors=((0, "input"),), lists=(), inplace=False,
-    kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, tags="",
-    along=None, optional="", arity=0, namespace=None, **facts,
-):  # fmt: skip
+    name: str,
+    kernel: Callable[..., Any],
+    node: type[Node] | None = None,
+    call: Any = None,
+    signature: Any = None,
+    *,
+    tensors: Any = ((0, "input"),),
+    lists: Any = (),
+    inplace: bool = False,
+    kernel_name: Any = None,
+    outputs: Any = None,
+    returns: str = "tensor",
+    view: bool = False,
+    underived: bool = False,
+    takes_dtype: bool = False,
+    tags: str = "",
+    along: Any = None,
+    optional: str = "",
+    arity: Any = 0,
+    namespace: str | None = None,
+    **facts: Any,
+) -> Any:
     """The overload of a primitive.
 
     Parameters
@@ -156,10 +194,11 @@ def primitive(
             kernel = of_arrays(kernel, f"{namespace}.{name}", outputs, flags)
         kernel = in_own_memory(kernel)
     kernel_name = kernel_name or row.name
-    qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
+    prefix = "" if namespace is None else f"{namespace}."
     shown = ".".join(filter(None, (namespace, row.home, row.shown)))
-    row.operator = op = Operator(
-        *qualified, tensors, shown=shown, lists=lists, node=node, underived=underived, takes_dtype=takes_dtype,
+    op = row.operator = Operator(
+        f"{prefix}{name}", f"{prefix}{kernel_name}", tensors, shown=shown, lists=lists, node=node,
+        underived=underived, takes_dtype=takes_dtype,
         multi=None if outputs is None else results_class(row.name, outputs), returns_list=returns == "list",
         returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along,
         arity=arity, optional=optional.split(),
@@ -178,27 +217,27 @@ def primitive(
     return row
 
 
-def _noted(run):
+def _noted(run: Callable[..., Any]) -> Callable[..., Any]:
     """`run` of what makes copies to write into: noted is inside which transforms it did."""
 
-    def noted(*args):
+    def noted(*args: Any) -> Any:
         out = run(*args)
         return note_copied(out) if WATCHED and isinstance(out, Tensor) else out
 
     return noted
 
 
-def _for_each(op, run):
+def _for_each(op: Any, run: Callable[..., Any]) -> Callable[..., Any]:
     """`run` of what draws for arrays; for those that all samples of a vmap share it may have to draw for each."""
 
-    def for_each(*args, **options):
+    def for_each(*args: Any, **options: Any) -> Any:
         state = drawing.get()
         return run(*(args if state is None else state.each(op, args)), **options)
 
     return for_each
 
 
-def in_own_memory(kernel):
+def in_own_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A third party's kernel that does not return its argument or a view of it, or one memory in two results.
 
     A tensor around such a result would have a version of its own: a later write into it would change the argument, and
@@ -206,7 +245,7 @@ def in_own_memory(kernel):
     """
 
     @functools.wraps(kernel)
-    def copying(*args):
+    def copying(*args: Any) -> Any:
         result = kernel(*args)
         if not isinstance(result, (tuple, list)):
             return _apart(result, args)
@@ -215,15 +254,16 @@ def in_own_memory(kernel):
     return copying
 
 
-def of_arrays(kernel, name, outputs, flags):
+def of_arrays(kernel: Callable[..., Any], name: str, outputs: Any, flags: Any) -> Callable[..., Any]:
     """A third party's kernel whose results are arrays, as many as declared; of floats where `flags` say so."""
 
     @functools.wraps(kernel)
-    def checked(*args):
+    def checked(*args: Any) -> Any:
         result = kernel(*args)
         if outputs is not None and (not isinstance(result, (tuple, list)) or len(result) != len(outputs)):
             found = f"{len(result)} results" if isinstance(result, (tuple, list)) else with_article(result)
             raise _wrong_result(kernel, name, f"{found} where {len(outputs)} arrays are declared")
+        x: Any
         for x, flag in zip_longest(result if outputs is not None else (result,), flags, fillvalue=False):
             kind = x.dtype.kind if hasattr(x, "dtype") else "" if isinstance(x, _NUMBERS) else "O"
             if kind in _NO_NUMBERS:
@@ -241,19 +281,29 @@ def of_arrays(kernel, name, outputs, flags):
 _NUMBERS, _WHOLE, _NO_NUMBERS = (int, float, complex), ("b", "i", "u"), ("O", "U", "S", "V")
 
 
-def _wrong_result(kernel, name, what):
+def _wrong_result(kernel: Callable[..., Any], name: str, what: str) -> Any:
     where = f"{kernel.__module__}.{kernel.__qualname__}" if hasattr(kernel, "__qualname__") else kernel.__name__
     return TypeError(f"{name}: its kernel {where} returned {what}. Correct the kernel, or the declaration.")
 
 
-def _apart(result, args):
+def _apart(result: Any, args: Sequence[Any]) -> Any:
     if type(result) is not ndarray:
         return result
     given = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else (arg,)) if type(x) is ndarray]
     return result.copy() if any(may_share_memory(result, x) for x in given) else result
 
 
-def composite(name, raw, signature, *, inplace=False, creates=False, view=False, outputs=None, **facts):
+def composite(
+    name: str,
+    raw: Callable[..., Any],
+    signature: Any,
+    *,
+    inplace: bool = False,
+    creates: bool = False,
+    view: bool = False,
+    outputs: Any = None,
+    **facts: Any,
+) -> Any:
     """The overload of a composite: `raw` takes `ops`, the operators to compute with; `outputs` are several results."""
     row = Overload(name, **facts)
     raw = raw if outputs is None else _naming(raw, results_class(row.name, outputs))
@@ -264,7 +314,7 @@ def composite(name, raw, signature, *, inplace=False, creates=False, view=False,
     return row
 
 
-def _others_among(args):
+def _others_among(args: Sequence[Any]) -> bool:
     """True if classes take part that are no Tensors."""
     for x in args:
         if type(x) not in KNOWN:
@@ -272,10 +322,10 @@ def _others_among(args):
     return False
 
 
-def _naming(raw, kind):
+def _naming(raw: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """A composite that gives its results their names."""
 
-    def named(*args, **options):
+    def named(*args: Any, **options: Any) -> Any:
         results = raw(*args, **options)
         if not isinstance(results, (tuple, list)) or len(results) != len(kind._fields):
             found = f"{len(results)} results" if isinstance(results, (tuple, list)) else with_article(results)
@@ -285,8 +335,8 @@ def _naming(raw, kind):
     return named
 
 
-def _composite(raw, row):
-    def run(*args, out=None, **named):
+def _composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]:
+    def run(*args: Any, out: Any = None, **named: Any) -> Any:
         for x in args:  # the methods of other classes are not computed with, unasked
             kind = type(x)
             if kind not in KNOWN and not (kind in LISTS and KNOWN.issuperset(map(type, x))) and taking_part(args):
@@ -302,8 +352,8 @@ def _composite(raw, row):
     return run
 
 
-def _creating_composite(raw, row):
-    def run(*args, device, requires_grad, out=None, **named):
+def _creating_composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]:
+    def run(*args: Any, device: Any, requires_grad: bool, out: Any = None, **named: Any) -> Any:
         if (ENTERED and mode_in_force()) or _others_among(args):
             return row.asked(args, {**named, "device": device, "requires_grad": requires_grad, "out": out})
         try:
@@ -316,20 +366,20 @@ def _creating_composite(raw, row):
 
 
 # -- calls that are no common case ---------------------------------------------------------------------------
-def in_general(op, kernel):
+def in_general(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Any shape of operator."""
 
-    def run(*args, out=None):
+    def run(*args: Any, out: Any = None) -> Any:
         return dispatch(op, args) if out is None else write_out(op, args, out)
 
     return run
 
 
-def creating(op, kernel):
+def creating(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a tensor of numbers, or of tensors that only lend shape and dtype."""
     draws, tensors = "random" in op.tags and not op.tensors, op.tensors
 
-    def run(*args, device, requires_grad, out=None):
+    def run(*args: Any, device: Any, requires_grad: bool, out: Any = None) -> Any:
         if out is not None:
             return write_out(op, args, out)
         if (ENTERED and mode_in_force()) or (tensors and _others_among(args[:1])):
@@ -343,22 +393,22 @@ def creating(op, kernel):
     return run
 
 
-def writing(op, kernel):
+def writing(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel itself writes into the first argument."""
 
-    def run(*args):
+    def run(*args: Any) -> Any:
         return inplace(op, args)
 
     return run
 
 
 # -- in place --------------------------------------------------------------------------------------------------
-def _inplace(row, signature):
+def _inplace(row: Any, signature: Any) -> Any:
     op = row.operator
     if op.view:
         return _becoming(row)
 
-    def run(*args, out=None):
+    def run(*args: Any, out: Any = None) -> Any:
         if out is not None:
             _refuse_out(row)
         return inplace(op, args)
@@ -367,12 +417,12 @@ def _inplace(row, signature):
         return signature(runner(run, f"{row.called}_"))
     if len(op.tensors) == 1:
 
-        def alone(input):
+        def alone(input: Any) -> Any:
             return inplace(op, (input,))
 
         return alone
 
-    def beside(input, other, *, out=None):
+    def beside(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
             _refuse_out(row)
         return inplace(op, (input, other))
@@ -380,10 +430,10 @@ def _inplace(row, signature):
     return beside
 
 
-def _becoming(row):
+def _becoming(row: Any) -> Callable[..., Any]:
     function = row.function
 
-    def becoming(input, *args, **kwargs):
+    def becoming(input: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return become_view(input, row.called, function, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - as above
@@ -392,10 +442,10 @@ def _becoming(row):
     return becoming
 
 
-def _assigning(row):
+def _assigning(row: Any) -> Callable[..., Any]:
     function = row.function
 
-    def assigning(input, *args, **kwargs):
+    def assigning(input: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("out") is not None:
             _refuse_out(row)
         try:
@@ -406,5 +456,5 @@ def _assigning(row):
     return assigning
 
 
-def _refuse_out(row):
+def _refuse_out(row: Any) -> None:
     raise TypeError(f"{row.called}_() got an unexpected keyword argument 'out': it writes into its first argument.")

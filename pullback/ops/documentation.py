@@ -5,14 +5,17 @@ and name, the declarations of its overloads, and, of a public one, the signature
 for the form in place if there is one. Nothing looks into the texts at import: cutting out hundreds takes a millisecond.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from pullback.core.text_signature import TextSignature
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "generated", "docs")  # noqa: PTH118, PTH120 - read at import: fast
 
 
-def read_pages(area):
+def read_pages(area: str) -> Any:
     """The pages of an area by home and name, in pieces; none before they are first written."""
     try:
         with open(os.path.join(_FOLDER, f"{area}.txt"), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - as above
@@ -23,7 +26,7 @@ def read_pages(area):
     return {key: rest for key, *rest in pieces}
 
 
-def describe(forms, overloads, pages):
+def describe(forms: Any, overloads: Any, pages: Any) -> None:
     """Give the functions of an operator their documentation and signatures, and its overloads their declarations."""
     page = pages.get(f"{forms.home}:{forms.name}")
     if page is None:

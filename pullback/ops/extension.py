@@ -4,7 +4,11 @@ The generated module of a third party calls `enter` at its end. Its functions ar
 `ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
 """
 
+from __future__ import annotations
+
 import types
+from collections.abc import Mapping
+from typing import Any
 
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.errors import Explained
@@ -13,9 +17,9 @@ from pullback.ops import tables
 from pullback.ops.declarations import document
 from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
-_NOTHING = types.MappingProxyType({})
+_NOTHING: Mapping[str, Any] = types.MappingProxyType({})
 
-_entered = {}  # namespace -> Extension
+_entered: dict[str, Any] = {}  # namespace -> Extension
 
 
 class NameTakenError(Explained, ValueError):
@@ -23,9 +27,18 @@ class NameTakenError(Explained, ValueError):
 
 
 def enter(
-    overloads, choices, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING,
-    joins=False,
-):  # fmt: skip
+    overloads: Any,
+    choices: Any,
+    docs: Any,
+    *,
+    namespace: str,
+    source: Any,
+    module: Any,
+    kernels: Any = None,
+    tangents: Any = _NOTHING,
+    underived: Any = _NOTHING,
+    joins: bool = False,
+) -> Any:
     """Enter the operators with these overloads, and return the functions by public name.
 
     Parameters
@@ -70,14 +83,17 @@ def enter(
 class Extension:
     """The operators of one namespace."""
 
-    def __init__(self, namespace, source, kernels, tangents, underived):
+    def __init__(self, namespace: str, source: Any, kernels: Any, tangents: Any, underived: Any) -> None:
         self.namespace, self.source, self.module = namespace, source, kernels
         self.on_tensors, self.on_arrays = types.SimpleNamespace(), types.SimpleNamespace()
-        self.public, self.methods, self.numpy_rules = {}, {}, {}
-        self.array_kernels, self.tensor_kernels = {}, {}
+        self.public: dict[str, Any] = {}
+        self.methods: dict[str, Any] = {}
+        self.numpy_rules: dict[str, Any] = {}
+        self.array_kernels: dict[str, Any] = {}
+        self.tensor_kernels: dict[str, Any] = {}
         self.tangents, self.underived = tangents, underived
 
-    def add(self, forms):
+    def add(self, forms: Any) -> None:
         """Note an operator with all its overloads; an internal one has no public name."""
         for name in forms.in_ops:
             setattr(self.on_tensors, name, forms.on_tensors)
@@ -91,7 +107,7 @@ class Extension:
         self.methods.update(forms.changing)
         self.numpy_rules.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
-    def add_kernel(self, overload):
+    def add_kernel(self, overload: Any) -> None:
         """Note a primitive's kernel, and the one that works in place if there is one."""
         op = overload.operator
         if op is None:
@@ -102,7 +118,7 @@ class Extension:
             self.array_kernels[f"{op.kernel}_"] = getattr(self.module, in_place)
         self.tensor_kernels[op.kernel] = tables.dispatching(op)
 
-    def check(self, before):
+    def check(self, before: Any) -> None:
         """Raise if a name is taken by others than `before`, what this replaces."""
         if before is not None and before.source != self.source:
             self._refuse("the namespace", self.namespace, f"the operators of {before.source}", "another `namespace:`")
@@ -115,21 +131,21 @@ class Extension:
             if name in tables.NUMPY_RULES and (before is None or name not in before.numpy_rules):
                 self._refuse("the rule for", f"numpy.{name}", "another operator", "no `numpy:`")
 
-    def _refuse(self, what, name, owner, remedy):
+    def _refuse(self, what: str, name: str, owner: Any, remedy: str) -> None:
         raise NameTakenError(f"{self.source}: {what} {name!r} is taken by {owner}. Write {remedy} in its declarations.")
 
-    def join(self, before):
+    def join(self, before: Any) -> None:
         """Take in what this does not replace of an extension of the same namespace."""
         for mine, other in zip(self._entries(), before._entries(), strict=True):
             mine.update({name: entry for name, entry in other.items() if name not in mine})
 
-    def _entries(self):
+    def _entries(self) -> Any:
         return (
             vars(self.on_tensors), vars(self.on_arrays), self.public, self.methods, self.numpy_rules,
             self.array_kernels, self.tensor_kernels,
         )  # fmt: skip
 
-    def publish(self):
+    def publish(self) -> None:
         """Enter all operators of the file into the public tables."""
         TENSOR.register({self.namespace: self.on_tensors})
         NUMPY.register({self.namespace: self.on_arrays})
@@ -138,7 +154,7 @@ class Extension:
         for name, function in self.methods.items():
             setattr(Tensor, name, function)
 
-    def withdraw(self):
+    def withdraw(self) -> None:
         """Undo `publish`."""
         del TENSOR.__dict__[self.namespace], NUMPY.__dict__[self.namespace]
         for name in self.methods:
@@ -147,7 +163,7 @@ class Extension:
             for key in entries:
                 del table[key]
 
-    def _shared(self):
+    def _shared(self) -> Any:
         """The tables that all operators share, with the entries of this extension."""
         return (
             (TENSOR.kernels, self.tensor_kernels),

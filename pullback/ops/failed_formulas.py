@@ -5,6 +5,8 @@ what its names stood for; which formula it was shows in the line that failed. Ou
 text, and a third party's module has a table of its formulas.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 import inspect
@@ -16,6 +18,8 @@ import threading
 import tokenize
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from pullback.core.misuse import IN_FORMULA, described, raises_itself
 from pullback.dispatch.operator import OPERATORS
@@ -35,7 +39,7 @@ _parsing = (
 )  # Python 3.11 miscounts its recursion where two threads parse at once, and raises SystemError
 
 
-def tell(error):
+def tell(error: BaseException) -> None:
     """Add a note to an error that came out of a formula; once, however many frames it comes through."""
     steps = []
     step = error.__traceback__
@@ -53,7 +57,7 @@ def tell(error):
         error.add_note(text)
 
 
-def _told(step):
+def _told(step: Any) -> Any:
     """The note, if a formula was running in this step of a traceback; innermost first, only one is looked for."""
     frame = step.tb_frame
     if frame.f_code.co_name in _CHECKING and frame.f_globals.get("__name__") in _CHECKING[frame.f_code.co_name]:
@@ -77,7 +81,7 @@ def _told(step):
     return None if key is None else _text(op, key, _entry(op, frame.f_globals), names, frame)
 
 
-def _refused(step):
+def _refused(step: Any) -> Any:
     """The note, if this step refused what a formula gave for an edge: it has the node, and what the node returned."""
     frame, later, called = step.tb_frame, step.tb_next, []
     node, edge, g = (frame.f_locals.get(name) for name in ("node", "edge", "g"))
@@ -108,12 +112,12 @@ def _refused(step):
     return _text(op, key, entry, functools.partial(_gone), frame) + given
 
 
-def _gone(name):
+def _gone(name: str) -> Any:
     """The value of a name when its formula has run: nobody has it any more."""
     return ()
 
 
-def _text(op, key, entry, names, frame):
+def _text(op: Any, key: str, entry: Any, names: Any, frame: FrameType) -> str:
     place, formula = entry[key]
     shown, words = f"`{formula}`", _words(formula)
     if formula in _AUTOMATIC:
@@ -126,7 +130,7 @@ def _text(op, key, entry, names, frame):
     return f"{IN_FORMULA}{op.shown} for the {what} {key!r} ({place}): {shown}{given and f', with {given}'}"
 
 
-def _words(formula):
+def _words(formula: str) -> Any:
     """The names in a formula, in the order in which they stand there."""
     if formula in _AUTOMATIC:
         return []
@@ -134,7 +138,7 @@ def _words(formula):
     return list(dict.fromkeys(n.id for n in sorted(found, key=lambda n: n.col_offset)))
 
 
-def _described(value):
+def _described(value: Any) -> Any:
     try:
         return described(value)
     except Exception:  # noqa: BLE001 - the repr of an object of the user's, which is not what failed here
@@ -142,7 +146,7 @@ def _described(value):
 
 
 # -- where a name's value is, as a tuple of one; () for that of a function or a constant -----------------------------
-def _in_node(node, variables, name):
+def _in_node(node: Node, variables: Any, name: str) -> Any:
     local = f"{name}_" if name in _RENAMED else name
     if local in variables:
         return (variables[local],)
@@ -156,20 +160,20 @@ def _in_node(node, variables, name):
 class _Kept:
     """The attributes that a node kept of a tensor."""
 
-    def __init__(self, attributes):
+    def __init__(self, attributes: Any) -> None:
         self.attributes = attributes
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return " and ".join(f"{how} {value}" for how, value in self.attributes.items())
 
 
-def _in_tangent(variables, name):
+def _in_tangent(variables: Any, name: str) -> Any:
     found = next((n for n in (name, f"{name}_p") if n in variables and n != "ops"), None)
     return () if found is None else (variables[found],)
 
 
 # -- which formula of an entry a step was in -------------------------------------------------------------------------
-def _statement(step):
+def _statement(step: Any) -> Any:
     """The assignment or return that a step stopped at, as syntax; None without source."""
     code = step.tb_frame.f_code
     lines = linecache.getlines(code.co_filename, step.tb_frame.f_globals)[code.co_firstlineno - 1 :]
@@ -184,7 +188,7 @@ def _statement(step):
     return next((s for s in statements if s.lineno <= line <= s.end_lineno), None)
 
 
-def _gradient(step, entry):
+def _gradient(step: Any, entry: Any) -> Any:
     """The key of the gradient that a node was computing; None if that was not what failed."""
     statement = _statement(step)
     if isinstance(statement, ast.Return):
@@ -195,12 +199,12 @@ def _gradient(step, entry):
     return next((key for key in entry if inputs and inputs[0] in map(str.strip, key.split(","))), None)
 
 
-def _only_gradient(entry):
+def _only_gradient(entry: Any) -> Any:
     """The key of the first gradient that has a formula: what a node of one formula returns."""
     return next((key for key, (_, formula) in entry.items() if formula not in _NO_FORMULA), None)
 
 
-def _output(step, op, entry):
+def _output(step: Any, op: Any, entry: Any) -> Any:
     """The key of the tangent that was computed."""
     statement = _statement(step)
     if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Tuple):
@@ -220,16 +224,17 @@ def _output(step, op, entry):
 
 
 # -- what stands in the declarations ---------------------------------------------------------------------------------
-def _entry(op, module):
+def _entry(op: Any, module: Any) -> Any:
     """The formulas of an operator: place ("file:line") and text by key, those of gradients first."""
     of_module = module.get("FORMULAS")  # a third party's
     return own_formulas().get(op.name, {}) if of_module is None else of_module[op.name.partition(".")[2]]
 
 
 @functools.cache
-def own_formulas():
+def own_formulas() -> Any:
     """The entries of derivatives.yaml by the operators' names."""
-    found, written = {}, []
+    found: dict[str, Any] = {}
+    written: list[Any] = []
     for number, line in enumerate(_DECLARATIONS.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("- name: "):
             entry = found[line.removeprefix("- name: ").partition("(")[0]] = {}
@@ -242,6 +247,6 @@ def own_formulas():
     return {name: {key: (place, _joined(text)) for key, (place, text) in e.items()} for name, e in found.items()}
 
 
-def _joined(written):
+def _joined(written: Any) -> Any:
     text = re.sub(r"^>-? ", "", " ".join(written)).partition(" #")[0].strip()
     return text[1:-1] if text[:1] == text[-1:] == '"' else text

@@ -1,6 +1,9 @@
 """Normalises the index in `tensor[index]` for kernels."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from pullback.ops.formulas.indexing.by_index import is_basic_index
 _READY = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
-def plain_index(index):
+def plain_index(index: Any) -> Any:
     """The index with its Tensors and lists as ndarrays; 0-d integer tensors count as integers.
 
     Tensors that have no numbers to show, but may stand in an index, stay: see composite.indexing.by_tensors.
@@ -27,11 +30,11 @@ def plain_index(index):
     return _plain(index)
 
 
-def _each_plain(index):
+def _each_plain(index: Any) -> Any:
     return tuple(i if type(i) in _READY else _plain(i) for i in index)
 
 
-def _of_list(index):
+def _of_list(index: Any) -> Any:
     """The index that a list stands for: an array if it makes one, else an index for each dimension, as in PyTorch.
 
     A list of lists of one length is an array, as in NumPy.
@@ -47,7 +50,7 @@ def _of_list(index):
     return _each_plain(index) if found.dtype == object else found
 
 
-def _plain(i):
+def _plain(i: Any) -> Any:
     if isinstance(i, Tensor):
         if i.dtype.kind not in "iub":
             raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
@@ -67,7 +70,7 @@ def _plain(i):
     return i
 
 
-def warn_of_bytes(self, index):
+def warn_of_bytes(self: Any, index: Any) -> None:
     """Warn of a Tensor of uint8 in an index of a Tensor, if it has the shape of a mask, which it is in PyTorch."""
     if type(self) is not Tensor:
         return

@@ -1,7 +1,11 @@
 """Tensor's methods: the generated ones, Python's operators, indexing, casts and conversions."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +35,12 @@ from pullback.ops.late import method, method_names
 from pullback.ops.tables import OPERATORS
 
 
-def _plain(name):
+def _plain(name: str) -> Any:
     """The function of an operator's first overload: operators skip the choice among overloads."""
     return OPERATORS[name][0].function
 
 
-def _binary(name):
+def _binary(name: str) -> Any:
     """The same function, but that it leaves to its class what no array is.
 
     So SciPy's sparse matrices say what `t @ A` is, and None and texts are not equal to a tensor. The common case runs
@@ -51,28 +55,28 @@ def _binary(name):
     return call
 
 
-def _in_order(op, args):
+def _in_order(op: Any, args: Sequence[Any]) -> Any:
     try:
         return dispatch(op, args)
     except TypeError:
         return _theirs(op.name, args)
 
 
-def _in_place_in_order(op, args):
+def _in_place_in_order(op: Any, args: Sequence[Any]) -> Any:
     try:
         return inplace(op, args)
     except TypeError:
         return _theirs(op.name, args)
 
 
-def _theirs(name, args):
+def _theirs(name: str, args: Sequence[Any]) -> Any:
     """NotImplemented, where the class of an operand is to answer; else the error that is being handled."""
     if any(answers(x, name) for x in args):
         return NotImplemented
     raise  # noqa: PLE0704 - in a handler, whose error is this
 
 
-def _in_place(name):
+def _in_place(name: str) -> Any:
     """The same of an operator that writes into its first operand."""
     write = OPERATORS[name][0].inplace
     if "inplace" not in write.__code__.co_names:  # it chooses among overloads first
@@ -83,8 +87,8 @@ def _in_place(name):
     return update_wrapper(call, write)
 
 
-def _with_theirs(write, name):
-    def call(self, other):
+def _with_theirs(write: Callable[..., Any], name: str) -> Any:
+    def call(self: Any, other: Any) -> Any:
         try:
             return write(self, other)
         except TypeError:
@@ -93,10 +97,10 @@ def _with_theirs(write, name):
     return update_wrapper(call, write)
 
 
-def _swapped(operator, name):
+def _swapped(operator: Any, name: str) -> Callable[..., Any]:
     function = _binary(operator)
 
-    def reflected(self, other):
+    def reflected(self: Any, other: Any) -> Any:
         return function(other, self)
 
     reflected.__name__, reflected.__qualname__ = name, f"Tensor.{name}"
@@ -106,7 +110,7 @@ def _swapped(operator, name):
 _COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def _attach_operators():
+def _attach_operators() -> None:
     """Give Tensor Python's operators, each made when it is first used."""
     binary = {
         "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
@@ -128,25 +132,25 @@ def _attach_operators():
 
 
 @named("Tensor.__divmod__")
-def _divmod(self, other):
+def _divmod(self: Any, other: Any) -> Any:
     """divmod(self, other): both results, as for ndarrays."""
     return NotImplemented if answers(other, "divmod") else (self // other, self % other)
 
 
 @named("Tensor.__rdivmod__")
-def _rdivmod(self, other):
+def _rdivmod(self: Any, other: Any) -> Any:
     """divmod(other, self)."""
     return other // self, other % self
 
 
 @named("Tensor.__round__")
-def _round(self, ndigits=None):
+def _round(self: Any, ndigits: Any = None) -> None:
     """round(self): of a number Python's round makes an int, which has no gradient."""
     given = "" if ndigits is None else f", decimals={ndigits}"
     raise TypeError(f"round() takes no Tensor; write pullback.round(x{given}), whose slope is zero.")
 
 
-def iterate(self):
+def iterate(self: Any) -> Any:
     """The slices along the first dimension."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
@@ -154,12 +158,12 @@ def iterate(self):
 
 
 @named("Tensor.__contains__", "Tensor self, any item")
-def contains(self, item):
+def contains(self: Any, item: Any) -> bool:
     """True if any element equals `item`."""
     return bool(Tensor.item(TENSOR.any(TENSOR.eq(self, item))))
 
 
-def to_bool(self):
+def to_bool(self: Any) -> bool:
     """True if the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
         raise GradientError(
@@ -172,7 +176,7 @@ def to_bool(self):
     return bool(only_number(self, "bool() (if, while, and, or, not, max(), sorted())"))
 
 
-def to_index(self):
+def to_index(self: Any) -> Any:
     """A 0-d integer tensor as a Python int; no other, because NumPy asks for an index before it looks for a mask."""
     if self._array.dtype.kind not in "iu" or self._array.ndim:
         raise TypeError(
@@ -182,7 +186,15 @@ def to_index(self):
     return int(only_number(self, "a place or a count (list[n], range(n))"))
 
 
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+def to(
+    self: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
     """`self` in another dtype, on a device, or as another tensor is; itself if nothing changes.
 
     Called as `to(dtype, ...)`, `to(device, dtype, ...)` or `to(other, ...)`, where `...` are non_blocking and copy.
@@ -233,17 +245,16 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         if given and not isinstance(given[0], bool):
             dtype = given.pop(0)
     _only_flags(given)
-    if len(given) == 2:
-        copy = given[1]
-    if copy is not False and copy is not True:
-        copy = a_flag("to", "copy", copy)
+    flag: Any = given[1] if len(given) == 2 else copy
+    if flag is not False and flag is not True:
+        flag = a_flag("to", "copy", flag)
     if device is not None:
         device_name(device, "to")
     dtype = self.dtype if dtype is None else number_type("to", dtype)
-    return _in_dtype(self, dtype, copy, memory_format)
+    return _in_dtype(self, dtype, flag, memory_format)
 
 
-def _in_dtype(self, dtype, copy=False, memory_format=None):
+def _in_dtype(self: Any, dtype: Any, copy: bool = False, memory_format: Any = None) -> Any:
     """`self` in a NumPy dtype of numbers."""
     if not copy and dtype == self.dtype:
         return self
@@ -252,7 +263,7 @@ def _in_dtype(self, dtype, copy=False, memory_format=None):
     return TENSOR._to_copy(self, dtype, memory_format=memory_format)
 
 
-def _only_flags(given):
+def _only_flags(given: Any) -> None:
     """Refuse what `to` cannot make sense of."""
     if len(given) > 2 or not all(isinstance(flag, bool) for flag in given):
         names = ", ".join(type(arg).__name__ for arg in given)
@@ -280,10 +291,10 @@ dtype('{dtype}')
 """
 
 
-def _cast(name, dtype):
+def _cast(name: str, dtype: Any) -> Callable[..., Any]:
     dtype = np.dtype(dtype)
 
-    def cast(self, memory_format=None):
+    def cast(self: Any, memory_format: Any = None) -> Any:
         try:
             return _in_dtype(self, dtype, memory_format=memory_format)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
@@ -302,7 +313,7 @@ _CASTS = {
 
 
 @named("Tensor.where", "Tensor self, Tensor condition, Tensor other")
-def where(self, condition, other):
+def where(self: Any, condition: Any, other: Any) -> Any:
     """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`.
 
     Parameters
@@ -325,7 +336,7 @@ def where(self, condition, other):
 
 
 @named("Tensor.astype", "Tensor self, ScalarType dtype, bool copy=True")
-def astype(self, dtype, copy=True):
+def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """NumPy's name of `to`; differentiable.
 
     Parameters
@@ -347,7 +358,7 @@ def astype(self, dtype, copy=True):
 
 
 @named("Tensor.cpu", "Tensor self, str? memory_format=None")
-def cpu(self, memory_format=None):
+def cpu(self: Any, memory_format: Any = None) -> Any:
     """`self`: everything is on the CPU.
 
     Parameters
@@ -369,7 +380,7 @@ def cpu(self, memory_format=None):
 
 
 @named("Tensor.cuda")
-def cuda(self, device=None, non_blocking=False, memory_format=None):
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
     """Refused: there is no such device yet.
 
     Parameters
@@ -399,7 +410,7 @@ def cuda(self, device=None, non_blocking=False, memory_format=None):
 
 
 @named("Tensor.type_as", "Tensor self, Tensor other")
-def type_as(self, other):
+def type_as(self: Any, other: Any) -> Any:
     """`self` in the dtype of `other`.
 
     Parameters
@@ -419,7 +430,7 @@ def type_as(self, other):
 
 
 @named("Tensor.type", "Tensor self, ScalarType dtype")
-def type_to(self, dtype=None, non_blocking=False):
+def type_to(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """`self` in another dtype, as `to(dtype)`.
 
     PyTorch's names of legacy tensor types ('torch.FloatTensor'), which it takes and gives here, do not exist.
@@ -448,17 +459,17 @@ def type_to(self, dtype=None, non_blocking=False):
     return to(self, dtype)
 
 
-def _property(name, doc):
-    def get(self):
+def _property(name: str, doc: str) -> Any:
+    def get(self: Any) -> Any:
         return getattr(TENSOR, name)(self)  # looked up when asked for
 
-    def write(self, value):
+    def write(self: Any, value: Any) -> None:
         get(self)[...] = value  # after z.real += 1 too, which writes a second time what is there
 
     return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
-def attach():
+def attach() -> None:
     """Give Tensor its methods."""
     for name in method_names():
         if name not in Tensor.__dict__:
@@ -469,7 +480,7 @@ def attach():
     LateAttribute(Tensor, "view", from_module, "pullback.ops.reinterpreting", "view")
     for name, code in _CASTS.items():
         setattr(Tensor, name, _cast(name, code))
-    others = {
+    others: dict[str, Any] = {
         "__iter__": iterate, "__contains__": contains, "__divmod__": _divmod, "__rdivmod__": _rdivmod,
         "__round__": _round, "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to,
         "astype": astype, "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "where": where,
@@ -483,8 +494,8 @@ def attach():
         setattr(Tensor, name, value)
     for name, (operator, doc) in _PROPERTIES.items():
         setattr(Tensor, name, _property(operator, doc))
-    Node.register_hook = register_node_hook
-    Node.register_prehook = register_prehook
+    Node.register_hook = register_node_hook  # type: ignore[attr-defined]
+    Node.register_prehook = register_prehook  # type: ignore[attr-defined]
 
 
 _PROPERTIES = {

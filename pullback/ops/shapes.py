@@ -1,6 +1,9 @@
 """Functions of shapes alone: `broadcast_shapes`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,15 +32,15 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     >>> pb.broadcast_shapes((5, 1), 3)
     (5, 3)
     """
-    shapes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
-    if any(n < 0 for shape in shapes for n in shape):
-        raise RuntimeError(f"broadcast_shapes(): sizes must not be negative, got {shapes}.")
+    given = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    if any(n < 0 for shape in given for n in shape):
+        raise RuntimeError(f"broadcast_shapes(): sizes must not be negative, got {given}.")
     try:
-        return np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*given)
     except ValueError as error:
-        raise RuntimeError(f"broadcast_shapes(): the shapes {shapes} do not broadcast.") from error
+        raise RuntimeError(f"broadcast_shapes(): the shapes {given} do not broadcast.") from error
 
 
-def greedy_contractions(equation, shapes):
+def greedy_contractions(equation: str, shapes: Any) -> Any:
     """Which operands of an einsum to contract, step by step, as NumPy's greedy search says."""
     return np.einsum_path(equation, *(np.broadcast_to(0.0, shape) for shape in shapes), optimize="greedy")[0][1:]

@@ -1,5 +1,9 @@
 """Reading and writing of parts: `x[index]`, `x[index] = value`. Imported when a program first does so."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from pullback.core.array_type import TENSOR
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import current
@@ -20,14 +24,14 @@ slice_view = _slice_row.run
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
-def getitem(self, index):
+def getitem(self: Any, index: Any) -> Any:
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
     kind = type(index)
     if kind is slice or kind is int:
         if type(self) is Tensor and not self._requires_grad and current().plain:
             # What slice_view does where nothing is recorded, in two thirds of its time.
             try:
-                data = self._array[index]
+                data = self._array[index]  # type: ignore[index]
             except Exception:  # noqa: BLE001 - slice_view raises it, and says what was called
                 return slice_view(self, index)
             if type(data) is ndarray:
@@ -45,7 +49,7 @@ def getitem(self, index):
     return read_by_rules(self, index)
 
 
-def read_by_rules(self, index):
+def read_by_rules(self: Any, index: Any) -> Any:
     """Part of a tensor by an index that has more than integers, slices, Ellipsis and None, or may have it."""
     if type(index) not in KNOWN and taking_part((index,)):
         return _advanced_row.asked((self, index))
@@ -63,7 +67,7 @@ def read_by_rules(self, index):
         raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
 
 
-def setitem(self, index, value):
+def setitem(self: Any, index: Any, value: Any) -> None:
     """self[index] = value, recorded like any in-place operation."""
     given = index
     try:
@@ -79,7 +83,7 @@ def setitem(self, index, value):
         write_by_rules(self, index, value, given)
 
 
-def write_by_rules(self, index, value, given):
+def write_by_rules(self: Any, index: Any, value: Any, given: Any) -> None:
     """Write where it is not the usual case; `given` is the index as given, whose class may take part."""
     if type(given) not in KNOWN and taking_part((given,)):
         _write_row.asked((self, given, value), in_place=True)

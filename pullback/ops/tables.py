@@ -1,5 +1,10 @@
 """Fills the operator tables and keeps the index of public names: each operator enters with all its overloads."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.late import LateDict
@@ -8,16 +13,16 @@ from pullback.dispatch.pipeline import dispatch
 from pullback.ops.declarations import own
 from pullback.ops.documentation import describe
 
-PUBLIC = {}  # public home ('' for the package) -> name -> function
-METHODS = {}  # name -> function, for Tensor
-NUMPY_RULES = {}  # name of a NumPy function -> function on Tensors
-OPERATORS = LateDict()  # name -> list of ops.declarations.Overload
+PUBLIC: dict[str, Any] = {}  # public home ('' for the package) -> name -> function
+METHODS: dict[str, Any] = {}  # name -> function, for Tensor
+NUMPY_RULES: dict[str, Any] = {}  # name of a NumPy function -> function on Tensors
+OPERATORS: LateDict[Any] = LateDict()  # name -> list of ops.declarations.Overload
 
 
 class PublicForms:
     """The public forms of an operator: its overloads merged into one function for each kind of caller."""
 
-    def __init__(self, overloads, choices):
+    def __init__(self, overloads: Any, choices: Any) -> None:
         first = overloads[0]
         self.name, self.home, self.internal = first.name, first.home, all(o.internal for o in overloads)
         self.function_form = any(o.function_form for o in overloads)
@@ -46,15 +51,15 @@ class PublicForms:
             overload.public, overload.public_in_place = public, next(iter(self.changing.values()), None)
 
 
-def grouped(overloads, choices):
+def grouped(overloads: Any, choices: Any) -> Any:
     """Group overloads by operator, and make the public forms of each."""
-    groups = {}
+    groups: dict[Any, Any] = {}
     for overload in overloads:
         groups.setdefault((overload.home, overload.name), []).append(overload)
     return [(PublicForms(group, choices), group) for group in groups.values()]
 
 
-def enter(overloads, choices, pages, owned):
+def enter(overloads: Any, choices: Any, pages: Any, owned: Any) -> None:
     """Enter operators of the package's own, with their documentation.
 
     Those named in `owned` are what formulas and composites call by their names, or aliases: `relu`, and not
@@ -68,7 +73,7 @@ def enter(overloads, choices, pages, owned):
             TENSOR.kernels[overload.operator.kernel] = dispatching(overload.operator)
 
 
-def _enter(forms, overloads, owned):
+def _enter(forms: Any, overloads: Any, owned: Any) -> None:
     # Of another area or home; or, where an interrupt came between, entered before.
     known = [overload for overload in OPERATORS.setdefault(forms.name, []) if overload not in overloads]
     first = forms.name in owned and (forms.home == "" or not known)
@@ -89,16 +94,16 @@ def _enter(forms, overloads, owned):
     NUMPY_RULES.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
 
-def dispatching(op):
+def dispatching(op: Any) -> Callable[..., Any]:
     """The kernel that runs primitive `op` on Tensors of any level."""
 
-    def run(*args):
+    def run(*args: Any) -> Any:
         return dispatch(op, args)
 
     return run
 
 
-def _one(called, overloads, choice=None, public=None):
+def _one(called: str, overloads: Any, choice: Any = None, public: Any = None) -> Any:
     """One function for all overloads: `choice` makes it, from them and the general choice."""
     first = overloads[0][0]
     if len(overloads) == 1:
@@ -111,10 +116,10 @@ def _one(called, overloads, choice=None, public=None):
     return made
 
 
-def _asking(public):
+def _asking(public: Any) -> Callable[..., Any]:
     """The answer to a call that fits no overload: operands whose classes take part in it are asked."""
 
-    def otherwise(args, kwargs, error):
+    def otherwise(args: Sequence[Any], kwargs: Any, error: BaseException) -> Any:
         if taking_part((*args, *kwargs.values())):
             return ask(public(), args, kwargs)
         raise error

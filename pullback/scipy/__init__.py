@@ -25,7 +25,10 @@ our tensors go to SciPy as they are. docs/scipy.md lists each function, and how 
     stats        distributions and statistics
 """
 
+from __future__ import annotations
+
 from importlib import import_module as _import_module
+from typing import Any
 
 __all__ = [
     "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
@@ -33,11 +36,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in __all__:
         return _import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> Any:
     return __all__

@@ -6,7 +6,8 @@ bytes it holds. `recording` notes what the graph does not keep: source lines, ti
 
 from pullback.viz.drawing import Graph, graph
 from pullback.viz.explorer import explore
-from pullback.viz.holdings import Holding, Memory, memory
+from pullback.viz.holding import Holding
+from pullback.viz.holdings import Memory, memory
 from pullback.viz.pieces import Pieces
 from pullback.viz.recording import recording
 

@@ -276,7 +276,7 @@ def vertex(node: Any, key: str, names: Mapping[tuple[int, int], str], saved: boo
     return Vertex(key, "operator", label, "\n".join(lines))
 
 
-def metadata(node: Any) -> Sequence[Any]:
+def metadata(node: Any) -> Any:
     """Shape and dtype of each output of the operator, which are those of the gradients that its node receives."""
     return node.input_metadata
 

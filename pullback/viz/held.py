@@ -155,11 +155,12 @@ def _of_array(name: str, text: str, value: Any, state: str = "") -> Held | None:
 
 def buffer_of(array: ndarray) -> ndarray:
     """The array that owns the memory: an array that is a view keeps all of it alive."""
-    while issubclass(type(array.base), ndarray):
-        array = array.base
+    while (base := array.base) is not None and issubclass(type(base), ndarray):
+        array = base
     return array
 
 
 def address(array: ndarray) -> int:
     """Where the memory begins."""
-    return array.__array_interface__["data"][0]
+    place: int = array.__array_interface__["data"][0]
+    return place

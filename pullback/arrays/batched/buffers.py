@@ -29,7 +29,7 @@ def make_batched(name: str, target: Tensor, args: Sequence[Any], level: int) -> 
         raise not_batched_target(name)  # a loop would find there what the last sample has written
     if any(x._requires_grad for x in shown) or (base is not None and all(x is not target for x in shown)):
         raise not_batched_target(name)
-    arrays = [x._array for x in shown]
+    arrays: list[Any] = [x._array for x in shown]
     if all(type(a) is ndarray and a.flags.writeable for a in arrays):
         made = array_type(beside).holding(beside, arrays)
     else:

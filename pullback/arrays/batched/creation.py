@@ -53,5 +53,5 @@ def _linspace(batch: Batch, start: Any, end: Any, steps: int, dtype: Any) -> Any
 def _logspace(batch: Batch, start: Any, end: Any, steps: int, base: float, dtype: Any) -> Any:
     if any(shape_of(x) for x in (start, end)):
         refuse_as_kernel("logspace", batch, (start, end, steps, base, dtype))
-    found = on_wrapped(lambda *ends: TENSOR.pow(base, _spaced(*ends, steps, None)), start, end)
+    found = on_wrapped(lambda start, end: TENSOR.pow(base, _spaced(start, end, steps, None)), start, end)
     return found if dtype is None else run("to_copy", found, np.dtype(dtype), None)

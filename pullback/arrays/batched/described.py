@@ -78,7 +78,7 @@ class BatchedType(ArrayType):
     def accepts(self, x: BatchedArray) -> bool:
         return False  # it belongs to a level, which the Tensors around it know
 
-    def lift_constant(self, x: BatchedArray, constant: Any) -> BatchedArray:
+    def lift_constant(self, x: Any, constant: Any) -> BatchedArray:
         values = everywhere(x.batch, constant)
         return BatchedArray(types.array_type(values).copy(values), x.batch)
 

@@ -58,7 +58,8 @@ def _counted(item: Any) -> Any:
 
 def _region(shape: tuple[int, ...], index: Any) -> tuple[int, ...]:
     """The shape of what an index shows."""
-    return np.broadcast_to(np.empty((), np.int8), shape)[index].shape
+    shown: ndarray = np.broadcast_to(np.empty((), np.int8), shape)[index]
+    return shown.shape
 
 
 @rule("slice_view")
@@ -71,7 +72,7 @@ def _advanced_index(batch: Batch, x: BatchedArray, index: Any) -> Any:
     return run("advanced_index", x.values, in_batch(batch, index, x.ndim))
 
 
-def _placing(name: str) -> Rule:
+def _placing_region(name: str) -> Rule:
     def placed(batch: Batch, x: Any, shape: Any, index: Any) -> Any:
         values = everywhere(batch, x, len(_region(tuple(shape), index)))
         if name == "slice_backward" and in_columns(values):
@@ -83,7 +84,7 @@ def _placing(name: str) -> Rule:
     return placed
 
 
-RULES.update({name: _placing(name) for name in ("slice_backward", "index_accumulate")})
+RULES.update({name: _placing_region(name) for name in ("slice_backward", "index_accumulate")})
 
 
 @rule("setitem")

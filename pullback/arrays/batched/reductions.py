@@ -163,7 +163,7 @@ def _bincount(batch: Batch, x: Any, weights: Any, minlength: int) -> Any:
     check(partial(_below, minlength), x)
     dtype = np.dtype(np.intp) if weights is None else attribute(weights, "dtype")
     dtype = dtype if weights is None or dtype.kind == "f" else np.dtype(float)
-    return on_wrapped(lambda *args: _summed(*args, minlength, dtype), x, weights)
+    return on_wrapped(lambda x, weights: _summed(x, weights, minlength, dtype), x, weights)
 
 
 def _below(minlength: int, x: Any) -> None:

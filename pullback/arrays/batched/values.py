@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def run(name: str, *args: Any) -> Any:
     return NUMPY.kernels[name](*args)
 
 
-def is_batched(batch: Batch, x: Any) -> TypeGuard[BatchedArray]:
+def is_batched(batch: Batch, x: Any) -> bool:
     """True if `x` has a value for each element of the batch; an array of another batch is a constant in this one."""
     return type(x) is BatchedArray and x.batch is batch
 

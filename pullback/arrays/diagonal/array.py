@@ -41,12 +41,12 @@ class DiagonalArray(Arithmetic):
         return f"DiagonalArray(shape={self.shape}, samples along dimension {self.dim})"
 
     @property
-    def shape(self) -> Shape:  # type: ignore[override]
+    def shape(self) -> Shape:
         """Tuple of dimensions of the array of one sample."""
         return self.values.shape
 
     @property
-    def dtype(self) -> DType:  # type: ignore[override]
+    def dtype(self) -> DType:
         """NumPy dtype."""
         return self.values.dtype
 

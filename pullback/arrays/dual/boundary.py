@@ -218,7 +218,7 @@ def make_dual_at(number: int, primal: Any, tangent: Any, level: ForwardLevel, co
     parts = [x._array if isinstance(x, Tensor) and x._level == number else x for x in (primal, tangent)]
     if not any(isinstance(x, Tensor) for x in parts):
         return make_dual(primal, tangent, level, co)
-    made = pack(*parts, level, co)
+    made = pack(parts[0], parts[1], level, co)
     if parts[0] is primal and parts[1] is tangent:
         return made
     out = wrap(made, number)

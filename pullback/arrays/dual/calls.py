@@ -182,7 +182,8 @@ def _of_list(op: Operator, kernel: Call, in_any: Call) -> Call:
     def call(state: Modes, xs: Any, *rest: Any) -> Any:
         if (type(xs) is not list and type(xs) is not tuple) or not xs:
             return in_any(state, xs, *rest)
-        raws, level, needs, arrays = [], -1, False, False
+        raws: list[Any] = []
+        level, needs, arrays = -1, False, False
         for x in xs:
             kind = type(x)
             if kind not in NESTED or (x._level != level and level >= 0):

@@ -94,6 +94,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
             raise no_forward_derivative(rule.operator, argument)
     outputs = [result] if rule.returns_list or rule.outputs == 1 else list(result)
     ops, masks = table_of((*given, *moving)), None
+    found: Sequence[Any]
     before = warning_state()
     try:
         ignore_warnings()

@@ -44,9 +44,9 @@ from pullback.core.types import DType, Shape
 from pullback.dispatch.tangent_rules import Rule
 
 try:  # what np.count_nonzero calls, in a third of its time
-    from numpy._core.multiarray import count_nonzero
+    from numpy._core.multiarray import count_nonzero as count_nonzero  # noqa: PLC0414 - which says that others may import it
 except ImportError:  # not in this version of NumPy
-    from numpy import count_nonzero
+    from numpy import count_nonzero as count_nonzero  # noqa: PLC0414
 
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
 SUMS = frozenset({"add", "sub"})

@@ -445,7 +445,8 @@ def _taken(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:  # noqa:
 
 def _taken_flat(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:
     """The same where no argument is a list."""
-    primals, values, duals, moving = [], [], [], []
+    primals, values, moving = [], [], []
+    duals: list[Any] = []
     masked = lacking = False
     for x, kind in zip(args, kinds, strict=True):
         if type(x) is DualArray:

@@ -40,7 +40,7 @@ class IndexSets(Arithmetic):
         return cls(np.arange(start + 1, start + 1 + count).reshape(shape), store, dtype)
 
     @property
-    def shape(self) -> Shape:  # type: ignore[override]
+    def shape(self) -> Shape:
         """Tuple of dimensions."""
         return self.ids.shape
 

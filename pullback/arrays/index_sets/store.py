@@ -45,7 +45,8 @@ class Store:
 
     def counts(self, numbers: ndarray) -> ndarray:
         """How many elements each of these sets has."""
-        return self._ends[numbers + 1] - self._ends[numbers]
+        sizes: ndarray = self._ends[numbers + 1] - self._ends[numbers]
+        return sizes
 
     def members(self, numbers: ndarray) -> tuple[ndarray, ndarray]:
         """(how many elements each of these sets has, the elements of all, one set after the other)."""

@@ -36,6 +36,6 @@ except ImportError:  # not in this version of NumPy
 else:
     IGNORE_ALL = _make_extobj(all="ignore")
     warning_state = _extobj_contextvar.get
-    restore = _extobj_contextvar.set
+    restore = _extobj_contextvar.set  # type: ignore[assignment]
 
-    ignore_warnings = partial(_extobj_contextvar.set, IGNORE_ALL)  # no warnings from here on
+    ignore_warnings = partial(_extobj_contextvar.set, IGNORE_ALL)  # type: ignore[assignment]  # no warnings from here on

@@ -137,7 +137,8 @@ class Tape:
         return [self._placed(x) for x in _memory(memory, layouts, like.sample)]
 
     def _write(self, what: Any, args: tuple[Any, ...], several: int | None) -> None:
-        known, unknown = [], []
+        known: list[Any] = []
+        unknown: list[Any] = []
         for i, x in enumerate(args):
             if self._holds(x):
                 unknown.append((i, self._place_of(x)))
@@ -222,7 +223,7 @@ class Tape:
                 what = _as_it_is  # a copy in case that it is written into; the sample was one, laid out like this
             steps.append((what, known, unknown, several, tuple(touched - after)))
             after |= touched
-        return reversed(steps)
+        return iter(steps[::-1])
 
 
 def _nothing(count: int) -> tuple[None, ...]:

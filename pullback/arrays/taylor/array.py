@@ -41,12 +41,12 @@ class TaylorArray(Arithmetic):
         self.coefficients, self.level = tuple(coefficients), level
 
     @property
-    def shape(self) -> Shape:  # type: ignore[override]
+    def shape(self) -> Shape:
         """Tuple of dimensions."""
         return tuple(self.coefficients[0].shape)
 
     @property
-    def dtype(self) -> DType:  # type: ignore[override]
+    def dtype(self) -> DType:
         """NumPy dtype."""
         return self.coefficients[0].dtype  # type: ignore[no-any-return]
 

@@ -16,6 +16,10 @@ with square matrices a transposed factor may go unseen. Your test is run on attn
 wrong.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import pullback as pb
@@ -89,24 +93,24 @@ def test_attn(attn):
 '''
 
 
-def attention(q, k, v):
+def attention(q: Any, k: Any, v: Any) -> Any:
     """The operator, on tensors."""
     a = pb.tanh(pb.matmul(q, k.mT))
     return pb.matmul(a, v), a
 
 
-def _by_hand(grad_of_q, grad_of_a=True):
+def _by_hand(grad_of_q: Any, grad_of_a: bool = True) -> Any:
     """attn with a backward by hand in which something is wrong."""
 
     class Wrong(pb.autograd.Function):
         @staticmethod
-        def forward(ctx, q, k, v):
+        def forward(ctx: Any, q: Any, k: Any, v: Any) -> Any:
             o, a = attention(q, k, v)
             ctx.save_for_backward(q, k, v, a)
             return o, a
 
         @staticmethod
-        def backward(ctx, grad_o, grad_a):
+        def backward(ctx: Any, grad_o: Any, grad_a: Any) -> Any:
             q, k, v, a = ctx.saved_tensors
             total = grad_o @ v.mT
             if grad_of_a:
@@ -150,7 +154,7 @@ def check(answer: Answer) -> None:
     check_function("attn, its gradients", operators.attn, arrays)
     test, sizes = answer["test_attn"], []
 
-    def watched(q, k, v):
+    def watched(q: Any, k: Any, v: Any) -> Any:
         sizes.append({*q.shape, *k.shape, *v.shape})
         return attention(q, k, v)
 
@@ -176,7 +180,7 @@ def check(answer: Answer) -> None:
         )
 
 
-def _passes(test, wrong) -> bool:
+def _passes(test: Any, wrong: Any) -> bool:
     try:
         test(wrong)
     except Exception:  # noqa: BLE001 - a test may fail in any way

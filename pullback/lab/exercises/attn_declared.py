@@ -15,6 +15,10 @@ Write attn_backward, which the formula calls. Then INFO: a reference, which give
 are all different. (Tangents follow in the next exercise; Skip says that they are not checked yet.)
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import pullback as pb
@@ -150,7 +154,7 @@ def check(answer: Answer) -> None:
         check_operator(info)
 
 
-def _check_helper(answer, arrays, a, cotangents):
+def _check_helper(answer: Any, arrays: Any, a: Any, cotangents: Any) -> None:
     ops = TENSOR  # the operators that a helper gets, on Tensors
     right = gradients(*cotangents, *arrays)
     for wanted in ((True, True, True), (True, False, False), (False, True, False), (False, False, True)):
@@ -178,10 +182,10 @@ def _check_helper(answer, arrays, a, cotangents):
             check_array("attn_backward", given, right[number], f"the gradient of {name}")
 
 
-def _refuse_square(answer, info):
+def _refuse_square(answer: Any, info: Any) -> None:
     """A sample of square matrices alone lets a transposed factor pass."""
 
-    def make(shape, *args, **kwargs):
+    def make(shape: Any, *args: Any, **kwargs: Any) -> Any:
         return np.zeros(shape)
 
     with running("INFO"):

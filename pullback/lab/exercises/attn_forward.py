@@ -18,6 +18,10 @@ Then three questions on what is saved. Answer by sets of names out of "q", "k", 
                  three inputs require gradients, and backward is still right
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import pullback as pb
@@ -80,7 +84,7 @@ def check(answer: Answer) -> None:
     _check_questions(answer)
 
 
-def _check_tangents(answer, arrays, a):
+def _check_tangents(answer: Any, arrays: Any, a: Any) -> None:
     (q, k, v), rng = arrays, np.random.default_rng(9)
     dq, dk, dv = (rng.uniform(0.4, 1.6, x.shape) for x in arrays)
     found = answer.run("attn_tangent", dq, dk, dv, q, k, v, a)
@@ -108,7 +112,7 @@ def _check_tangents(answer, arrays, a):
         check_array("attn_tangent", given, right[name], f"the tangent of {name}")
 
 
-def _check_batch(answer, arrays, a, count):
+def _check_batch(answer: Any, arrays: Any, a: Any, count: int) -> None:
     rng = np.random.default_rng(5)
     n, m, e = SHAPES[0][0], SHAPES[1][0], SHAPES[2][1]
     grads_o, grads_a = rng.uniform(0.4, 1.6, (count, n, e)), rng.uniform(0.4, 1.6, (count, n, m))
@@ -130,7 +134,7 @@ def _check_batch(answer, arrays, a, count):
         check_array(part, given, wanted, f"the gradients of {name}")
 
 
-def _check_questions(answer):
+def _check_questions(answer: Any) -> None:
     needs = answer["NEEDS"]
     right = {"q": {"k", "v", "a"}, "k": {"q", "v", "a"}, "v": {"a"}}
     for name, wanted in right.items():
@@ -149,7 +153,7 @@ def _check_questions(answer):
         refuse("MAY_CHANGE", "missing_saved", "something may be written into.", "Which name stands in no formula?")
 
 
-def _compare(part, mine, wanted, subject):
+def _compare(part: str, mine: Any, wanted: Any, subject: Any) -> None:
     if "x" in mine:
         refuse(
             part, "saved_wrong", "x need not be kept: the slope of tanh is 1 - a**2, and the output a exists anyhow.",
@@ -164,7 +168,7 @@ def _compare(part, mine, wanted, subject):
         refuse(part, "missing_saved", text, "Look at its formula: which names stand in it?")
 
 
-def _refused(name):
+def _refused(name: str) -> Any:
     """Return what the engine says of a program that writes into it."""
     q, k, v = (pb.tensor(x, requires_grad=True) for x in inputs(*SHAPES))
     values = {"q": q * 1, "k": k * 1, "v": v * 1}

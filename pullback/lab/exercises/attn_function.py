@@ -16,7 +16,10 @@ and not x. Saved outputs belong to the graph, so that second derivatives come ou
 Write Attn.
 """
 
+from __future__ import annotations
+
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +92,9 @@ class Attn(pb.autograd.Function):
 SHAPES = ((2, 3), (4, 3), (4, 5))
 
 
-def gradients(grad_o, grad_a, q, k, v, *, of_a=True, of_o=True, slope=None):
+def gradients(
+    grad_o: Any, grad_a: Any, q: Any, k: Any, v: Any, *, of_a: bool = True, of_o: bool = True, slope: Any = None
+) -> Any:
     """The gradients by q, k and v, on ndarrays; or those with a usual mistake."""
     x = q @ k.T
     a = np.tanh(x)
@@ -123,7 +128,7 @@ USUAL = (
 )  # fmt: skip
 
 
-def explain(part, name, number, given, cotangents, arrays):
+def explain(part: str, name: str, number: int, given: Any, cotangents: Any, arrays: Any) -> None:
     """Refuse a gradient that a usual mistake explains."""
     for kind, text, advice, how in USUAL:
         wrong = gradients(*cotangents, *arrays, **how)[number]
@@ -155,21 +160,21 @@ def check(answer: Answer) -> None:
     )
 
 
-def _compare(answer, attn, arrays, cotangents, used, wanted):
+def _compare(answer: Any, attn: Any, arrays: Any, cotangents: Any, used: Any, wanted: Any) -> None:
     """One backward, in which some outputs are used and some inputs need gradients."""
     seen = {}
 
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         seen["grads"] = grads
         seen["found"] = found = attn.backward(ctx, *grads)
         return found
 
-    watched = type(attn.__name__, (attn,), {"backward": staticmethod(backward)})
+    watched: Any = type(attn.__name__, (attn,), {"backward": staticmethod(backward)})
     outputs = " and ".join(name for name, use in zip("oa", used, strict=True) if use)
     part = f"Attn, {outputs} used" + ("" if all(used) else " alone")
     tensors = [pb.tensor(x, requires_grad=need) for x, need in zip(arrays, wanted, strict=True)]
 
-    def run():
+    def run() -> Any:
         outs = watched.apply(*tensors)
         taken = [(o, pb.tensor(c)) for o, c, use in zip(outs, cotangents, used, strict=True) if use]
         needing = [t for t, need in zip(tensors, wanted, strict=True) if need]
@@ -206,7 +211,7 @@ def _compare(answer, attn, arrays, cotangents, used, wanted):
             )  # fmt: skip
 
 
-def _judge(part, name, number, mine, right, origin):
+def _judge(part: str, name: str, number: int, mine: Any, right: Any, origin: Any) -> None:
     """Refuse a gradient that is not the right one, by what explains it."""
     if mine is None:
         if np.any(right):
@@ -221,7 +226,7 @@ def _judge(part, name, number, mine, right, origin):
     check_array(part, mine, right, f"the gradient of {name}")
 
 
-def _explain_failure(part, mistake, seen, used):
+def _explain_failure(part: str, mistake: Any, seen: Any, used: Any) -> None:
     """Refuse in words what fails where an output was not used."""
     if all(used) or "grads" not in seen or mistake.diagnosis.kind != "raises" or "found" in seen:
         return
@@ -237,7 +242,7 @@ def _explain_failure(part, mistake, seen, used):
     )  # fmt: skip
 
 
-def _explain_shapes(part, returned, right):
+def _explain_shapes(part: str, returned: Any, right: Any) -> None:
     """Refuse a gradient of a wrong shape, which the engine refuses too, by what makes it right."""
     if isinstance(returned, tuple):
         for name, mine, wanted in zip("qkv", returned, right, strict=False):

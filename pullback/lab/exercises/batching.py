@@ -13,6 +13,10 @@ So x may be (batch, n) or (n,), and so may w. What was a sum over the whole vect
 dimension, the last. Write pull_vmap.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.autograd.function_vmap import VmapInfo
@@ -96,5 +100,5 @@ def _compare(answer: Answer, part: str, batch: int, dims: tuple[int | None, ...]
     check_array(part, np.moveaxis(results, out, 0), right)
 
 
-def _pull(x, w):
+def _pull(x: Any, w: Any) -> Any:
     return x * (w @ x) / (x @ x)

@@ -14,6 +14,10 @@ back and leaves the gradient in x.grad.
     by_the_engine(x)           x an ndarray; the gradient of y.sum(), made with pb.tensor and backward(), as an ndarray
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.lab.judge import Answer, check_array, check_rule, inputs
@@ -80,5 +84,5 @@ def check(answer: Answer) -> None:
     check_array("by_the_engine", answer.run("by_the_engine", x), right, factors=factors)
 
 
-def _chain(x):
+def _chain(x: Any) -> Any:
     return np.log(1 + np.sin(x) ** 2)

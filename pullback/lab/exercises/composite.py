@@ -14,6 +14,10 @@ runs on every kind of array. Write gd and complete DECLARED: it says `composite:
 no derivatives.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.lab.judge import Answer, check_array, check_function, inputs, refuse
@@ -74,7 +78,7 @@ class _Other:
 
     __array_ufunc__ = None
 
-    def _same(self, *_):
+    def _same(self, *_: Any) -> Any:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = _same
@@ -84,11 +88,11 @@ class _Other:
 class _Operators:
     """Stands for `ops`: every operator there is."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: _Other()
 
 
-def _refuse_numpy(gd):
+def _refuse_numpy(gd: Any) -> None:
     try:
         gd(_Other(), ops=_Operators())
     except TypeError as error:

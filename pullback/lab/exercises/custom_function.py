@@ -18,6 +18,10 @@ Powers gives two outputs, p = x**n and q = x**(n + 1). Three rules:
 Write Powers so that it follows all three.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import pullback as pb
@@ -78,11 +82,11 @@ def check(answer: Answer) -> None:
     powers = answer.function("Powers")
     arrived: list[bool] = []
 
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         arrived.append(any(g is None for g in grads))
         return powers.backward(ctx, *grads)
 
-    watched = type(powers.__name__, (powers,), {"backward": staticmethod(backward)})
+    watched: Any = type(powers.__name__, (powers,), {"backward": staticmethod(backward)})
 
     (x,) = inputs((4,))
     check_function("Powers, both outputs", lambda x: watched.apply(x, 3), [x], check_undefined_grad=False)

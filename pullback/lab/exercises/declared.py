@@ -110,7 +110,12 @@ def _refuse_kernel(answer: Answer, reference: Any) -> None:
     kernel = answer["gd"]
     names = getattr(reference, "__globals__", {})
     called = []
-    names["gd"] = lambda x: called.append(x) or kernel(x)
+
+    def watched(x: Any) -> Any:
+        called.append(x)
+        return kernel(x)
+
+    names["gd"] = watched
     try:
         with running("INFO"):
             reference(np.array([0.5, 1.0]))

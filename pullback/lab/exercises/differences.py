@@ -12,6 +12,10 @@ Write jacobian(f, x, eps): f takes a vector and gives a vector (of another lengt
 it was before. Your Jacobian is compared with the right one, and then for two steps: its error must fall as eps**2.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.lab.judge import Answer, check_array, refuse
@@ -97,7 +101,7 @@ def check(answer: Answer) -> None:
         )
 
 
-def _refuse_usual(part, found, right):
+def _refuse_usual(part: str, found: Any, right: Any) -> None:
     """Mistakes that are made here alone."""
     if found.dtype.kind == "f" and found.ndim == 1:
         refuse(
@@ -124,11 +128,11 @@ def _refuse_usual(part, found, right):
         )
 
 
-def _three(x):
+def _three(x: Any) -> Any:
     return np.array([x[0] * x[1] ** 2, np.exp(x[2]) * x[0], np.sin(x[1]) * x[2]])
 
 
-def _right_three(x):
+def _right_three(x: Any) -> Any:
     return np.array(
         [[x[1] ** 2, 2 * x[0] * x[1], 0], [np.exp(x[2]), 0, x[0] * np.exp(x[2])],
          [0, np.cos(x[1]) * x[2], np.sin(x[1])]]

@@ -15,6 +15,10 @@ its own tangent, by the product rule: both factors move, and nothing is transpos
     matmul_forward(dA, dB, A, B)  the tangent of A @ B
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.lab.judge import Answer, check_rule, check_tangent, inputs
@@ -80,5 +84,5 @@ def check(answer: Answer) -> None:
         check_tangent(f"matmul_forward{part}", np.matmul, rule, inputs(*shapes), names=("dA", "dB"))
 
 
-def _y(x):
+def _y(x: Any) -> Any:
     return x * np.exp(-x)

@@ -14,6 +14,10 @@ Your formula is tried with these last.
 Write matmul_backward(grad, A, B); return the gradients of A and of B, in this order.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from pullback.lab.judge import Answer, check_rule, inputs
 
 TEMPLATE = '''\
@@ -48,5 +52,5 @@ def check(answer: Answer) -> None:
     check_rule("matmul_backward, complex", _product, rule, inputs((2, 3), (3, 2), complex=True), names=names)
 
 
-def _product(A, B):
+def _product(A: Any, B: Any) -> Any:
     return A @ B

@@ -17,6 +17,10 @@ that, and its backward raises. Try it, read the error, mend it:
     exp_plus_one(x)              exp(x) + 1 of a tensor
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.lab.judge import Answer, check_array, check_function, check_rule, inputs
@@ -66,7 +70,7 @@ def check(answer: Answer) -> None:
     check_array("exp_plus_one, its values", answer.run_on_tensors("exp_plus_one", x), np.exp(x) + 1, "the value")
 
 
-def _written(x, v):
+def _written(x: Any, v: Any) -> Any:
     y = x.copy()
     y[1:] *= v
     return y

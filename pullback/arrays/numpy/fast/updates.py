@@ -5,7 +5,7 @@ import numpy as np
 from pullback.arrays.numpy.declarations import Exactness, fast
 
 # The kernels, ufuncs apart, that write into the array given as `out`.
-WRITE_OUT = set()
+WRITE_OUT: set[str] = set()
 # From so many elements on a call of BLAS, which needs no array for alpha * y, is quicker than two ufuncs.
 _MANY = 4096
 

@@ -10,6 +10,7 @@ from __future__ import annotations  # np.random is imported by NumPy when first 
 import math
 import operator
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from pullback.core.drawing import drawing
 MAX_CATEGORIES = 2**24
 
 _lock = threading.Lock()
-_state = {}  # holds the default generator, once someone has asked for it
+_state: dict[str, Any] = {}  # holds the default generator, once someone has asked for it
 
 
 def default_generator() -> np.random.Generator:
@@ -37,7 +38,8 @@ def default_generator() -> np.random.Generator:
     """
     if "generator" not in _state:
         _state.setdefault("generator", np.random.Generator(np.random.PCG64()))  # atomic: one of two threads wins
-    return _state["generator"]
+    generator: np.random.Generator = _state["generator"]
+    return generator
 
 
 def manual_seed(seed: int) -> np.random.Generator:
@@ -88,7 +90,7 @@ def get_rng_state() -> dict[str, object]:
     >>> bool((pb.rand(2) == first).all())
     True
     """
-    return default_generator().bit_generator.state
+    return dict(default_generator().bit_generator.state)
 
 
 def set_rng_state(state: dict[str, object]) -> None:

@@ -4,7 +4,7 @@ The plan depends on the equation and the shapes alone and is kept, so that a sec
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pullback.ops.shapes import greedy_contractions
 
@@ -15,9 +15,9 @@ LETTERS = _SMALL + _SMALL.upper()
 class Plan(NamedTuple):
     """The steps of einsum: prepare each operand, contract pairs (i, j, equation), put the result in order."""
 
-    prepare: tuple  # for each operand: (pairs of dimensions to take diagonals over, dimensions to sum)
-    pairs: tuple
-    order: tuple
+    prepare: tuple[Any, ...]  # for each operand: (pairs of dimensions to take diagonals over, dimensions to sum)
+    pairs: tuple[Any, ...]
+    order: tuple[Any, ...]
 
 
 def einsum(equation, tensors, *, ops):

@@ -66,10 +66,11 @@ class Call:
         args: Any = self.given.get("args", ())
         if args is None:
             args = ()
-        elif name in _UNPACKED and (isinstance(args, list) or getattr(args, "ndim", 0)):
+        elif name in _UNPACKED and (isinstance(args, list) or getattr(args, "ndim", None)):
             args = tuple(args)
         elif not isinstance(args, tuple):
             args = (args,)
+        self.elements: Any
         self.elements, args = (args, ()) if name in _BY_ELEMENT else ((), args)
         self.captures = Captures(name, *(self.given.get(key) for key in functions), args)  # into which these may write
         self.leaves: Leaves = self.captures.tensors

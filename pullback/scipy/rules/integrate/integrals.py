@@ -128,7 +128,7 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
                 known[place] = np.reshape(f(x), (size, -1))
             return known[place][i]
 
-        return np.concatenate([how.quadrature(lambda x, i=i: at(x, i), limits) for i in range(size)])
+        return np.concatenate([how.quadrature(functools.partial(at, i=i), limits) for i in range(size)])
 
     together = _Call(how.integral, integrand, how.count, list(leaves), how.derived)
     together.quadrature = quadrature
@@ -234,8 +234,8 @@ def _parted(vector: Any, shapes: list[Any]) -> Leaves:
 
 
 _integral.__name__ = "integral"  # of the node
-_integral = CustomFunction(_integral, _vjp, _jvp)  # type: ignore[assignment]
-_integral._rule.by_sample = by_sample  # type: ignore[attr-defined]
-_integral._rule.instead = _ONE  # type: ignore[attr-defined]
-_integral.defvmap(_of_samples)  # type: ignore[attr-defined]
-_integral._rule.takes_batches = lambda args: next(x for x in args if isinstance(x, _Call)).one_interval  # type: ignore[attr-defined]
+_integral = CustomFunction(_integral, _vjp, _jvp)
+_integral._rule.by_sample = by_sample
+_integral._rule.instead = _ONE
+_integral.defvmap(_of_samples)
+_integral._rule.takes_batches = lambda args: next(x for x in args if isinstance(x, _Call)).one_interval

@@ -43,7 +43,7 @@ class _Problem:
     factor: Callable[[Any], Any] | None = None
     splits = True  # `together` may integrate
     outside: Any = 1.0
-    passed = ("full_output", "epsabs", "epsrel", "limit", "maxp1", "limlst")
+    passed: tuple[str, ...] = ("full_output", "epsabs", "epsrel", "limit", "maxp1", "limlst")
 
     def __init__(self, call: Call) -> None:
         self.call, self.leaves = call, call.leaves
@@ -72,7 +72,8 @@ class _Problem:
         a, b, *points = map(float, within(limits))
         options = {**self.options, "points": points} if points else self.options
         found: list[Any] = []
-        together, size = None, 1
+        together: Any = None
+        size = 1
         while len(found) < size:
             found.append(genuine(self.call.name)(lambda x: float(at(x)[len(found)]), a, b, **options))
             size = len(next(iter(known.values()), (0,)))
@@ -148,7 +149,7 @@ class _Weighted(_Problem):
             return super().integrand(first + (second[0] - first) * x, own)
         return super().integrand(x + first if self.kind == "cauchy" else x / first, own)
 
-    def factor(self, x: Any) -> Any:  # type: ignore[override]
+    def factor(self, x: Any) -> Any:
         """The weight, at an end that may move."""
         if self.kind == "cauchy":
             return 1 / (x - self.wvar)

@@ -26,7 +26,7 @@ def nquad(name: str, func: Any, ranges: Any, args: Any = None, opts: Any = None,
     """An integral of an integral of ..., each differentiable by what its ends and its integrand hold."""
     depth = len(ranges)
     more = () if args is None else args if isinstance(args, tuple) else (args,)
-    settings = opts if isinstance(opts, (list, tuple)) else [opts or {}] * depth
+    settings: Any = opts if isinstance(opts, (list, tuple)) else [opts or {}] * depth
     errors: list[float] = []
     evaluations: list[int] = []
 

@@ -98,10 +98,10 @@ def ldl(
         D.append(full[k, k])
         columns.append(np.where(np.arange(len(d)) < k, 0, full[:, k] / full[k, k]))
         full = full - columns[-1][:, None] * full[k]
-    L, D = np.stack(columns, 1), np.stack(D)
+    L, pivots = np.stack(columns, 1), np.stack(D)
     if not lower:
-        L, D = L[::-1, ::-1], D[::-1]
-    return L[np.argsort(perm)], np.eye(len(d)) * D, perm
+        L, pivots = L[::-1, ::-1], pivots[::-1]
+    return L[np.argsort(perm)], np.eye(len(d)) * pivots, perm
 
 
 @scipy_rule("scipy.linalg.qr")
@@ -120,7 +120,7 @@ def qr(
     if mode == "raw":
         raise UnsupportedError('scipy.linalg.qr: mode "raw" has no rule; give mode="economic".')
     a = floating(array(a))
-    order = ()
+    order: tuple[Any, ...] = ()
     if pivoting:
         order = (scipy.linalg.qr(frozen(a, "qr"), mode="r", pivoting=True)[1],)
         a = a[:, order[0]]

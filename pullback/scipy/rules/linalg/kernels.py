@@ -1,10 +1,15 @@
 """The kernels: SciPy's functions of matrices and its solvers of matrix equations, of stacks one by one."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
 
-def _of_stacks(function, *matrices):
+def _of_stacks(function: Callable[..., Any], *matrices: Any) -> Any:
     if matrices[0].ndim == 2:
         return function(*matrices)
     front = matrices[0].shape[:-2]
@@ -13,21 +18,21 @@ def _of_stacks(function, *matrices):
     return found.reshape(front + found.shape[1:])
 
 
-def matrix_map(A, function):
+def matrix_map(A: Any, function: Callable[..., Any]) -> Any:
     """The function of a matrix."""
     return _of_stacks(function, A)
 
 
-def sylvester(A, B, Q):
+def sylvester(A: Any, B: Any, Q: Any) -> Any:
     """A X + X B = Q."""
     return _of_stacks(scipy.linalg.solve_sylvester, A, B, Q)
 
 
-def continuous_are(A, B, Q, R):
+def continuous_are(A: Any, B: Any, Q: Any, R: Any) -> Any:
     """The continuous algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_continuous_are, A, B, Q, R)
 
 
-def discrete_are(A, B, Q, R):
+def discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Any:
     """The discrete algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_discrete_are, A, B, Q, R)

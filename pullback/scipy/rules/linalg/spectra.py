@@ -102,7 +102,7 @@ def eigh(
     if type not in (1, 2, 3):
         raise ValueError('"type" keyword only accepts 1, 2, and 3.')
     options = {"lower": lower, "subset_by_index": subset_by_index, "subset_by_value": subset_by_value, "driver": driver}
-    given = (floating(array(a)),) if b is None else (floating(array(a)), floating(array(b)))
+    given: tuple[Any, ...] = (floating(array(a)),) if b is None else (floating(array(a)), floating(array(b)))
     a = mirrored(given[0], lower)
     if b is None:
         found = _hermitian_pairs(a, eigvals_only, subset_by_index, subset_by_value)

@@ -55,7 +55,7 @@ def over_stacks(**dimensions: int | str) -> Callable[[_F], _F]:
 
 
 def _called(rule: Any, signature: inspect.Signature, given: dict[str, Any]) -> Any:
-    bound = inspect.BoundArguments(signature, given)  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(signature, given)
     return rule(*bound.args, **bound.kwargs)
 
 

@@ -20,7 +20,8 @@ def _enter(name: str, of_each: str, factor: Callable[[Any, Any], Any]) -> None:
 
     def filtered(input: Any, *parameters: Any, n: int = -1, axis: int = -1, output: Any = None, **named: Any) -> Any:
         if len(parameters) > 1:
-            n, axis, output = (*parameters[1:], *(n, axis, output)[len(parameters) - 1 :])
+            others: Any = (*parameters[1:], *(n, axis, output)[len(parameters) - 1 :])
+            n, axis, output = others
         own_ones = parameters[0] if parameters else named[of_each]
         x = found = floating(array(input))
         axis = normalize_axis_index(axis, x.ndim)

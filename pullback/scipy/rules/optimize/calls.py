@@ -80,7 +80,8 @@ class Call:
 
     def holding(self, args: Sequence[Any]) -> Callable[..., Any]:
         """The function that the solver is given, holding what is captured as `args` have it."""
-        return self._held(args)[self._functions[0]]
+        held: Callable[..., Any] = self._held(args)[self._functions[0]]
+        return held
 
     def function(self, with_derivative: bool = False) -> Callable[..., Any]:
         """(x, *args) -> its value, without the derivative that it may return beside it."""

@@ -18,7 +18,7 @@ from pullback.scipy.rules.signal.filters import upfirdn
 
 
 @scipy_rule("scipy.signal.savgol_filter")
-def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
+def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: Any = 1.0, axis: int = -1,
                   mode: str = "interp", cval: float = 0.0) -> Any:  # fmt: skip
     """A convolution; with mode "interp" the ends are those of polynomials through the first and the last window."""
     if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):

@@ -68,7 +68,8 @@ def _of_coordinates(kind: Any, data: Any, rows: Any, cols: Any, shape: Any, copy
     rows, cols = (np.asarray(plain(x)).ravel() for x in (rows, cols))
     if data.ndim != 1 or not len(rows) == len(cols) == data.shape[0]:
         checked = np.zeros(data.shape)  # SciPy says what is wrong, or broadcasts
-        data, rows, cols = np.ravel(data), *scipy.sparse.coo_array((checked, (rows, cols)), shape).coords
+        rows, cols = scipy.sparse.coo_array((checked, (rows, cols)), shape).coords
+        data = np.ravel(data)
     if shape is None:
         shape = (rows.max() + 1, cols.max() + 1)
     scipy.sparse.coo_array((np.zeros(len(rows)), (rows, cols)), shape)  # which checks the indices

@@ -40,7 +40,8 @@ def expm(A: Any) -> Any:
 def _all_entries(dense: Any, A: Sparse) -> Sparse:
     made = as_sparse(dense)
     face = "matrix" if A.is_matrix else "array"
-    return Sparse(made._data, made.pattern, getattr(scipy.sparse, f"csr_{face}")).asformat(A.format)
+    found: Sparse = Sparse(made._data, made.pattern, getattr(scipy.sparse, f"csr_{face}")).asformat(A.format)
+    return found
 
 
 @scipy_rule("scipy.sparse.linalg.matrix_power")

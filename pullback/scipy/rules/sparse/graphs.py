@@ -83,8 +83,8 @@ def _sums_along(values: Any, plain: Any, numbers: Any, lengths: Any, before: Any
             raise UnsupportedError(
                 "scipy.sparse.csgraph: the predecessors go in a circle, so the paths have no length."
             )
-    edges, goals = (np.concatenate([np.zeros(0, int), *x]) for x in (edges, goals))
-    sums = applied(spmap, values, Pattern(goals, edges, (tables.size, len(values)))).reshape(np.shape(lengths))
+    on_edge, at_goal = (np.concatenate([np.zeros(0, int), *x]) for x in (edges, goals))
+    sums = applied(spmap, values, Pattern(at_goal, on_edge, (tables.size, len(values)))).reshape(np.shape(lengths))
     return sums + np.where(np.isfinite(lengths), 0.0, lengths)
 
 

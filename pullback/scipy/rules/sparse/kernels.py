@@ -1,9 +1,15 @@
 """The kernels: SciPy's compiled products with sparse matrices, and its solvers."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from pullback.scipy.rules.sparse.pattern import Pattern
 
-def spmap(x, pattern):
+
+def spmap(x: Any, pattern: Pattern) -> Any:
     """The products of a matrix of ones with a vector, or with those of a stack."""
     matrix = pattern.matrix(np.ones(len(pattern), x.dtype if x.dtype.kind in "fc" else float))
     if x.ndim == 1:
@@ -11,32 +17,32 @@ def spmap(x, pattern):
     return (matrix @ x.reshape(-1, x.shape[-1]).T).T.reshape(*x.shape[:-1], matrix.shape[0])
 
 
-def spmm(data, x, pattern):
+def spmm(data: Any, x: Any, pattern: Pattern) -> Any:
     """A @ x; of a stack of values and one of x each."""
     if data.ndim == 1:
         return pattern.matrix(data) @ x
     return np.stack([spmm(a, b, pattern) for a, b in zip(data, x, strict=True)])
 
 
-def sddmm(u, v, pattern, columns=0):
+def sddmm(u: Any, v: Any, pattern: Pattern, columns: int = 0) -> Any:
     """Sums of products of rows of u and of v, one for each entry."""
     if not columns:
         return u[..., pattern.rows] * v[..., pattern.cols]
     return np.einsum("...ek,...ek->...e", u[..., pattern.rows, :], v[..., pattern.cols, :])
 
 
-def eigenpairs(data, pattern, solver):
+def eigenpairs(data: Any, pattern: Pattern, solver: Any) -> Any:
     """Return what the solver finds: values, and vectors as columns."""
     return solver.pairs(pattern.matrix(data).tocsc())
 
 
-def spsolve(data, b, pattern, method):
+def spsolve(data: Any, b: Any, pattern: Pattern, method: Any) -> Any:
     """A^-1 b by what `method` does (solvers.py); of a stack each."""
     if data.ndim == 1:
         return method.solve(data, pattern, b)
     return np.stack([spsolve(one, side, pattern, method) for one, side in zip(data, b, strict=True)])
 
 
-def eigenvalues(data, pattern, solver):
+def eigenvalues(data: Any, pattern: Pattern, solver: Any) -> Any:
     """The same, of a matrix that need not be Hermitian."""
     return eigenpairs(data, pattern, solver)

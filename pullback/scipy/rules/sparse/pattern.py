@@ -19,7 +19,8 @@ class Pattern:
 
     def __init__(self, rows: Any, cols: Any, shape: tuple[int, int], form: Any = None, order: Any = None) -> None:
         self._rows, self._cols, self.shape = rows, cols, (int(shape[0]), int(shape[1]))
-        self._form, self._order, self._transposed = form, order, None
+        self._form, self._order = form, order
+        self._transposed: Pattern | None = None
 
     @classmethod
     def compressed(cls, kind: Any, indices: Any, indptr: Any, shape: Any) -> Pattern:

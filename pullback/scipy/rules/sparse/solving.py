@@ -43,10 +43,10 @@ def as_sparse(A: Any) -> Sparse:
 
 
 def _square(A: Any, name: str) -> Sparse:
-    A = as_sparse(A)
-    if A.shape[0] != A.shape[1]:
-        raise ValueError(f"{name}: matrix must be square, got shape {A.shape}")
-    return A
+    matrix: Sparse = as_sparse(A)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name}: matrix must be square, got shape {matrix.shape}")
+    return matrix
 
 
 def factored(matrix: Any, **options: Any) -> Any:
@@ -80,12 +80,13 @@ class Factored(Holder):
 
     def __init__(self, A: Any, options: dict[str, Any], incomplete: bool = False) -> None:
         self.A, self.options, self.incomplete = A, options, incomplete
-        self._genuine = self._method = None
+        self._genuine: Any = None
+        self._method: Factors | None = None
         if first_tensor((A,)) is None:
             _ = self.genuine
             self.A = A.copy() if is_sparse(A) else A  # which may change afterwards: the factors do not
 
-    __class__ = property(lambda self: scipy.sparse.linalg.SuperLU)  # type: ignore[assignment]
+    __class__ = property(lambda self: scipy.sparse.linalg.SuperLU)
 
     def held(self) -> tuple[Any, ...]:
         return self.A.held() if isinstance(self.A, Holder) else ()
@@ -136,7 +137,7 @@ class Factored(Holder):
 
 def _maker(name: str, incomplete: bool) -> None:
     def rule(A: Any, *args: Any, **kwargs: Any) -> Any:
-        names = ("permc_spec", "diag_pivot_thresh", "relax", "panel_size", "options")
+        names: tuple[str, ...] = ("permc_spec", "diag_pivot_thresh", "relax", "panel_size", "options")
         if incomplete:
             names = ("drop_tol", "fill_factor", "drop_rule", *names)
         return Factored(A, dict(zip(names, args, strict=False)) | kwargs, incomplete)

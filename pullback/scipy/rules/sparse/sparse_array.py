@@ -64,7 +64,7 @@ class Sparse(Holder):
     ) -> None:
         self._values, self.pattern, self.kind, self._gather, self.zeros = values, pattern, kind, gather, zeros
 
-    __class__ = property(lambda self: self.kind)  # type: ignore[assignment]
+    __class__ = property(lambda self: self.kind)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's operators, which ask for their ufunc, and the functions of one matrix that SciPy has."""
@@ -418,7 +418,8 @@ class Sparse(Holder):
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Each entry to the power n."""
-        if not np.isscalar(n) or n <= 0:
+        scalar = np.isscalar(n)
+        if not scalar or n <= 0:
             raise _refused(self, f"power({n})", "it is not 0 where A is 0: compute with A.toarray()")
         return self._mapped(lambda x: (x if dtype is None else x.astype(dtype)) ** n)
 
@@ -709,6 +710,7 @@ def rearranged(function: Callable[..., Any], tree: Any, zeros: str | None = None
     zeros = zeros or _zeros_in(tree)
     if found is given and is_sparse(given) and given.format in ("bsr", "dia", "dok", "lil"):
         return tree
+    entries: Any
     entries, values = (None, found.data) if _is_compressed(found) else _entries_of(found)
     places, wrong = _Numbers.places(values, sum(p.size for p in handed))
     if wrong:

@@ -204,7 +204,7 @@ def _t_slopes(squares: Any, df: Any, n: int, logarithm: Any = 0.0) -> list[Any]:
     # log1p(q) - q / (1 + q), whose terms cancel for small q
     near = ratio < 0.1
     q = np.where(near, ratio, 0.0)
-    series = 0.0
+    series: Any = 0.0
     for k in range(18, 1, -1):
         series = series * -q + (1 - 1 / k)
     log = np.where(np.isinf(squares), logarithm - np.log(df), np.log1p(ratio))

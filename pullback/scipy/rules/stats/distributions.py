@@ -39,7 +39,7 @@ def _on_a_twin(name: str) -> None:
             if first_tensor(args, kwargs) is None:
                 return getattr(self, name)(*args, **kwargs)
         own = _twin(self)
-        if name in _SHARES and _is_scipys(type(self), name):
+        if name in _SHARES and _is_scipys(type(self), name):  # type: ignore[arg-type]
             found = _within(self, own, name, *args, **kwargs)
             if found is not None:
                 return found

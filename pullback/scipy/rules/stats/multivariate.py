@@ -33,12 +33,14 @@ class Factored:
                 f"scipy.stats: a covariance that is being differentiated is singular (rank {plain.rank} of "
                 f"{len(plain._M)}), where its pseudo-inverse jumps. Add a small multiple of the identity."
             )
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)
         factor = np.linalg.cholesky(array(M))  # which reads the lower triangle, as SciPy does
         made._M, made.rank, made.V, made.eps = array(M), plain.rank, plain.V, plain.eps
         made.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
         made.U = _solved(factor, np.eye(plain.rank)).T
         return made
+
+    U: Any
 
     @property
     def pinv(self) -> Any:
@@ -76,7 +78,7 @@ def _on_a_twin(name: str) -> None:
     def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
         if name in ("pmf", "logpmf"):
             refuse_counts(f"{type(self).__name__.rpartition('_')[0]}.{name}", args[:1] or kwargs.get("x"))
-        made = object.__new__(kind_of_twin(type(self)))
+        made: Any = object.__new__(kind_of_twin(type(self)))  # type: ignore[arg-type]
         made.__dict__ = {field: _twin_of_parts(x) for field, x in vars(self).items()}
         return getattr(made, name)(*map(_twin_of_parts, args), **{key: _twin_of_parts(x) for key, x in kwargs.items()})
 
