@@ -181,3 +181,6 @@ def test_whole_numbers_beyond_64_bits_are_numbers_in_formulas():
     x = pb.tensor([1.0, 2.0], requires_grad=True)
     (pb.xlogy(x, 10**20) + pb.special.xlog1py(x, 10**20)).sum().backward()
     assert np.allclose(x.grad.numpy(), 2 * np.log(1e20))
+    for function, slope in ((np.fmax, 0), (np.fmin, 1), (np.logaddexp, 0), (np.logaddexp2, 0)):
+        assert pb.func.grad(lambda x, f=function: f(x, 10**20).sum())(np.array([1.0, 2.0])).tolist() == [slope, slope]
+        assert pb.func.grad(lambda x, f=function: f(-(10**20), x).sum())(np.array([1.0])).tolist() == [1 - slope]

@@ -1141,9 +1141,9 @@ class FmaxBackward0(SavesPair):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = ops.where(ops.logical_or(self_ >= other, ops.isnan(other)), grad, 0)
+            grad_of_self = ops.where(ops.logical_or(self_ >= other, other != other), grad, 0)
         if self._next1 is not None:
-            grad_of_other = ops.where(ops.logical_or(self_ >= other, ops.isnan(other)), 0, grad)
+            grad_of_other = ops.where(ops.logical_or(self_ >= other, other != other), 0, grad)
         return grad_of_self, grad_of_other
 
 class FminBackward0(SavesPair):
@@ -1158,9 +1158,9 @@ class FminBackward0(SavesPair):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = ops.where(ops.logical_or(self_ <= other, ops.isnan(other)), grad, 0)
+            grad_of_self = ops.where(ops.logical_or(self_ <= other, other != other), grad, 0)
         if self._next1 is not None:
-            grad_of_other = ops.where(ops.logical_or(self_ <= other, ops.isnan(other)), 0, grad)
+            grad_of_other = ops.where(ops.logical_or(self_ <= other, other != other), 0, grad)
         return grad_of_self, grad_of_other
 
 class WhereBackward0(Node):

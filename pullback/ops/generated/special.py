@@ -344,7 +344,7 @@ class SpecialZetaBackward0(Node):
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             other = unpack(self.saved_other, self.version_other, self)
-            grad_of_other = grad * -self_ * ops.special_zeta(self_ + 1, other)
+            grad_of_other = -grad * self_ * ops.special_zeta(self_ + 1, other)
         return grad_of_self, grad_of_other
 
     def release(self):

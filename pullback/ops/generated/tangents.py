@@ -479,17 +479,17 @@ def minimum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def fmax_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
-        return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), 0, other_t),)
+        return (ops.where(ops.logical_or(self_p >= other_p, other_p != other_p), 0, other_t),)
     if other_t is None:
-        return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, 0),)
-    return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, other_t),)
+        return (ops.where(ops.logical_or(self_p >= other_p, other_p != other_p), self_t, 0),)
+    return (ops.where(ops.logical_or(self_p >= other_p, other_p != other_p), self_t, other_t),)
 
 def fmin_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
-        return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), 0, other_t),)
+        return (ops.where(ops.logical_or(self_p <= other_p, other_p != other_p), 0, other_t),)
     if other_t is None:
-        return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, 0),)
-    return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, other_t),)
+        return (ops.where(ops.logical_or(self_p <= other_p, other_p != other_p), self_t, 0),)
+    return (ops.where(ops.logical_or(self_p <= other_p, other_p != other_p), self_t, other_t),)
 
 def where_tangent(condition_p, self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:

@@ -84,8 +84,8 @@ def pow_exponent_slope(self, exponent, result, *, ops):
 
 def log_ratio(self, other, *, ops):
     """self - other, and 0 where both are the same infinity."""
-    level = ops.logical_and(ops.eq(self, other), ops.isinf(self))
-    return ops.where(level, 0, self) - ops.where(level, 0, other)
+    ratio = self - other
+    return ops.where(ops.logical_and(ops.eq(self, other), ops.ne(ratio, 0)), 0, ratio)  # inf - inf is nan, which is not 0
 
 
 def log_argument(self, other, *, ops):
