@@ -141,6 +141,10 @@ class ArrayType:
         """
         return ()
 
+    def only_part(self, x: Any) -> ndarray | None:
+        """The ndarray of all samples of `x`, where `x` is made of that alone; None elsewhere."""
+        return None
+
     def tangents(self, x: Any) -> Any:
         """Return what to keep of `x` beside its values: an object whose `around(values)` gives `x` again, or None."""
         return None

@@ -7,16 +7,19 @@ of a level above every other for the one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, OperatorTable, array_type, kernel_for
+from pullback.core.array_type import NUMPY, REGISTERED, SCALARS, TENSOR, OperatorTable, array_type, kernel_for
 from pullback.core.late import ready
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.dispatch.operator import OPERATORS, parameters_of
 
 ABOVE = 1 << 30  # a level that no transform reaches
+_PLAIN = SCALARS | {ndarray, type(None), str, slice}
+_MORE = {"random", "buffer"}  # tags of operators that do more than their kernels
 
 
 class MixedTable(OperatorTable):
@@ -47,7 +50,7 @@ class MixedTable(OperatorTable):
         if isinstance(on_tensors, SimpleNamespace):  # the operators of a third party
             made = _Namespace(on_tensors, on_arrays)
         else:
-            made = _routed(on_tensors, on_arrays)
+            made = _routed(on_tensors, on_arrays, *only_kernel(name))
             self.__dict__[name] = made  # not so a namespace, which may be loaded again
         return made
 
@@ -60,16 +63,49 @@ class _Namespace:
         return _routed(getattr(self._on_tensors, name), getattr(self._on_arrays, name))
 
 
-def _routed(on_tensors: Callable[..., Any], on_arrays: Callable[..., Any]) -> Callable[..., Any]:
-    """One operator on whatever it is given."""
+def only_kernel(name: str) -> tuple[str, int]:
+    """The kernel that runs an operator as it is called, and how many arguments it takes; "" where that is not all.
+
+    Where an operator has one overload and no options, its call with all arguments is that of its kernel.
+    """
+    op = OPERATORS.get(name)
+    if op is None or op.kernel != name or op.lists or op.returns_list or op.mutates or op.holds or op.floating:
+        return "", 0
+    if op.tags & _MORE or "*" in op.signature or any(other.startswith(f"{name}.") for other in OPERATORS):
+        return "", 0
+    return name, len(parameters_of(op))
+
+
+def _routed(
+    on_tensors: Callable[..., Any], on_arrays: Callable[..., Any], kernel: str = "", arity: int = 0
+) -> Callable[..., Any]:
+    """One operator on whatever it is given; with a kernel that does all, this is called where that is possible."""
 
     def operator(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == arity and not kwargs:
+            kind = _only_type(args)
+            if kind is not None:
+                return REGISTERED[kind].kernels[kernel](*args)
         kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
         if not REGISTERED.keys().isdisjoint(kinds):
             return on_wrapped(on_tensors, *args, **kwargs)
         return (on_tensors if any(issubclass(kind, Tensor) for kind in kinds) else on_arrays)(*args, **kwargs)
 
     return operator
+
+
+def _only_type(args: Sequence[Any]) -> type | None:
+    """The one registered type among the arguments, where all others are plain numbers and settings; None elsewhere."""
+    found = None
+    for x in args:
+        kind = type(x)
+        if kind in REGISTERED:
+            if found is not None and found is not kind:
+                return None
+            found = kind
+        elif not (kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x)))):
+            return None
+    return found
 
 
 def _kinds(x: Any) -> Any:
@@ -153,6 +189,13 @@ def _binary(name: str, swapped: bool) -> Callable[..., Any]:
     return operator
 
 
+def _unary(name: str) -> Callable[..., Any]:
+    def operator(self: Any) -> Any:
+        return array_type(self).kernels[name](self)
+
+    return operator
+
+
 def _on_tensor(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return on_wrapped(lambda tensor, *rest, **named: getattr(tensor, name)(*rest, **named), self, *args, **kwargs)
@@ -172,7 +215,9 @@ for _python, _name in {
     setattr(Arithmetic, f"__r{_python}__", _binary(_name, swapped=True))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Arithmetic, f"__{_name}__", _binary(_name, swapped=False))
-for _name in ("conj", "conjugate", "reshape", "sum", "clone", "transpose", "to", "__neg__", "__abs__", "__invert__"):
+for _python, _name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
+    setattr(Arithmetic, f"__{_python}__", _unary(_name))
+for _name in ("conj", "conjugate", "reshape", "sum", "clone", "transpose", "to"):
     setattr(Arithmetic, _name, _on_tensor(_name))
 for _name in ("T", "mT", "mH", "real", "imag"):
     setattr(Arithmetic, _name, _property_on_tensor(_name))

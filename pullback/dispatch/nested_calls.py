@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core.array_face import ARRAYS, NestedScalar
+from pullback.core import slots
+from pullback.core.array_face import ARRAYS, Array, NestedScalar, Scalar
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
@@ -28,6 +29,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         return None
     positions = [position for position, _ in op.tensors]
     name, kernels, record, view, floating = op.kernel, described.kernels, op.record, op.view, op.floating
+    inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
     def call(state: Modes, *args: Any) -> Any:
         raws = list(args)
@@ -49,7 +51,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES or type(args[0]) is NestedScalar):
             return None
         try:
-            kernel = kernels[name] if name in kernels else kernel_for(raws, name)
+            kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
             result = kernel(*(floated(op, raws) if floating else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904

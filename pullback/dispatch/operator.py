@@ -31,8 +31,9 @@ CALLED = {
 
 OPERATORS: LateDict[Operator] = LateDict()  # by name, for what looks on at operators and tells of them
 BY_KERNEL: LateDict[dict[str, Operator]] = LateDict()  # kernel -> the operators that it runs, by name
-# (kernel, number of arguments) -> what an array type has made of these operators; forgotten when one is declared.
-FOUND: dict[tuple[str, int], Callable[..., Any]] = {}
+# (kernel, number of arguments, if need be for which type) -> what an array type has made of these operators; forgotten
+# when one is declared.
+FOUND: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
 class Operator:

@@ -12,6 +12,7 @@ from pullback.core.overrides import ask, taking_part
 from pullback.dispatch.pipeline import dispatch
 from pullback.ops.declarations import own
 from pullback.ops.documentation import describe
+from pullback.ops.generated import calls
 
 PUBLIC: dict[str, Any] = {}  # public home ('' for the package) -> name -> function
 METHODS: dict[str, Any] = {}  # name -> function, for Tensor
@@ -70,7 +71,7 @@ def enter(overloads: Any, choices: Any, pages: Any, owned: Any) -> None:
         _enter(forms, group, owned)
     for overload in overloads:
         if overload.operator is not None:
-            TENSOR.kernels[overload.operator.kernel] = dispatching(overload.operator)
+            TENSOR.kernels[overload.operator.kernel] = on_tensors(overload)
 
 
 def _enter(forms: Any, overloads: Any, owned: Any) -> None:
@@ -94,8 +95,17 @@ def _enter(forms: Any, overloads: Any, owned: Any) -> None:
     NUMPY_RULES.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
 
+def on_tensors(overload: Any) -> Callable[..., Any]:
+    """The kernel that runs a primitive on Tensors of any level: its quick call, if that does nothing besides."""
+    op = overload.operator
+    if op.factory is None or op.factory.__module__ != calls.__name__ or op.tags & {"buffer", "random"}:
+        return dispatching(op)
+    run: Callable[..., Any] = overload.run
+    return run
+
+
 def dispatching(op: Any) -> Callable[..., Any]:
-    """The kernel that runs primitive `op` on Tensors of any level."""
+    """The same for any primitive."""
 
     def run(*args: Any) -> Any:
         return dispatch(op, args)

@@ -49,6 +49,9 @@ class BatchedType(ArrayType):
     def components(self, x: BatchedArray) -> Iterable[tuple[frozenset[int], Any, str]]:
         yield frozenset(), x, "values"
 
+    def only_part(self, x: BatchedArray) -> ndarray | None:
+        return x.values if type(x.values) is ndarray else None
+
     def touched(self, x: BatchedArray) -> Any:
         return BatchedArray(types.touched_in(x.values), x.batch)
 

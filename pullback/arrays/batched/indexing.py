@@ -74,7 +74,9 @@ def _advanced_index(batch: Batch, x: BatchedArray, index: Any) -> Any:
 
 def _placing_region(name: str) -> Rule:
     def placed(batch: Batch, x: Any, shape: Any, index: Any) -> Any:
-        values = everywhere(batch, x, len(_region(tuple(shape), index)))
+        # A gradient of what the index shows has its shape.
+        same = name == "slice_backward" and is_batched(batch, x)
+        values = x.values if same else everywhere(batch, x, len(_region(tuple(shape), index)))
         if name == "slice_backward" and in_columns(values):
             out = np.zeros((*shape, batch.size), values.dtype).transpose((len(shape), *range(len(shape))))
             out[in_batch(batch, index, len(shape))] = values

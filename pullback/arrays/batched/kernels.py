@@ -14,6 +14,7 @@ from pullback.arrays.batched.batch import Batch
 from pullback.arrays.batched.errors import ended, no_rule
 from pullback.arrays.batched.fallback import one_by_one
 from pullback.arrays.batched.rules import RULES, as_batched, rule_by_category
+from pullback.arrays.batched.values import IN_TUPLES, PLAIN
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, TRANSFORMED, kernel_for
 from pullback.core.array_type import innermost as innermost_array
@@ -30,6 +31,9 @@ class BatchedKernels(dict[str, Callable[..., Any]]):
             return NUMPY.kernels[name]  # makes an array of another type around these, or takes one apart
 
         def kernel(*args: Any) -> Any:
+            batch = only_batch(args)
+            if batch is not None and batch.open:
+                return as_batched(batch, rule_for(name, len(args))(batch, *args))
             batch = innermost(args)
             if (around := held_in(args)) is not None:  # forward_ad inside of vmap
                 return kernel_for((around,), name)(*args)
@@ -42,6 +46,21 @@ class BatchedKernels(dict[str, Callable[..., Any]]):
 
         self[name] = kernel
         return kernel
+
+
+def only_batch(args: Sequence[Any]) -> Batch | None:
+    """The batch of the arguments, where the rest is plain as in most calls; None elsewhere."""
+    batch = None
+    for x in args:
+        kind = type(x)
+        if kind is BatchedArray:
+            if batch is None:
+                batch = x.batch
+            elif x.batch is not batch:
+                return None
+        elif not (kind in PLAIN or (kind is tuple and (not x or type(x[0]) in IN_TUPLES))):
+            return None
+    return batch
 
 
 def innermost(args: Sequence[Any]) -> Batch:
@@ -91,7 +110,7 @@ def wrapped(x: Any, batch: Batch, level: int) -> Any:
 
 def rule_for(name: str, arity: int) -> Callable[..., Any]:
     """The rule of the operator overload with so many arguments."""
-    key = (f"batched {name}", arity)  # no kernel's name has a space
+    key = (name, arity, "batched")
     found = FOUND.get(key)
     if found is None:
         found = FOUND[key] = _made(name, arity)

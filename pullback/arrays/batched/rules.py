@@ -62,8 +62,15 @@ def rule_by_category(op: Operator) -> Rule | None:
 # -- element by element ------------------------------------------------------------------------------------------------
 def pointwise(name: str, positions: tuple[int, ...]) -> Rule:
     """Arguments that broadcast against each other: dimensions are counted from the end, so that is where they stay."""
+    both, alone = positions == (0, 1), positions == (0,)
 
     def of_elements(batch: Batch, *args: Any) -> Any:
+        if alone:
+            return run(name, args[0].values, *args[1:])
+        if both and type(args[0]) is type(args[1]) is BatchedArray:
+            x, y = args[0].values, args[1].values
+            if x.ndim == y.ndim and args[0].batch is args[1].batch:
+                return run(name, x, y, *args[2:])
         raws = list(args)
         rank = max([rank_of(args[i]) for i in positions if args[i] is not None])
         for i in positions:

@@ -62,6 +62,12 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _of_any(op: Operator, args: Sequence[Any]) -> Any:
+    for x in args:
+        kind = type(x)
+        if kind not in READY or kind is ndarray:
+            break
+    else:
+        return dispatch_arrays(op, args)
     if not all(type(x) in READY for x in args):
         if any(_has_ufuncs(x) for x in args):
             return _UFUNCS[op.name](*args)

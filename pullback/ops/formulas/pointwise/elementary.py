@@ -85,7 +85,9 @@ def pow_exponent_slope(self, exponent, result, *, ops):
 def log_ratio(self, other, *, ops):
     """self - other, and 0 where both are the same infinity."""
     ratio = self - other
-    return ops.where(ops.logical_and(ops.eq(self, other), ops.ne(ratio, 0)), 0, ratio)  # inf - inf is nan, which is not 0
+    return ops.where(
+        ops.logical_and(ops.eq(self, other), ops.ne(ratio, 0)), 0, ratio
+    )  # inf - inf is nan, which is not 0
 
 
 def log_argument(self, other, *, ops):
