@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from math import prod
 from time import perf_counter
 from typing import Any
 
@@ -228,6 +229,8 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                     if extra is MASKING and grad is not None and (special is None or node not in special):
                         edge = node._next0
                         alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
+                        # Cotangents of parts of a large array come together before they are put in their places.
+                        alone = alone and (get(edge) == 1 or prod(edge._shape) < FEW)  # type: ignore[arg-type, union-attr]
                         if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
                             # A mask would end at the leaf, where nothing asks for it.
                             grads = node.apply(ops, grad, unpack)
@@ -276,7 +279,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                             g = validate_grad(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
-                            if masks and type(g) is Masked and edge._extra is LEAF:
+                            if masks and type(g) is Masked and edge._extra is LEAF and not g.waits:
                                 g = g.cleaned()
                             count = awaited[edge] = count + 1
                             if g is None:

@@ -43,6 +43,7 @@ from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.ops.formulas.decompositions.spectra_in_use import masks_of_outputs
 
 _FEW = 3000  # elements
+_MANY = 2000  # from here on a pass over them costs more than what saves it
 
 
 class Mask:
@@ -197,17 +198,46 @@ def _numbers(mask: Any, shape: Shape, dtype: DType, whole: Any) -> Any:
 class Masked:
     """A gradient in flow, and the mask of what was touched. `dirty`: it may hold NaNs elsewhere; if not, zeros."""
 
-    __slots__ = ("dirty", "dtype", "mask", "shape", "value")
+    __slots__ = ("_pieces", "_value", "dirty", "dtype", "mask", "shape")
     __array_ufunc__ = None  # an ndarray must not treat it as a number
 
     def __init__(self, value: Any, mask: Mask, dirty: bool) -> None:
-        self.value, self.mask, self.dirty = value, mask, dirty
+        self._value, self.mask, self.dirty = value, mask, dirty
         self.shape, self.dtype = value.shape, value.dtype
+        self._pieces: Sequence[tuple[Any, Any, Any]] = ()
+
+    @classmethod
+    def placed(cls, pieces: Sequence[tuple[Any, Any, Any]], shape: Shape, mask: Mask) -> Masked:
+        """Zeros of `shape` to which each piece, (operators, index, gradient), is added at its index: when asked for.
+
+        So the gradients of many slices of one array come together in a single array of its size.
+        """
+        made = cls.__new__(cls)
+        made._value, made._pieces, made.mask, made.dirty = None, pieces, mask, False
+        made.shape, made.dtype = shape, pieces[0][2].dtype
+        return made
+
+    @property
+    def value(self) -> Any:
+        """The gradient."""
+        if self._value is None:
+            (ops, index, first), *rest = self._pieces
+            total = ops.slice_backward(first, self.shape, index)
+            for ops, index, grad in rest:  # noqa: B007
+                if not array_type(total).add_at(total, index, grad):
+                    total = total + ops.slice_backward(grad, self.shape, index)
+            self._value, self._pieces = total, ()
+        return self._value
+
+    @property
+    def waits(self) -> bool:
+        """True if its pieces may still be joined by others."""
+        return bool(self._pieces)
 
     @property
     def size(self) -> int:
         """The number of elements of the gradient."""
-        return self.value.size  # type: ignore[no-any-return]
+        return math.prod(self.shape)
 
     def cleaned(self) -> Gradient:
         """The gradient with 0 where nothing has touched it."""
@@ -377,11 +407,20 @@ def _added(a: Any, b: Any) -> Any:
 
 
 def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
+    value: Any
+    mask: Mask | None
     parts: Sequence[Any]
     masks: Sequence[Mask | None]
+    if node.placing and type(grad) is not list:
+        value = plain(grad)
+        part = array_type(value).only_part(value)
+        if part is not None and (part.size >= _MANY or math.prod(node.self_shape) >= _MANY):  # type: ignore[attr-defined]
+            mask = grad.mask if type(grad) is Masked else None
+            pulled = NOTHING if mask is NOTHING else _Pulled(node, (), (value,), (mask,), True)
+            return (Masked.placed([(ops, node.arg_index, value)], node.self_shape, pulled),)  # type: ignore[attr-defined]
     if type(grad) is Masked:
         mask, dirty = grad.mask, grad.dirty and node.pointwise
-        value: Any = grad.value if dirty else grad.cleaned()
+        value = grad.value if dirty else grad.cleaned()
         parts, masks, nothing = (value,), (mask,), mask is NOTHING
     elif type(grad) is list:
         if _all_is_touched(node, grad):
@@ -492,6 +531,8 @@ def summed(a: Any, b: Any) -> Any:
     """The sum of two gradients that arrive at the same place; one at least is masked."""
     if type(a) is not Masked or type(b) is not Masked:
         return plain(a) + plain(b)  # the other one touches everything
+    if a._pieces and b._pieces:
+        return Masked.placed([*a._pieces, *b._pieces], a.shape, _either(a.mask, b.mask))
     if a.mask is b.mask:
         return Masked(a.value + b.value, a.mask, a.dirty or b.dirty)
     return Masked(a.cleaned() + b.cleaned(), _either(a.mask, b.mask), False)

@@ -23,6 +23,9 @@ _SAME_FACTORS = (
     "else:",
 )
 
+# What a node that is `placing` returns: see graph.node.
+_PLACING = "return (ops.slice_backward(grad, self.self_shape, self.arg_index),)"
+
 
 class NodeEmitter:
     """Writes the class of one derivative's node.
@@ -63,6 +66,8 @@ class NodeEmitter:
             lines.append("    pointwise = True")
         if layout.masking:
             lines.append("    masking = True")
+            if self._only(layout.formulas[0]) == [_PLACING]:
+                lines.append("    placing = True")
         elif tags & {"structural", "view"}:
             lines.append("    structural = True")
         if not pattern:

@@ -145,6 +145,10 @@ class ArrayType:
         """The ndarray of all samples of `x`, where `x` is made of that alone; None elsewhere."""
         return None
 
+    def add_at(self, x: Any, index: Any, value: Any) -> bool:
+        """x[index] += value, in the memory of `x`, if that is a usual case; says whether it was."""
+        return False
+
     def tangents(self, x: Any) -> Any:
         """Return what to keep of `x` beside its values: an object whose `around(values)` gives `x` again, or None."""
         return None
@@ -300,6 +304,15 @@ class NdarrayType(ArrayType):
 
     def copy(self, x: Any) -> Any:
         return np.array(x)
+
+    def only_part(self, x: Any) -> ndarray | None:
+        return x if type(x) is ndarray else None
+
+    def add_at(self, x: Any, index: Any, value: Any) -> bool:
+        if type(x) is not ndarray or type(value) is not ndarray:
+            return False
+        x[index] += value
+        return True
 
     def memory(self, x: Any) -> ndarray | None:
         return x if type(x) is ndarray else None

@@ -865,6 +865,14 @@ class TensorType(ArrayType):
         x = innermost(x)
         return array_type(x).read(x, why)
 
+    def only_part(self, x: Any) -> Any:
+        return None if x._requires_grad else array_type(x._array).only_part(x._array)
+
+    def add_at(self, x: Any, index: Any, value: Any) -> bool:
+        if not isinstance(value, Tensor) or value._level != x._level or x._requires_grad or value._requires_grad:
+            return False
+        return array_type(x._array).add_at(x._array, index, value._array)
+
     def touched(self, x: Any) -> Any:
         found = array_type(x._array).touched(x._array)
         return found if issubclass(type(found), (ndarray, np.generic)) else wrap(found, x._level)

@@ -113,6 +113,7 @@ class Node:
     outputs = 1
     pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
     structural = False  # whether apply() on 1 for what was touched, 0 for the rest, finds what is touched of the inputs
+    placing = False  # whether its gradient is zeros of `self_shape` with the cotangent put at `arg_index`
     masking = False  # whether it also keeps the cotangent away from elements: structural zeros begin here
     unclean = False  # whether apply() of this structural node may leave NaNs where nothing is touched
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined

@@ -414,3 +414,74 @@ def test_parts_that_are_all_there_touch_everything_and_others_do_not(monkeypatch
     for parts in (x.sqrt().chunk(2), x.sqrt().unbind()):  # no gradient comes to the root of 0, where the slope is inf
         parts[-1].sum().backward()
     assert x.grad.tolist() == pytest.approx([0, 0, 1 / 4, 1 / 3])
+
+
+# -- slices of large arrays, whose gradients come together in one array ------------------------------------------------
+def _of_slices(x):
+    parts = [x[k * 500 : (k + 2) * 500] for k in range(5)]  # which overlap
+    return (
+        sum((k + 1) * (part * part).sum() for k, part in enumerate(parts))
+        + x[7] * x[-1]
+        + (x[None, ::2] * x[::2]).sum()
+    )
+
+
+def _by_index(x):
+    places = np.arange(x.shape[-1])
+    parts = [np.take(x, places[k * 500 : (k + 2) * 500]) for k in range(5)]
+    squares = sum((k + 1) * (part * part).sum() for k, part in enumerate(parts))
+    return squares + np.take(x, 7) * np.take(x, -1) + (np.take(x, places[::2]) ** 2).sum()
+
+
+def test_gradients_of_many_slices_are_those_of_the_same_elements_taken_by_index():
+    x = np.random.default_rng(1).standard_normal(3001)
+    expected = pb.func.grad(_by_index)(x)
+    assert np.allclose(pb.func.grad(_of_slices)(x), expected)
+    assert np.allclose(pb.func.grad(lambda x: _of_slices(np.sin(x)))(x), expected_through(np.sin, np.cos, x))
+    v = pb.tensor(x, requires_grad=True)
+    y = _of_slices(v)
+    for create in (False, True):
+        (g,) = pb.autograd.grad(y, v, retain_graph=True, create_graph=create)
+        assert np.allclose(g.detach().numpy(), expected)
+    y.backward()
+    assert np.allclose(v.grad.numpy(), expected)
+    rows = np.stack([x, 2 * x])
+    assert np.allclose(
+        pb.func.vmap(pb.func.grad(_of_slices))(rows), np.stack([expected, pb.func.grad(_by_index)(2 * x)])
+    )
+    t = np.cos(x)
+    of_slices, by_index = (pb.func.jvp(pb.func.grad(f), (x,), (t,))[1] for f in (_of_slices, _by_index))
+    assert np.allclose(of_slices, by_index)
+
+
+def expected_through(function, slope, x):
+    return pb.func.grad(_by_index)(function(x)) * slope(x)
+
+
+def test_gradients_of_slices_share_no_memory_and_take_hooks():
+    x = pb.tensor(np.ones(3000), requires_grad=True)
+    seen = []
+    y = x * 1.0
+    y.register_hook(lambda g: seen.append(g.clone()) or g * 2)
+    y.retain_grad()
+    (3 * y[:2000] + 0 * y[1000:]).sum().backward()
+    expected = np.where(np.arange(3000) < 2000, 3.0, 0.0)
+    assert np.array_equal(seen[0].numpy(), expected)
+    assert np.array_equal(x.grad.numpy(), 2 * expected)
+    assert np.array_equal(y.grad.numpy(), 2 * expected)
+    x.grad.zero_()
+    assert np.array_equal(y.grad.numpy(), 2 * expected)
+
+
+def test_elements_outside_of_all_slices_of_a_large_array_stay_untouched():
+    x = np.concatenate([np.zeros(3000), np.ones(3000)])  # sqrt has an infinite slope at 0
+
+    def f(x):
+        y = np.sqrt(x)
+        return y[3000:5000].sum() + y[4000:].sum()
+
+    expected = np.where(
+        np.arange(6000) < 3000, 0.0, np.where((np.arange(6000) >= 4000) & (np.arange(6000) < 5000), 1.0, 0.5)
+    )
+    assert np.array_equal(pb.func.grad(f)(x), expected)
+    assert np.array_equal(pb.func.vmap(pb.func.grad(f))(np.stack([x, x]))[1], expected)

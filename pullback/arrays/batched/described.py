@@ -12,6 +12,7 @@ from pullback.arrays.batched.array import BatchedArray
 from pullback.arrays.batched.buffers import make_batched
 from pullback.arrays.batched.calls import call_on_batched
 from pullback.arrays.batched.errors import ended, not_batched_target
+from pullback.arrays.batched.indexing import in_batch
 from pullback.arrays.batched.kernels import BATCHED, held_in
 from pullback.arrays.batched.kernels import innermost as innermost_batch
 from pullback.arrays.batched.values import aligned, everywhere, in_columns, is_batched
@@ -50,7 +51,13 @@ class BatchedType(ArrayType):
         yield frozenset(), x, "values"
 
     def only_part(self, x: BatchedArray) -> ndarray | None:
-        return x.values if type(x.values) is ndarray else None
+        values = x.values
+        return values if type(values) is ndarray else types.array_type(values).only_part(values)
+
+    def add_at(self, x: BatchedArray, index: Any, value: Any) -> bool:
+        if not is_batched(x.batch, value):
+            return False
+        return types.array_type(x.values).add_at(x.values, in_batch(x.batch, index, x.ndim), value.values)
 
     def touched(self, x: BatchedArray) -> Any:
         return BatchedArray(types.touched_in(x.values), x.batch)

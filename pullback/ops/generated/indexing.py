@@ -58,6 +58,7 @@ class SliceBackward0(Node):
     __slots__ = ("arg_index", "self_shape")
     inputs = (0,)
     masking = True
+    placing = True
 
     def save(node, out, input, index):
         node.self_shape = input._array.shape
