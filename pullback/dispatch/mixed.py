@@ -82,9 +82,11 @@ def _routed(
     """One operator on whatever it is given; with a kernel that does all, this is called where that is possible."""
 
     def operator(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == arity and not kwargs:
-            kind = _only_type(args)
-            if kind is not None:
+        if not kwargs and (found := _kinds_if_plain(args)) is not None:
+            kind, tensors = found
+            if kind is None:
+                return (on_tensors if tensors else on_arrays)(*args)
+            if len(args) == arity and not tensors:
                 return REGISTERED[kind].kernels[kernel](*args)
         kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
         if not REGISTERED.keys().isdisjoint(kinds):
@@ -94,18 +96,23 @@ def _routed(
     return operator
 
 
-def _only_type(args: Sequence[Any]) -> type | None:
-    """The one registered type among the arguments, where all others are plain numbers and settings; None elsewhere."""
-    found = None
+def _kinds_if_plain(args: Sequence[Any]) -> tuple[type | None, bool] | None:
+    """(the one registered type among the arguments, whether there are Tensors), all else being numbers and settings.
+
+    None where there are several such types, or what may hold others.
+    """
+    found, tensors = None, False
     for x in args:
         kind = type(x)
         if kind in REGISTERED:
             if found is not None and found is not kind:
                 return None
             found = kind
+        elif issubclass(kind, Tensor):
+            tensors = True
         elif not (kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x)))):
             return None
-    return found
+    return found, tensors
 
 
 def _kinds(x: Any) -> Any:

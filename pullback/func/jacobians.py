@@ -314,8 +314,12 @@ def _rows(recording: Recording, holomorphic: bool, chunk_size: int | None) -> An
 
     count = len(basis[0]) if basis else 0
     if count and (count == 1 or chunk_size == 1):  # without vmap, and so without its limits
-        each = [[_whole(g)[None] for g in pull(*[x[k] for x in basis])] for k in range(count)]
-        rows = each[0] if count == 1 else [table_of(pieces).cat(list(pieces), 0) for pieces in zip(*each, strict=True)]
+        each = [[_whole(g) for g in pull(*[x[k] for x in basis])] for k in range(count)]
+        if count > 1:
+            each = [[g[None] for g in gradients] for gradients in each]
+            rows = [table_of(pieces).cat(list(pieces), 0) for pieces in zip(*each, strict=True)]
+        else:
+            rows = each[0]
     elif count:
         rows = [_whole(g) for g in vmap(pull, chunk_size=chunk_size)(*basis)]
     else:
@@ -329,7 +333,8 @@ def _rows(recording: Recording, holomorphic: bool, chunk_size: int | None) -> An
             whole = (*shape, *leaf._array.shape)
             if i in dependent and found is not None:
                 start = starts[dependent.index(i)]
-                block = found[start : start + math.prod(shape)].reshape(whole)
+                block = found[start : start + math.prod(shape)] if count > 1 else found
+                block = block.reshape(whole) if tuple(block.shape) != whole else block
                 block = block.conj() if holomorphic else block
             else:
                 zeros = zeros_of(leaf)

@@ -266,7 +266,7 @@ def _cotangent(given: Any, output: Any, path: str, whole: bool) -> Any:
 def _beside(y: Tensor, cotangent: Any) -> Any:
     """A cotangent as it is to flow beside what is in `y`."""
     if isinstance(y._array, Tensor) and issubclass(type(cotangent), (ndarray, np.generic)):
-        return wrap(np.array(cotangent), 0)
+        return wrap(np.array(cotangent), y._array._level)
     return cotangent
 
 
