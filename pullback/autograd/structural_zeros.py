@@ -223,7 +223,7 @@ class Masked:
         if self._value is None:
             (ops, index, first), *rest = self._pieces
             total = ops.slice_backward(first, self.shape, index)
-            for ops, index, grad in rest:  # noqa: B007
+            for ops, index, grad in rest:
                 if not array_type(total).add_at(total, index, grad):
                     total = total + ops.slice_backward(grad, self.shape, index)
             self._value, self._pieces = total, ()

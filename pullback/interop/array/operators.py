@@ -44,6 +44,8 @@ _UFUNCS = {
     "remainder": np.remainder, "pow": np.power, "matmul": np.matmul,
 }  # fmt: skip
 
+_AS_THEY_ARE = READY - {ndarray}  # an ndarray may be of no numbers
+
 
 def _explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
     """NumPy's error, where it refuses the same operation; else ours."""
@@ -62,11 +64,7 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _of_any(op: Operator, args: Sequence[Any]) -> Any:
-    for x in args:
-        kind = type(x)
-        if kind not in READY or kind is ndarray:
-            break
-    else:
+    if _AS_THEY_ARE.issuperset(map(type, args)):
         return dispatch_arrays(op, args)
     if not all(type(x) in READY for x in args):
         if any(_has_ufuncs(x) for x in args):
