@@ -24,28 +24,27 @@ LAYERS = (
     ("ops",),
     ("autograd",),
     ("func",),
-    ("compile", "distributed", "exchange", "interop", "optim", "optimize", "viz", "testing"),
+    ("exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
     (
-        "linalg",
-        "fft",
-        "special",
-        "signal",
-        "scipy",
-        "random",
-        "nn",
-        "masked",
         "array_api",
-        "extend",
-        "overrides",
-        "library",
-        "utils",
         "checkup",
+        "extend",
+        "fft",
+        "library",
+        "linalg",
+        "masked",
+        "nn",
+        "overrides",
+        "random",
+        "scipy",
+        "signal",
+        "special",
+        "utils",
     ),  # the public face ...
     ("",),  # ... and the package itself, `import pullback`
-    ("demo", "lab"),  # programs that use the public face, as a user's would
-    ("__main__",),
 )
 LAYER = {part: number for number, parts in enumerate(LAYERS, start=1) for part in parts}
+PROGRAMS = {"demo", "lab", "__main__"}  # they use the layers, as a user would; only the command line starts them
 # Beside the layers. It knows nothing of the rest, and few know it: code is generated ahead of time.
 GENERATOR = "codegen"
 # Calls whose strings name modules: at once, or when the function or attribute is first used.
@@ -137,11 +136,13 @@ def is_allowed(module: str, target: str) -> bool:
     home, other = part(module), part(target)
     if GENERATOR in (home, other):
         return home == other or module in USERS_OF_THE_GENERATOR
-    return home == other or LAYER[other] < LAYER[home]
+    if other in PROGRAMS:
+        return home in (other, "__main__")
+    return home == other or home in PROGRAMS or LAYER[other] < LAYER[home]
 
 
 def test_imports_go_down(found):
-    homes = {part(module) for module in found} - {GENERATOR, *LAYER}
+    homes = {part(module) for module in found} - {GENERATOR, *LAYER, *PROGRAMS}
     assert not homes, f"say in {Path(__file__).name} in which layer they are"
     wrong = [
         f"{module}:{line} imports {target}"
@@ -150,6 +151,20 @@ def test_imports_go_down(found):
         if not is_allowed(module, target)
     ]
     assert not wrong, "\n".join(["upward or sideways:", *wrong])
+
+
+@pytest.mark.parametrize(
+    ("page", "row"),
+    [("CONTRIBUTING.md", r"^\d+\. (`[^:]*`):"), ("docs/design/overview.md", r"^\| (`[^|]*`) \| [^|]*[a-z]")],
+)
+def test_documents_name_these_layers(page, row):
+    text = (PACKAGE.parent / page).read_text(encoding="utf-8").partition("layers")[2]
+    named = [tuple(re.findall("`(.*?)`", parts)) for parts in re.findall(row, text, re.MULTILINE)][: len(LAYERS)]
+    assert named == [tuple(part or "pullback" for part in parts) for parts in LAYERS]
+
+
+def test_layers_exist(found):
+    assert {*LAYER, *PROGRAMS, GENERATOR} == {part(module) for module in found}
 
 
 def test_no_circle(found):
