@@ -109,7 +109,7 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
     return enter
 
 
-def runs_as_it_stands(module: str | None) -> bool:
+def has_views(module: str | None) -> bool:
     """True if the functions of this module, in Python, are SciPy's, or NumPy's for polynomials: it has views."""
     return module is not None and (module.partition(".")[0] == "scipy" or module.startswith("numpy.polynomial"))
 
