@@ -44,6 +44,7 @@ from pullback.core.collector import collector_paused as _collector_paused
 with _collector_paused():  # which would take a fifth of the time of this import
     from pullback.arrays.numpy.freed_memory import keep_freed_memory
     from pullback.core import printing
+    from pullback.core import slots as _slots
     from pullback.core.array_face import Array, Scalar
     from pullback.core.devices import device
     from pullback.core.dtypes import (
@@ -57,6 +58,7 @@ with _collector_paused():  # which would take a fifth of the time of this import
     )
     from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
     from pullback.core.inspection import is_nonzero, is_same_size, is_signed
+    from pullback.core.late import calling as _calling
     from pullback.core.missing_names import announce as _announce_missing
     from pullback.core.missing_names import missing_name as _missing_name
     from pullback.core.modes import (
@@ -148,6 +150,15 @@ __all__ = [  # noqa: RUF022 - by kind
     "inf", "nan", "pi", "e", "newaxis",
 ]  # fmt: skip
 __all__ += list(PUBLIC[""])  # the operators
+
+
+def _public_module(home):
+    return _import_module(f"{__name__}.{home}" if home else __name__)
+
+
+# What the public face gives to the layers below it. They know the slots alone; nothing is imported before it is used.
+_slots.public_module = _public_module
+_slots.load_scipy_rules = _calling("pullback.scipy.rules", "load")
 
 _announce_missing()
 del PUBLIC, np, printing

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, Self
 
+from pullback.core import slots
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.overrides import ENTERED, METHOD, ModeObserver, ask, mode_in_force, takes_part, taking_part
 from pullback.core.tensor import Tensor
@@ -233,7 +233,7 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     found: dict[Any, list[Callable[..., Any]]] = {}
     for function, name in _names().items():
         home = name.rpartition(".")[0]
-        namespace = Tensor if home == "pullback.Tensor" else import_module(home)
+        namespace = Tensor if home == "pullback.Tensor" else slots.public_module(home.partition(".")[2])
         found.setdefault(namespace, []).append(function)
     return found
 

@@ -1,9 +1,13 @@
-"""The package is built in layers: a module imports from layers below its own, and nowhere is there a circle."""
+"""The package is built in layers: a module imports from layers below its own, and nowhere is there a circle.
+
+Imports inside functions count, and so do modules named by strings, which are imported when something is first used.
+"""
 
 from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,30 +24,32 @@ LAYERS = (
     ("ops",),
     ("autograd",),
     ("func",),
-    ("compile", "distributed", "exchange", "interop", "optim", "optimize", "viz", "testing"),
+    ("exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
     (
-        "linalg",
-        "fft",
-        "special",
-        "signal",
-        "scipy",
-        "random",
-        "nn",
-        "masked",
         "array_api",
-        "extend",
-        "overrides",
-        "library",
-        "utils",
         "checkup",
+        "extend",
+        "fft",
+        "library",
+        "linalg",
+        "masked",
+        "nn",
+        "overrides",
+        "random",
+        "scipy",
+        "signal",
+        "special",
+        "utils",
     ),  # the public face ...
     ("",),  # ... and the package itself, `import pullback`
-    ("demo", "lab"),  # programs that use the public face, as a user's would
-    ("__main__",),
 )
 LAYER = {part: number for number, parts in enumerate(LAYERS, start=1) for part in parts}
+PROGRAMS = {"demo", "lab", "__main__"}  # they use the layers, as a user would; only the command line starts them
 # Beside the layers. It knows nothing of the rest, and few know it: code is generated ahead of time.
 GENERATOR = "codegen"
+# Calls whose strings name modules: at once, or when the function or attribute is first used.
+NAMED_LATER = {"calling", "from_module", "LateAttribute"}
+IMPORTERS = {"import_module", "import", *NAMED_LATER}
 USERS_OF_THE_GENERATOR = {"pullback.ops.loading", "pullback.__main__"}
 
 
@@ -63,12 +69,42 @@ def imports(name: str, known: dict[str, Path]) -> dict[str, int]:
     path = known[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), path)):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"), path)))
+    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    for node in nodes:
         for target in targets(node, package):
             module = target if target in known else target.rpartition(".")[0]
             if module in known:
                 found.setdefault(module, node.lineno)  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call):
+            for module in called_for(node, name, words, known):
+                found.setdefault(module, node.lineno)
     return found
+
+
+def called_for(node: ast.Call, name: str, words: set[str], known: dict[str, Path]) -> Iterator[str]:
+    """The modules that a call imports by a string, now or later: a part that varies is any word of the file."""
+    function = ast.unparse(node.func).rpartition(".")[2].strip("_")
+    if function not in IMPORTERS:
+        return
+    for argument in node.args if function in NAMED_LATER else node.args[:1]:
+        if isinstance(argument, ast.Constant):
+            yield from known.keys() & {argument.value}
+            continue
+        if isinstance(argument, ast.Name) and function in NAMED_LATER:
+            continue  # a class or a function, say
+        pieces = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+        pattern = "".join(
+            re.escape(piece.value)
+            if isinstance(piece, ast.Constant)
+            else re.escape(name)
+            if ast.unparse(piece) in ("{__name__}", "f'{__name__}'")
+            else "(.+)"
+            for piece in pieces
+        )
+        for module in known:
+            if (match := re.fullmatch(pattern, module)) and words.issuperset(match.groups()):
+                yield module
 
 
 def targets(node: ast.AST, package: str) -> Iterator[str]:
@@ -100,11 +136,13 @@ def is_allowed(module: str, target: str) -> bool:
     home, other = part(module), part(target)
     if GENERATOR in (home, other):
         return home == other or module in USERS_OF_THE_GENERATOR
-    return home == other or LAYER[other] < LAYER[home]
+    if other in PROGRAMS:
+        return home in (other, "__main__")
+    return home == other or home in PROGRAMS or LAYER[other] < LAYER[home]
 
 
 def test_imports_go_down(found):
-    homes = {part(module) for module in found} - {GENERATOR, *LAYER}
+    homes = {part(module) for module in found} - {GENERATOR, *LAYER, *PROGRAMS}
     assert not homes, f"say in {Path(__file__).name} in which layer they are"
     wrong = [
         f"{module}:{line} imports {target}"
@@ -113,6 +151,20 @@ def test_imports_go_down(found):
         if not is_allowed(module, target)
     ]
     assert not wrong, "\n".join(["upward or sideways:", *wrong])
+
+
+@pytest.mark.parametrize(
+    ("page", "row"),
+    [("CONTRIBUTING.md", r"^\d+\. (`[^:]*`):"), ("docs/design/overview.md", r"^\| (`[^|]*`) \| [^|]*[a-z]")],
+)
+def test_documents_name_these_layers(page, row):
+    text = (PACKAGE.parent / page).read_text(encoding="utf-8").partition("layers")[2]
+    named = [tuple(re.findall("`(.*?)`", parts)) for parts in re.findall(row, text, re.MULTILINE)][: len(LAYERS)]
+    assert named == [tuple(part or "pullback" for part in parts) for parts in LAYERS]
+
+
+def test_layers_exist(found):
+    assert {*LAYER, *PROGRAMS, GENERATOR} == {part(module) for module in found}
 
 
 def test_no_circle(found):
@@ -140,3 +192,23 @@ def test_reader_sees_every_kind_of_import(tmp_path):
     assert imports("pullback.core.node", known) == {"pullback.core.tensor": 1, "pullback.ops.load": 3}
     assert imports("pullback.core.tensor", known) == {"pullback.core.node": 1}
     assert imports("pullback.ops.load", known) == {"pullback.ops": 1, "pullback": 1}
+
+
+def test_reader_sees_modules_named_by_strings(tmp_path):
+    package = tmp_path / "pullback"
+    for name, text in {
+        "__init__.py": "",
+        "core/__init__.py": "",
+        "core/late.py": "importlib.import_module('pullback.ops.load')\ncalling('pullback.func', 'vmap')",
+        "ops/__init__.py": "LATER = ('load',)\ndef __getattr__(x):\n    return _import_module(f'{__name__}.{x}')",
+        "ops/load.py": "HOMES = {'vmap': 'pullback.func'}\ndef find(name):\n    return import_module(HOMES[name])",
+        "ops/other.py": "",
+        "func/__init__.py": "LateAttribute(Tensor, 'x', from_module, 'pullback.ops.other', '')\nprint('pullback.core')",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    known = modules(package)
+    assert imports("pullback.core.late", known) == {"pullback.ops.load": 1, "pullback.func": 2}
+    assert imports("pullback.ops", known) == {"pullback.ops.load": 3}
+    assert imports("pullback.ops.load", known) == {"pullback.func": 3}
+    assert imports("pullback.func", known) == {"pullback.ops.other": 1}

@@ -25,6 +25,9 @@ _Tensor.backward = _tensor_backward  # type: ignore[method-assign, assignment]
 _slots.call_node = _calling(f"{__name__}.graph", "call_node")
 _slots.show_saved = _calling(f"{__name__}.graph", "show_saved")
 _slots.raw_saved = _calling(f"{__name__}.raw_saved", "raw_saved")
+_slots.batched_graph = _calling(f"{__name__}.batched_pass", "Graph")
+_slots.batched_backward = _calling(f"{__name__}.batched_pass", "in_one")
+_slots.per_sample_backward = _calling(f"{__name__}.per_sample", "backward")
 
 __all__ = [
     "Function",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, overload
 
 from pullback.autograd import accumulate, batched_grads, engine
 from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.run import Box, Output, Roots
-from pullback.core import modes
+from pullback.core import modes, slots
 from pullback.core.arguments import a_flag
 from pullback.core.array_face import faced_as, wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
@@ -112,9 +111,7 @@ def backward(
     if per_sample is not False and per_sample is not True:
         per_sample = a_flag("backward", "per_sample", per_sample)  # type: ignore[unreachable]
     if per_sample:
-        import_module("pullback.autograd.per_sample").backward(
-            tensors, grad_tensors, bool(retain_graph), create_graph, inputs
-        )
+        slots.per_sample_backward(tensors, grad_tensors, bool(retain_graph), create_graph, inputs)
         return
     if create_graph:
         warnings.warn(

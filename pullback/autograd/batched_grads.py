@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import modes, slots
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, ReadError, UnsupportedError, type_name
 from pullback.core.factory import asarray
@@ -26,13 +25,12 @@ def in_one_pass(
     create_graph: bool,
 ) -> Row | None:
     """The gradients for every row of the batches, by one backward; None where each row needs its own."""
-    batched = import_module("pullback.autograd.batched_pass")  # brings batched arrays with it
-    graph = batched.Graph(outputs, inputs)
+    graph = slots.batched_graph(outputs, inputs)
     if not graph.takes_batches():
         return None
     try:
         # The graph stays as it is, for the rows where an operator has no rule for batches.
-        found: Row = batched.in_one(graph, lambda row: gradients(row, True), batches, create_graph)
+        found: Row = slots.batched_backward(graph, lambda row: gradients(row, True), batches, create_graph)
     except (UnsupportedError, ReadError):
         return None
     if not keep:

@@ -24,6 +24,7 @@ from pullback.autograd.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.run import Output
 from pullback.core.array_face import wrap_as
 from pullback.core.array_type import NDARRAY, TENSOR, array_type
+from pullback.core.cuts import frames_to_user
 from pullback.core.errors import GradientError, ReadError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
@@ -156,7 +157,7 @@ def _in_one(graph: Graph, cotangents: Sequence[ndarray], samples: int) -> list[T
             f"backward(per_sample=True): {mixed.shown} may mix the samples of a batch, so the gradient of each goes "
             "through the graph alone, which takes as long as a backward for each sample. func.vmap(func.grad(loss)), "
             "where the loss of one sample can be written, is fast.",
-            stacklevel=5,
+            stacklevel=frames_to_user(),
         )
         return None
     except (UnsupportedError, ReadError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from opcode import opmap
 from types import ModuleType
 
+from pullback.core import slots
 from pullback.core.tensor import Tensor
 
 _BFLOAT = "NumPy has no such dtype; use float32 or float16"
@@ -178,13 +179,8 @@ def _of_arrays(home: str, name: str) -> str:
     if home in _OF_SCIPY:
         return f": it is pullback.scipy.{home}.{name}" if hasattr(import_module(f"scipy.{home}"), name) else ""
     said = [f"it is a method, t.{name}(...)"] if not home and callable(getattr(Tensor, name, None)) else []
-    said += [f"numpy.{name} takes Tensors"] if not home and f"np.{name}" in _supported() else []
+    said += [f"numpy.{name} takes Tensors"] if not home and f"np.{name}" in slots.numpy_supported() else []
     return f": {', and '.join(said)}" if said else ""
-
-
-def _supported() -> Collection[str]:
-    found: Collection[str] = import_module("pullback.interop.suggest").supported()
-    return found
 
 
 _OF_SCIPY = ("linalg", "fft", "special", "signal", "optimize")  # modules that SciPy has too
@@ -194,8 +190,7 @@ _HOMES_OF_OTHERS = ("", "func", "autograd", "optimize", "utils.pytree")
 
 
 def _listed(home: str) -> Iterator[str]:
-    module = import_module(f"pullback.{home}" if home else "pullback")
-    return (name for name in getattr(module, "__all__", ()) if isinstance(name, str))
+    return (name for name in getattr(slots.public_module(home), "__all__", ()) if isinstance(name, str))
 
 
 def _near(home: str, name: str, homes: Mapping[str, Mapping[str, object]]) -> str:

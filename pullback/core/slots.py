@@ -1,11 +1,13 @@
 """Slots: functions of upper layers that the core must call, which those layers register here.
 
-`pullback.graph`, `pullback.autograd` and `pullback.ops` fill these when they are imported; until then each raises.
+Each layer fills its own when it is imported, and `pullback` itself those of the public face; until then each raises.
+What is seldom called is entered as `late.calling(module, name)`: the module is imported by the first call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from types import ModuleType
 from typing import Any, NoReturn
 
 
@@ -35,5 +37,19 @@ replaced: Callable[..., Any] = _unfilled
 explain_foreign: Callable[[Exception], Exception] = _unfilled
 # () -> a context manager in which `adopt()` is in force, or None where it is already
 adopt_meanwhile: Callable[..., Any] = _unfilled
+# () -> the names of NumPy's functions that take Tensors, "np.linalg.inv"
+numpy_supported: Callable[[], Collection[str]] = _unfilled
+# (): enter the rules of NumPy's functions into their registry
+load_numpy_rules: Callable[[], None] = _unfilled
+# (name of a function of SciPy): enter the rules of its area, if it has one
+load_scipy_rules: Callable[[str], None] = _unfilled
+# (name below `pullback`, "" for pullback itself) -> the public module, which is imported if need be
+public_module: Callable[[str], ModuleType] = _unfilled
+# (outputs, inputs) -> the graph between them, for backwards on batches: see autograd.batched_pass
+batched_graph: Callable[..., Any] = _unfilled
+# (graph, gradients, batches, create_graph) -> the gradients for every row of the batches
+batched_backward: Callable[..., Any] = _unfilled
+# (tensors, grad_tensors, retain_graph, create_graph, inputs): accumulate gradients sample by sample
+per_sample_backward: Callable[..., None] = _unfilled
 # (value) -> the function or module of another library for which `adopt()` has put it, or the value itself
 genuine: Callable[[Any], Any] = _unfilled

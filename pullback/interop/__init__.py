@@ -107,4 +107,6 @@ def attach() -> None:
 slots.replaced = calling(f"{__name__}.replaced", "replaced")
 slots.explain_foreign = calling(f"{__name__}.foreign", "explain_foreign")
 slots.adopt_meanwhile = calling(f"{__name__}.adopt.switch", "adopt_meanwhile")
+slots.load_numpy_rules = calling(f"{__name__}.adapters", "load")
+slots.numpy_supported = calling(f"{__name__}.suggest", "supported")
 slots.genuine = calling(f"{__name__}.adopt.views", "genuine_of")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
 
+from pullback.core import slots
 from pullback.core.late import LateDict
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -59,21 +59,13 @@ DISTRIBUTIONS_OF_VECTORS = tuple(
 )  # fmt: skip
 METHODS_OF_VECTORS = ("__call__", "cov", "entropy", "logpdf", "logpmf", "mean", "mode", "pdf", "pmf", "std", "var")
 
-_AREAS = frozenset({
-    "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
-    "stats",
-})  # fmt: skip
+RULES: LateDict[Callable[..., Any]] = LateDict()  # "scipy.linalg.expm" -> the same function, of tensors
 
 
 def _load_rules(name: str) -> None:
-    """Import the rules of a function's area, which enter themselves."""
-    library, _, rest = name.partition(".")
-    area = rest.partition(".")[0]
-    if library == "scipy" and area in _AREAS:
-        import_module(f"pullback.scipy.rules.{area}")
+    slots.load_scipy_rules(name)  # looked up now: the slot may be filled after this module is imported
 
 
-RULES: LateDict[Callable[..., Any]] = LateDict()  # "scipy.linalg.expm" -> the same function, of tensors
 RULES.load = _load_rules
 
 
@@ -117,7 +109,7 @@ def scipy_rule(*names: str) -> Callable[[_F], _F]:
     return enter
 
 
-def runs_as_it_stands(module: str | None) -> bool:
+def has_views(module: str | None) -> bool:
     """True if the functions of this module, in Python, are SciPy's, or NumPy's for polynomials: it has views."""
     return module is not None and (module.partition(".")[0] == "scipy" or module.startswith("numpy.polynomial"))
 

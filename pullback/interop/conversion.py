@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from opcode import _nb_ops, opmap  # type: ignore[attr-defined]  # the operators that BINARY_OP numbers
 from typing import Any
 
 import numpy as np
 
+from pullback.core import slots
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import array_type, innermost
 from pullback.core.call_site import call_site
@@ -252,7 +252,7 @@ def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """`Tensor.__array_namespace__`: the functions of the array API standard, for Tensors."""
     if api_version not in (None, *_STANDARDS):
         raise ValueError(f"__array_namespace__: api_version must be one of {_STANDARDS}, got {api_version!r}.")
-    return import_module("pullback.array_api")
+    return slots.public_module("array_api")
 
 
 _STANDARDS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")

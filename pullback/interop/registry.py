@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.core import slots
 from pullback.core.late import ready
 from pullback.interop.operands import deliver
 from pullback.ops.tables import NUMPY_RULES
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function on Tensors with the same signature
 UFUNCS: dict[Any, Callable[..., Any]] = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
-
-_ADAPTERS = ("calculus", "creation", "decompositions", "histograms", "indexing", "inspection", "joining", "linalg",
-             "pointwise", "polynomials", "reductions", "sets", "shape", "sorting", "statistics")  # fmt: skip
 
 
 def rule(*names: str) -> Callable[..., Any]:
@@ -72,8 +69,7 @@ def numpy_name(function: Callable[..., Any]) -> Any:
 @functools.cache
 def load_adapters() -> None:
     """Fill the tables. On the first use, not at import: a program may never call NumPy's functions on Tensors."""
-    for area in _ADAPTERS:
-        importlib.import_module(f"pullback.interop.adapters.{area}")
+    slots.load_numpy_rules()
 
 
 def find_function(function: Callable[..., Any]) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.interop.adopt.scipy_calls import scipy_name
-from pullback.interop.adoption import NAMES, RULES, runs_as_it_stands
+from pullback.interop.adoption import NAMES, RULES, has_views
 from pullback.interop.registry import FUNCTIONS, UFUNCS, find_function, numpy_name, numpy_object
 from pullback.interop.suggest import ufunc_name
 from pullback.interop.ufuncs import OF_ONE, find_ufunc
@@ -64,7 +64,7 @@ def _entry(function: Any) -> tuple[Any, Any]:
         if function in _OF_OPERATORS or hasattr(np.ndarray, function.__name__):
             raise _refusal(name, "operators or methods of arrays compute it too, and would keep pullback's derivative")
         table, key = UFUNCS, function
-    elif runs_as_it_stands(getattr(function, "__module__", None)):
+    elif has_views(getattr(function, "__module__", None)):
         name = key = scipy_name(function)
         table, found = RULES, RULES.get(name)
     elif numpy_object(key := numpy_name(function)) is function and callable(function):

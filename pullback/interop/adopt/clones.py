@@ -31,7 +31,7 @@ from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, plain, scipy_name
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Ufunc
-from pullback.interop.adoption import RULES, runs_as_it_stands
+from pullback.interop.adoption import RULES, has_views
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import from_scipy
 
@@ -63,7 +63,7 @@ def _cell(name: str, cell: CellType) -> CellType:
 def class_clone(kind: type) -> type:
     """A class for our tensors: its methods, and those of the bases that are SciPy's too, are clones."""
     if id(kind) not in _made or not isinstance(_made[id(kind)], type):
-        own = {base: class_clone(base) for base in kind.__bases__ if runs_as_it_stands(base.__module__)}
+        own = {base: class_clone(base) for base in kind.__bases__ if has_views(base.__module__)}
         bases = tuple(own.get(base, base) for base in kind.__bases__ if base is not object)
         bases = bases if own else (Made, *bases)
         # Entered before there are methods, whose `super()` and module look it up.
@@ -189,7 +189,7 @@ def kind_of_twin(kind: type) -> type:
             if type(method) is FunctionType:
                 rule = RULES.get(f"{home.__module__}.{home.__name__}.{name}")
                 methods[name] = rule or clone(getattr(method, "genuine", method))  # what a patch stands for
-            elif type(method) in (property, staticmethod) and runs_as_it_stands(home.__module__):
+            elif type(method) in (property, staticmethod) and has_views(home.__module__):
                 methods[name] = _method(method)
             elif name in methods:
                 del methods[name]  # which a nearer class has in another form
@@ -294,9 +294,9 @@ def _made_of(value: Any) -> Any:
     if type(value) is ModuleType:
         if value.__name__.endswith("array_api_compat.numpy"):
             return _cloned(np)
-        runs = runs_as_it_stands(value.__name__) and is_source(value)
+        runs = has_views(value.__name__) and is_source(value)
         return _Module(value) if runs or value in (np, math, cmath) or _has_rules(value) else value
-    if type(value) is FunctionType and runs_as_it_stands(value.__module__):
+    if type(value) is FunctionType and has_views(value.__module__):
         return ScipyFunction(value) if scipy_name(value) in RULES else clone(value)
     if _holds_functions(value):  # of which one is chosen by name
         return _with_clones(value)
@@ -334,7 +334,7 @@ def _holds_functions(value: Any) -> bool:
     """True if it is a table of functions of SciPy's, at whatever depth."""
     if type(value) in (dict, list, tuple):
         return any(map(_holds_functions, value.values() if type(value) is dict else value))
-    return type(value) is FunctionType and runs_as_it_stands(value.__module__)
+    return type(value) is FunctionType and has_views(value.__module__)
 
 
 def _with_clones(value: Any) -> Any:

@@ -23,7 +23,7 @@ from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Switch, kinds
-from pullback.interop.adoption import MAKERS, RULES, runs_as_it_stands
+from pullback.interop.adoption import MAKERS, RULES, has_views
 
 
 class View(ModuleType):
@@ -96,11 +96,11 @@ def _is_replaced(value: Any) -> bool:
 
 def _is_scipys(value: Any) -> bool:
     if type(value) is FunctionType:
-        return runs_as_it_stands(value.__module__)
+        return has_views(value.__module__)
     if issubclass(type(value), type) or _is_compiled(value):
         return str(value.__module__).startswith("scipy.") and scipy_name(value) in RULES
     if type(value) is ModuleType:
-        return runs_as_it_stands(value.__name__) and is_source(value)
+        return has_views(value.__name__) and is_source(value)
     # objects that are called as functions, `scipy.special.sph_harm_y`, `scipy.fft.fft`
     of_scipy = str(type(value).__module__).startswith(("scipy.", "uarray"))
     return of_scipy and callable(value) and hasattr(value, "__name__") and scipy_name(value) in RULES

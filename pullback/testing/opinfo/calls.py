@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypedDict
@@ -12,6 +11,7 @@ import numpy as np
 
 from pullback.arrays.numpy.random.draws import manual_seed
 from pullback.autograd.api import grad
+from pullback.core import slots
 from pullback.core.annotations import DTypeLike
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
@@ -70,11 +70,11 @@ def function_of(info: OpInfo) -> Callable[..., Any]:
 def _public(name: str) -> Callable[..., Any]:
     """pullback.<name>, or Tensor.<name>, or an internal operator."""
     *modules, leaf = name.split(".")
-    # The public face is in a layer above this one, so it is looked up by name, as an outsider would.
+    # The public face is in a layer above this one, so it is asked for by name.
     said = f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists, nor such an operator. "
     said += "For an operator of your own give call= too: OpInfo(name, reference, samples, call=mine.name)."
     try:
-        module = importlib.import_module(".".join(["pullback", *modules]))
+        module = slots.public_module(".".join(modules))
     except ModuleNotFoundError:
         raise AttributeError(said) from None
     for home in (module, Tensor, TENSOR):
