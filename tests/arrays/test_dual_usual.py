@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.dual import DualArray, kernels
+from pullback.arrays.dual import DualArray, calls, kernels, usual
 from pullback.autograd import forward_ad
 from pullback.core.pytree import tree_leaves, tree_map
 from pullback.dispatch.operator import FOUND, OPERATORS
@@ -181,3 +181,26 @@ def test_views_that_one_operator_makes_of_a_dual_share_what_is_written():
     out, tangent = pb.func.jvp(f, (x,), (np.ones(4),))
     np.testing.assert_array_equal(out, [7, 2, 0, 6])
     np.testing.assert_array_equal(tangent, [0, 2, 4, 8])
+
+
+@pytest.mark.parametrize("constant_first", [False, True])
+def test_a_list_of_duals_and_constants_is_taken_apart_by_its_own_kernel(constant_first, monkeypatch):
+    def refused(*_):
+        raise AssertionError("a list took the way of any arguments")
+
+    x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])
+    single = np.ones((1, 2), np.float32)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(pb.from_numpy(single), pb.from_numpy(np.float32([[5.0, 6.0]])))
+        parts = [pb.from_numpy(x), dual, pb.from_numpy(y)] if constant_first else [dual, pb.from_numpy(x)]
+        forget()
+        monkeypatch.setattr(usual, "_taken", refused)
+        monkeypatch.setattr(calls, "_unwrapped", refused)
+        out = pb.cat(parts, 1)
+        tangent = forward_ad.unpack_dual(out).tangent
+    monkeypatch.undo()
+    forget()
+    expected = [[0.0, 0.0, 5.0, 6.0, 0.0, 0.0]] if constant_first else [[5.0, 6.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(tangent.numpy(), expected)
+    np.testing.assert_array_equal(out._array.untouched, tangent.numpy() == 0)
+    assert tangent.dtype == out.dtype == np.float64

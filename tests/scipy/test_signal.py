@@ -167,3 +167,30 @@ def test_tensors_whose_methods_are_those_of_pytorch_take_the_ways_of_arrays():
 def test_refusals_name_functions_of_scipy_by_their_module():
     with pytest.raises(pb.extend.DetachingError, match=r"scipy\.ndimage\.zoom uses it"):
         pb.func.grad(lambda z: np.sum(ndimage.zoom(IMAGE, z)))(2.0)
+
+
+def _recorded_by(y):
+    """The names of the nodes behind a result, all of which have one input that requires grad."""
+    names, node = [], y.grad_fn
+    while node.next_functions:
+        names.append(node.name())
+        node = node.next_functions[0][0]
+    return names
+
+
+def test_filters_record_no_more_than_they_compute():
+    image = pb.tensor(IMAGE, requires_grad=True)
+    axis = ["CorrelatedBackward0", "IndexBackward0"]
+    assert _recorded_by(ndimage.gaussian_filter(image, 1.0)) == axis * 2
+    recursive = signal.lfilter([2.0], [1.0, 0.5], image)
+    assert _recorded_by(recursive) == ["RecursionBackward0", "MovingSumBackward0"]
+    np.testing.assert_allclose(recursive.detach().numpy(), scipy_signal.lfilter([2.0], [1.0, 0.5], IMAGE))
+    array = pb.core.array_face.as_array(image)
+    assert _recorded_by(ndimage.gaussian_filter(array, 1.0)) == axis * 2
+
+
+def test_a_filter_that_leaves_the_image_as_it_is_gives_a_copy():
+    image = pb.tensor(IMAGE)
+    smoothed = ndimage.gaussian_filter(image, 0.0)
+    smoothed += 1
+    np.testing.assert_array_equal(image.numpy(), IMAGE)

@@ -176,24 +176,31 @@ def _of_several(op: Operator, kernel: Call, in_any: Call) -> Call:
 
 
 def _of_list(op: Operator, kernel: Call, in_any: Call) -> Call:
-    """A list of tensors and any arguments more, one result."""
+    """A list of tensors, of which some may be constants, and any arguments more, one result."""
     record = op.record
 
     def call(state: Modes, xs: Any, *rest: Any) -> Any:
         if (type(xs) is not list and type(xs) is not tuple) or not xs:
             return in_any(state, xs, *rest)
         raws: list[Any] = []
+        top: Any = None
         level, needs, arrays = -1, False, False
         for x in xs:
             kind = type(x)
-            if kind not in NESTED or (x._level != level and level >= 0):
+            if kind in NESTED:
+                raw = x._array
+                if type(raw) is not DualArray or (raw.level is not top and top is not None):
+                    return in_any(state, xs, *rest)
+                top, needs, arrays = raw.level, needs or x._requires_grad, arrays or kind is not NestedTensor
+            elif kind in AROUND_NDARRAYS and not x._requires_grad:
+                raw, arrays = x._array, arrays or kind in ARRAYS
+            else:
                 return in_any(state, xs, *rest)
-            raw, level = x._array, x._level
-            if type(raw) is not DualArray or (raws and raw.level is not raws[0].level):
+            if x._level != level and level >= 0:
                 return in_any(state, xs, *rest)
+            level = x._level
             raws.append(raw)
-            needs, arrays = needs or x._requires_grad, arrays or kind is not NestedTensor
-        if not raws[0].level.open:
+        if top is None or not top.open:
             return None
         try:
             made = kernel(raws, *rest)

@@ -256,35 +256,48 @@ def _of_several(rule: Rule, name: str, in_general: Kernel) -> Kernel:
 
 
 def _of_list(rule: Rule, name: str, in_general: Kernel) -> Kernel:
-    """A list of plain arrays, all of which move, and any arguments more."""
+    """A list of plain arrays, of which some may be constants, and any arguments more."""
     function: Any = rule.function
     run, masking, placing, view = NUMPY.kernels[name], rule.masking, rule.placing, rule.view
 
     def kernel(xs: Any, *rest: Any) -> Any:
-        if type(xs) is not list or not xs or masking or type(xs[0]) is not DualArray:
+        if type(xs) is not list or masking:
             return in_general(xs, *rest)
-        primals, tangents, level, co = [], [], xs[0].level, xs[0].co
+        primals, tangents, first, lacking, mask = [], [], None, False, None
         for x in xs:
-            if type(x) is not DualArray or x.untouched is not None or x.level is not level or x.co is not co:
-                return in_general(xs, *rest)
-            p, t = x.primal, x.tangent
-            if type(p) is not ndarray or type(t) is not ndarray:
+            if type(x) is DualArray:
+                first = x if first is None else first
+                p, t = x.primal, x.tangent
+                other = x.level is not first.level or x.co is not first.co
+                if other or x.untouched is not None or type(t) is not ndarray:
+                    return in_general(xs, *rest)
+            else:
+                p, t, lacking = x, None, True
+            if type(p) is not ndarray:
                 return in_general(xs, *rest)
             primals.append(p)
             tangents.append(t)
-        result = run(primals, *rest)
-        if placing and result.size > sum([t.size for t in tangents]):
+        if first is None:
             return in_general(xs, *rest)
+        duals, moving = xs, tangents
+        if lacking:
+            duals, moving = [x for x in xs if type(x) is DualArray], [t for t in tangents if t is not None]
+        result = run(primals, *rest)
+        begins = placing and (lacking or result.size > sum([t.size for t in tangents]))
         before = warning_state()
         try:
             ignore_warnings()
             (moved,) = function(primals, tangents, *rest, result, ops=NUMPY)
+            if begins and not first.co:
+                mask = begun(rule, moved, moving, result.shape)
         except Exception as error:
             slots.formula_failed(error)
             raise
         finally:
             restore(before)
-        return _result(result, moved, None, xs, primals, tangents, view)
+        if mask is UNKNOWN:
+            return in_general(xs, *rest)
+        return _result(result, moved, mask, duals, primals, moving, view)
 
     return kernel
 

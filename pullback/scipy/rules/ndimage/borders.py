@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.tensor import Tensor
+from pullback.interop.operands import ops
 from pullback.scipy.rules.ndimage.kernels import folded
 
 _NAMES = {"grid-mirror": "reflect", "grid-constant": "constant", "wrap": "grid-wrap"}
@@ -42,4 +44,6 @@ def continued(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) 
         widths = [(0, 0)] * x.ndim
         widths[axis] = (before, after)
         return np.pad(x, widths) if cval == 0 else np.pad(x - cval, widths) + cval
-    return np.take(x, indices(x.shape[axis], before, after, mode), axis)
+    places = indices(x.shape[axis], before, after, mode)
+    # not np.take, which records a copy in NumPy's order after it
+    return ops.advanced_index(x, (slice(None),) * axis + (places,)) if isinstance(x, Tensor) else x.take(places, axis)

@@ -21,7 +21,9 @@ def given(name: str, result: Any, like: Any, output: Any) -> Any:
     if output is None:
         if like.dtype.kind == "f" and result.dtype.kind == "c":
             return result
-        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, np.trunc(result), like)
+        if like.dtype.kind in "fc":
+            return result.astype(like.dtype, copy=result is like)
+        return whole(name, np.trunc(result), like)
     if isinstance(output, (type, str, np.dtype)):
         return result.astype(np.dtype(output))
     return deliver(name, result, output)

@@ -20,14 +20,15 @@ from pullback.scipy.rules.signal.operators import moving_sum, recursion
 @scipy_rule("scipy.signal.lfilter")
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A rational filter along one axis: differentiable in b, a, x and zi."""
-    b, a, x = (floating(np.atleast_1d(array(v))) for v in (b, a, x))
+    b, a, x = _with_a_dimension(b), _with_a_dimension(a), _with_a_dimension(x)
     if b.ndim != 1 or a.ndim != 1 or not b.size or not a.size:
         raise ValueError(f"b and a must be vectors with elements, got shapes {tuple(b.shape)} and {tuple(a.shape)}.")
     axis = normalize_axis_index(axis, x.ndim)
-    x = np.moveaxis(x, axis, -1)
+    last = axis == x.ndim - 1
+    x = x if last else np.moveaxis(x, axis, -1)
     if zi is None:
         y, _ = _filtered(b, a, x, None)
-        return np.moveaxis(y, -1, axis)
+        return y if last else np.moveaxis(y, -1, axis)
     zi = floating(array(zi))
     if zi.ndim != x.ndim:
         raise ValueError(f"zi must have as many dimensions as x, got {zi.ndim} and {x.ndim}.")
@@ -37,6 +38,11 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         raise ValueError(f"zi must have {order} elements along the axis, got {zi.shape[-1]}.")
     y, zf = _filtered(b, a, x, np.broadcast_to(zi, (*x.shape[:-1], order)))
     return np.moveaxis(y, -1, axis), np.moveaxis(zf, -1, axis)
+
+
+def _with_a_dimension(x: Any) -> Any:
+    x = floating(array(x))
+    return x if x.ndim else np.atleast_1d(x)
 
 
 def _filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:

@@ -6,13 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from scipy import signal
 
 _DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster
 
 
 def moving_sum(x: Any, b: Any) -> Any:
-    """By lfilter."""
+    """By lfilter, which of one coefficient is a product."""
+    if b.shape[-1] == 1:
+        return x * b
     one = np.ones(1, np.result_type(x, b))
     return _by_each_filter(lambda b, x: signal.lfilter(b, one, x), b, x)
 
@@ -55,10 +58,11 @@ def correlated(x: Any, w: Any, dims: int) -> Any:
     if any(n < 1 for n in sizes):
         raise ValueError(f"the kernel {w.shape} must fit into the array {x.shape}.")
     if x.size // max(x.shape[-1], 1) * float(sizes[-1]) * w.size < _DIRECT_BELOW:
-        windows = np.lib.stride_tricks.sliding_window_view(x, core, tuple(range(-dims, 0)))
+        front, steps = x.shape[: x.ndim - dims], x.strides
+        windows = as_strided(x, (*front, *sizes, *core), (*steps, *steps[x.ndim - dims :]), writeable=False)
         if w.ndim == dims:
-            return np.tensordot(windows, w, dims)
-        flat = windows.reshape((*x.shape[: x.ndim - dims], math.prod(sizes), w[(0,) * (w.ndim - dims)].size))
+            return (windows.reshape((-1, w.size)) @ w.reshape(-1)).reshape((*front, *sizes))
+        flat = windows.reshape((*front, math.prod(sizes), w[(0,) * (w.ndim - dims)].size))
         found = (flat @ w.reshape((*w.shape[: w.ndim - dims], -1, 1)))[..., 0]
         return found.reshape((*found.shape[:-1], *sizes))
     w = w[(..., *[slice(None, None, -1)] * dims)]
