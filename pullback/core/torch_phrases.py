@@ -14,7 +14,10 @@ def torch_phrase(text: str, call: Call) -> str:
     for pattern, phrase in (*_PHRASES, *OF_KERNELS, *OF_FUNCTIONS):
         found = re.search(pattern, text)
         if found:
-            said = phrase(found, call) if callable(phrase) else found.expand(phrase)
+            try:
+                said = phrase(found, call) if callable(phrase) else found.expand(phrase)
+            except IndexError:  # the phrase names more tensors or dimensions than the call has: dot(x, 1.5)
+                return ""
             return "" if not said or said in text else f"{said}: "
     return ""
 

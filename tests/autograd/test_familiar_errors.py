@@ -509,6 +509,10 @@ def test_the_phrase_of_a_function_of_arrays(case):
     check(*case)
 
 
+def test_a_phrase_that_does_not_fit_the_call_is_left_out():
+    check(lambda: pb.dot(o(2, 3), 1.5), "dot(input: float64(2, 3), tensor: 1.5): ")
+
+
 def test_the_error_still_names_culprit_and_operands():
     with pytest.raises(RuntimeError, match=r"add\(input: float64\(2,\), other: float64\(3,\)\): The size of tensor a"):
         pb.ones(2) + pb.ones(3)
