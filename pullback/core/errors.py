@@ -166,12 +166,19 @@ class EndedLevelError(Portable, GradientError, page=None):
         function = inspect.unwrap(run.function) if callable(run.function) else None
         method = None if function is None else type(function).__call__
         code = getattr(function, "__code__", None) or getattr(method, "__code__", None)
-        where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
+        ours = str(getattr(function, "__module__", "")).startswith("pullback.")  # it calls the user's
+        where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code and not ours else ""
+        several = (
+            f" func.{run.transform} calls the function several times for one result: for an object with a cache, write "
+            f"func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one in each call."
+            if str(run.transform).startswith("sparse_")
+            else ""
+        )
         super().__init__(
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "
             f"returned is used again: it leaked out of the function{where} (into a cache, a global variable, an "
             "attribute or a default argument), and its derivative would be lost here. Compute it again in each call; "
-            "or keep x.detach() of it, which says that it is a constant."
+            f"or keep x.detach() of it, which says that it is a constant.{several}"
         )
 
 

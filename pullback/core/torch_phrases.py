@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pullback.core.function_phrases import OF_FUNCTIONS
 from pullback.core.kernel_phrases import OF_KERNELS, Call, Found, Phrase, as_list, numbers, scalar_type
 
 
 def torch_phrase(text: str, call: Call) -> str:
     """PyTorch's phrase for an error where NumPy (or a kernel) says `text`, followed by a colon; "" if none is known."""
-    for pattern, phrase in (*_PHRASES, *OF_KERNELS):
+    for pattern, phrase in (*_PHRASES, *OF_KERNELS, *OF_FUNCTIONS):
         found = re.search(pattern, text)
         if found:
-            said = phrase(found, call) if callable(phrase) else found.expand(phrase)
+            try:
+                said = phrase(found, call) if callable(phrase) else found.expand(phrase)
+            except IndexError:  # the phrase names more tensors or dimensions than the call has: dot(x, 1.5)
+                return ""
             return "" if not said or said in text else f"{said}: "
     return ""
 

@@ -472,9 +472,45 @@ LAYERS = [
 ]
 
 
+FUNCTIONS_OF_ARRAYS = [
+    (lambda: pb.quantile(o(3), 1.5), "quantile() q must be in the range [0, 1] but got 1.5"),
+    (lambda: o(2, 3).repeat(2), "Number of dimensions of repeat dims can not be smaller than number of dimensions of"),
+    (lambda: pb.diag(o(2, 2, 2)), "diag(): Supports 1D or 2D tensors. Got 3D"),
+    (lambda: pb.tril(o(3)), "tril: input tensor must have at least 2 dimensions"),
+    (lambda: pb.triu(o(3)), "triu: input tensor must have at least 2 dimensions"),
+    (lambda: pb.cov(o(2, 2, 2)), "cov(): expected input to have two or fewer dimensions but got an input with 3 dim"),
+    (lambda: pb.tensordot(o(2, 3), o(2, 3), dims=1), "contracted dimensions need to match, but first has size 3 in"),
+    (lambda: pb.searchsorted(o(2, 3), o(3, 2)), "boundaries tensor should be 1 dimension or the first N-1 dimensions"),
+    (lambda: pb.bucketize(o(3), o(2, 3)), "boundaries tensor must be 1 dimension, but got dim(2)"),
+    (lambda: pb.rot90(o(2, 3), 1, (0,)), "expected total rotation dims == 2, but got dims = 1"),
+    (lambda: pb.cross(o(2, 3), o(2, 2)), "linalg.cross: inputs dimension 1 must have length 3. Got 3 and 2"),
+    (lambda: pb.fft.fft(o(3), norm="x"), 'Invalid normalization mode: "x"'),
+    (lambda: pb.bincount(i([-1, 2])), "bincount only supports 1-d non-negative integral inputs."),
+    (lambda: F.glu(o(2, 3)), "Halving dimension must be even, but dimension 1 is size 3"),
+    (lambda: F.pad(o(2, 3), (1,)), "Padding length must be divisible by 2"),
+    (lambda: F.pad(o(2), (1, 1, 1, 1)), "Padding length should be less than or equal to two times the input dim"),
+    (lambda: F.fold(o(2, 3), (4, 4), (2, 2)), "Expected size of input's dimension 1 to be divisible by the product"),
+    (lambda: F.grid_sample(o(2, 3), o(2, 3)), "grid_sampler(): expected 4D or 5D input and grid with same number of"),
+    (lambda: F.prelu(o(2, 3), o(2)), "Found parameter numbers = 2 and channel size = 3."),
+    (lambda: F.pixel_shuffle(o(1, 3, 2, 2), 2), "input.size(-3)=3 is not divisible by 4"),
+    (lambda: F.embedding(o(2), o(2, 3)), "Expected tensor for argument #1 'indices' to have one of the following"),
+    (lambda: F.one_hot(o(2)), "one_hot is only applicable to index tensor of type LongTensor."),
+    (lambda: F.one_hot(i([5]), 2), "Class values must be smaller than num_classes."),
+]
+
+
 @pytest.mark.parametrize("case", LAYERS, ids=lambda case: case[1][:50])
 def test_the_phrase_of_a_layer(case):
     check(*case)
+
+
+@pytest.mark.parametrize("case", FUNCTIONS_OF_ARRAYS, ids=lambda case: case[1][:50])
+def test_the_phrase_of_a_function_of_arrays(case):
+    check(*case)
+
+
+def test_a_phrase_that_does_not_fit_the_call_is_left_out():
+    check(lambda: pb.dot(o(2, 3), 1.5), "dot(input: float64(2, 3), tensor: 1.5): ")
 
 
 def test_the_error_still_names_culprit_and_operands():

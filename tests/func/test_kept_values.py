@@ -367,3 +367,22 @@ def test_a_linear_map_may_be_used_in_later_transforms():
     np.testing.assert_allclose(grad(lambda v: np.sum(pull(v)[0] ** 2))(V), 2 * np.cos(X) ** 2)
     _, push = linearize(np.sin, X)
     np.testing.assert_allclose(grad(lambda v: np.sum(push(v) ** 2))(V), 2 * np.cos(X) ** 2)
+
+
+class Memo:
+    def __init__(self):
+        self.kept = {}
+
+    def __call__(self, x):
+        if "y" not in self.kept:
+            self.kept["y"] = np.sin(x)
+        return np.sum(self.kept["y"] ** 2)
+
+
+def test_the_error_of_a_sparse_function_says_how_to_write_one_with_a_cache():
+    with pytest.raises(RuntimeError, match="returned is used again") as raised:
+        pb.func.sparse_hessian(Memo())(np.ones(3))
+    assert "func.sparse_hessian(lambda x: Memo()(x))" in str(raised.value)
+    assert "vectors.py" not in str(raised.value)
+    found = pb.func.sparse_hessian(lambda x: Memo()(x))(np.ones(3))
+    np.testing.assert_allclose(found.toarray(), np.diag(np.full(3, 2 * np.cos(2.0))))
