@@ -31,7 +31,11 @@ _NO_FORMULA = ("non_differentiable", "not_implemented")
 # Helpers that refuse what has no derivative, and say so: an answer to the user, not a failure.
 _ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
 # Where a node's gradients are checked. Of other frames nothing is read: a frame keeps what was read, its error too.
-_CHECKING = {"_run_ready": ("pullback.autograd.engine",), "<genexpr>": ("pullback.autograd.graph",)}
+_CHECKING = {
+    "_run_ready": ("pullback.autograd.engine",),
+    "_run_plainly": ("pullback.autograd.engine",),
+    "<genexpr>": ("pullback.autograd.graph",),
+}
 _RENAMED = frozenset({"node", "ops", "out", "result", "self", "unpack"})  # in generated code `self_` stands for these
 
 _parsing = (

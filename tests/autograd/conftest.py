@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from pullback.autograd import engine
 from pullback.graph.replay import force_replay
 
 
@@ -12,3 +13,10 @@ def both_paths(request):
     """The test runs twice: views followed by their places in memory, and by running their operators again."""
     with force_replay() if request.param == "replay" else contextlib.nullcontext():
         yield request.param
+
+
+@pytest.fixture(params=["fast", "plain"])
+def both_loops(request, monkeypatch):
+    """The test runs twice: in the engine's fast loop, and in the plain one that defines what it computes."""
+    if request.param == "plain":
+        monkeypatch.setattr(engine, "_run_ready", engine._run_plainly)

@@ -15,6 +15,8 @@ from pullback.autograd.user_callbacks import here
 from pullback.graph.node import edge_to
 from pullback.ops.formulas.decompositions import spectra_in_use
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 def leaf(*values):
     return pb.tensor(np.array(values), requires_grad=True)

@@ -16,6 +16,8 @@ from pullback.core.array_type import NUMPY
 from pullback.graph.node import KEEPS_FEW
 from pullback.graph.saved import unpack_raw
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 def leaf(*values):
     return pb.tensor(values or (1.0, 2.0), requires_grad=True)

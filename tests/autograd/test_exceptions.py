@@ -10,6 +10,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 class Planned(Exception):
     pass

@@ -15,6 +15,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 def leaf(*values):
     return pb.tensor(values or (1.0, 2.0), requires_grad=True)

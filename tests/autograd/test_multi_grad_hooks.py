@@ -9,6 +9,8 @@ import pytest
 import pullback as pb
 from pullback.autograd.graph import register_multi_grad_hook
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 def leaf(*values):
     return pb.tensor(values or (1.0, 2.0), requires_grad=True)

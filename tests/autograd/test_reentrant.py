@@ -9,6 +9,8 @@ import pytest
 import pullback as pb
 from pullback.autograd import user_callbacks
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 
 def leaf(value=2.0, n=3):
     return pb.full((n,), value, requires_grad=True)

@@ -20,6 +20,8 @@ from pullback.testing import assert_close
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, seeded, to_tensors
 from tests.opinfo.records import OPINFOS
 
+pytestmark = pytest.mark.usefixtures("both_loops")
+
 DIFFERENTIABLE = [info for info in OPINFOS if info.order and np.float64 in info.grad_dtypes]
 MOST_OUTPUTS = 4  # beyond, only the first few and the last are left undefined
 
