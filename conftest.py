@@ -7,10 +7,12 @@ import gc
 import itertools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests import whole_errors  # noqa: F401 - what it changes is in doctest
 
@@ -74,6 +76,15 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """Say how to have the same sample again."""
     seed = config.option.sample_seed
     return f"a sample of the cases; --sample --sample-seed={seed} draws it again" if config.option.sample else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """Look for examples only in files that have some: doctest looks at every object of a module, and imports it."""
+    found = yield
+    if ">>>" in file_path.read_text(encoding="utf-8", errors="ignore"):
+        return found
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)

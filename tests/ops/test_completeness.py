@@ -2,11 +2,9 @@
 
 import importlib
 import inspect
-from importlib import resources
 
 import numpy as np
 import pytest
-import yaml
 
 import pullback as pb
 from pullback.codegen import naming
@@ -16,16 +14,11 @@ from pullback.core.array_type import TENSOR
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, to_tensors
+from tests.declared import by_area
 from tests.opinfo.records import OPINFOS
 
 load_all()
-DECLARED = [
-    entry | {"area": area}
-    for area, entries in yaml.safe_load(
-        resources.files("pullback.ops").joinpath("native_functions.yaml").read_text(encoding="utf-8")
-    ).items()
-    for entry in entries or ()
-]
+DECLARED = [entry | {"area": area} for area, entries in by_area().items() for entry in entries]
 RECORDED = {info.name for info in OPINFOS}
 
 
