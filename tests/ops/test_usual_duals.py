@@ -38,9 +38,19 @@ def in_general():
     return run
 
 
-def direction(x, number):
-    """A random direction, with zeros that stand still in every second of them."""
-    v = random_like(x, number)
+def anything(x, number):
+    """A random direction."""
+    return random_like(x, number)
+
+
+def signs(x, number):
+    """A direction of which many sums are 0: these zeros are no structural ones."""
+    return np.asarray(np.sign(random_like(x.real, number)), x.dtype)
+
+
+def direction(draw, x, number):
+    """A direction, with zeros that stand still in every second of them."""
+    v = draw(x, number)
     return np.where(random_like(x.real, number + 1) > 0, 0, v).astype(v.dtype) if number % 2 else v
 
 
@@ -59,12 +69,12 @@ def told(results, inputs):
     return found
 
 
-def outcome(info, sample):
+def outcome(info, sample, draw):
     inputs = []
 
     def dual(number, x):
         order = "F" if number % 2 else "C"
-        made = forward_ad.make_dual(from_numpy(x.copy(order)), from_numpy(direction(x, number).copy(order)))
+        made = forward_ad.make_dual(from_numpy(x.copy(order)), from_numpy(direction(draw, x, number).copy(order)))
         inputs.append(made._array)
         return made
 
@@ -80,8 +90,9 @@ def test_the_usual_way_gives_what_the_general_one_gives(info, dtype, in_general)
     def outcomes():
         found = []
         for sample in accepted(info, dtype):
-            with sampling(info, sample, dtype):
-                found.append(outcome(info, sample))
+            for draw in (anything, signs):
+                with sampling(info, sample, dtype):
+                    found.append(outcome(info, sample, draw))
         return found
 
     assert outcomes() == in_general(outcomes)
