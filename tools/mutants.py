@@ -193,28 +193,37 @@ class Copy:
 
     def __init__(self, where: Path, workers: str, more: list[str]) -> None:
         self.root, self.workers, self.more = where / "tree", workers, more
-        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*NOT_COPIED))
         self.environment = {**os.environ, "PYTHONPATH": str(self.root), "MPLBACKEND": "Agg"}
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each run would parse and rewrite all tests again
+        self.restore()
 
-    def write(self, mutant: Mutant, text: str) -> None:
-        """Give the mutant's file this text, and write anew what is generated from it."""
-        (self.root / "pullback" / mutant.file).write_text(text, encoding="utf-8")
+    def restore(self) -> None:
+        """Put the tree's own files in place."""
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*NOT_COPIED), dirs_exist_ok=True)
+
+    def plant(self, mutant: Mutant) -> None:
+        """Write the fault, and anew what is generated from its file."""
+        (self.root / "pullback" / mutant.file).write_text(mutant.planted(self.root), encoding="utf-8")
         if mutant.file.endswith(".yaml"):
             for tool in WRITERS:
-                subprocess.run(
-                    [sys.executable, f"tools/{tool}.py"], cwd=self.root, env=self.environment, check=True,
-                    capture_output=True,
-                )  # fmt: skip
+                self.run(f"tools/{tool}.py").check_returncode()
 
-    def failed(self, *tests: str, seconds: float | None = None) -> list[str]:
-        """The tests that fail, up to the first; all there are if none is named."""
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run Python in the copy."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.root,
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+
+    def failed(self, *arguments: str) -> list[str]:
+        """The tests that fail in a run that ends at the first failure."""
         # That each fault still has its place is no claim about what the fault breaks.
-        arguments = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "--ignore=tests/test_mutants.py", *tests]
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments], cwd=self.root, env=self.environment, text=True,
-            capture_output=True, timeout=seconds, check=False,
-        )  # fmt: skip
+        options = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "--ignore=tests/test_mutants.py"]
+        run = self.run("-m", "pytest", *options, *arguments)
         found = re.findall(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", run.stdout, re.MULTILINE)
         if run.returncode not in (0, 1, 2) or bool(run.returncode) != bool(found):
             raise RuntimeError(f"pytest ended with {run.returncode}:\n{run.stdout[-3000:]}{run.stderr[-3000:]}")
@@ -222,13 +231,12 @@ class Copy:
 
     def finds(self, mutant: Mutant, tier: list[str]) -> str | None:
         """The test that finds the fault; None if all pass."""
-        sound = (self.root / "pullback" / mutant.file).read_text(encoding="utf-8")
         spread = ["-n", self.workers, "--dist", "worksteal"] if self.workers != "0" else []
-        self.write(mutant, mutant.planted(self.root))
         try:
+            self.plant(mutant)
             found = self.failed(*tier, *spread, *self.more)
         finally:
-            self.write(mutant, sound)
+            self.restore()
         if found and (also := self.failed(found[0])):
             raise RuntimeError(f"{also[0]} fails without a fault too.")
         return found[0] if found else None
@@ -250,10 +258,8 @@ def main() -> int:
             found = copy.finds(mutant, TIERS[given.tier])
             missed += found is None
             took = f"{time.perf_counter() - start:4.0f} s"
-            print(
-                f"{mutant.name:26} {took}  {f'found by {found}' if found else f'NOT FOUND: {mutant.breaks}'}",
-                flush=True,
-            )
+            told = f"found by {found}" if found else f"NOT FOUND: {mutant.breaks}"
+            print(f"{mutant.name:26} {took}  {told}", flush=True)
     print(f"found {len(chosen) - missed} of {len(chosen)}")
     return missed > 0
 
