@@ -91,8 +91,11 @@ def pytest_collect_file(file_path: Path) -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Drop cases before tests are made of them: making them takes half a minute in each process."""
     yield
+    if not metafunc.config.option.sample:
+        return
     calls = metafunc._calls
-    if not metafunc.config.option.sample or len(calls) <= CASES:
+    calls[:] = [call for call in calls if all(mark.name != "slow" for mark in call.marks)] or calls
+    if len(calls) <= CASES:
         return
     if metafunc.definition.get_closest_marker("each_operator"):
         first: dict[str, pytest.CallSpec] = {}
