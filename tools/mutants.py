@@ -2,8 +2,9 @@
 
 python tools/mutants.py [--tier sample|all] [--only NAME ...] [-n WORKERS] [PYTEST_ARGS ...]
 
-Each fault goes into a copy of the tree, never into the tree itself. A run of the tests ends at the first failure. A
-fault counts as found if that test passes on the copy without the fault.
+Each fault goes into a copy of the tree, never into the tree itself. The tests of the part of the package where it
+is run first, then all of the tier, up to the first failure. A fault counts as found if that test passes on the copy
+without the fault.
 """
 
 from __future__ import annotations
@@ -234,7 +235,9 @@ class Copy:
         spread = ["-n", self.workers, "--dist", "worksteal"] if self.workers != "0" else []
         try:
             self.plant(mutant)
-            found = self.failed(*tier, *spread, *self.more)
+            near = [f"tests/{part}" for part in (mutant.file.partition("/")[0],) if (ROOT / "tests" / part).is_dir()]
+            found = near and self.failed(*near, *tier, *spread, *self.more)  # a part of what comes next
+            found = found or self.failed(*tier, *spread, *self.more)
         finally:
             self.restore()
         if found and (also := self.failed(found[0])):
