@@ -2,9 +2,8 @@
 
 python tools/mutants.py [--tier sample|all] [--only NAME ...] [-n WORKERS] [PYTEST_ARGS ...]
 
-Each fault goes into a copy of the tree, never into the tree itself. The tests of the part of the package where it
-is run first, then all of the tier, up to the first failure. A fault counts as found if that test passes on the copy
-without the fault.
+Each fault goes into a copy of the tree, never into the tree itself. First run the tests of its part of the
+package, then all of the tier, up to the first failure. A fault counts as found if that test passes without it.
 """
 
 from __future__ import annotations
