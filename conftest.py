@@ -7,10 +7,12 @@ import gc
 import itertools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests import whole_errors  # noqa: F401 - what it changes is in doctest
 
@@ -77,11 +79,23 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """Look for examples only in files that have some: doctest looks at every object of a module, and imports it."""
+    found = yield
+    if ">>>" in file_path.read_text(encoding="utf-8", errors="ignore"):
+        return found
+    return [collector for collector in found if not isinstance(collector, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Drop cases before tests are made of them: making them takes half a minute in each process."""
     yield
+    if not metafunc.config.option.sample:
+        return
     calls = metafunc._calls
-    if not metafunc.config.option.sample or len(calls) <= CASES:
+    calls[:] = [call for call in calls if all(mark.name != "slow" for mark in call.marks)] or calls
+    if len(calls) <= CASES:
         return
     if metafunc.definition.get_closest_marker("each_operator"):
         first: dict[str, pytest.CallSpec] = {}

@@ -163,8 +163,11 @@ def check_harmless(code, text):
             assert not node.attr.startswith("__")
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("text", HOSTILE)
+# Each text in every fourth place, and each place with every fourth text.
+IN_PLACES = [(place, text) for i, place in enumerate(PLACES) for j, text in enumerate(HOSTILE) if (i + j) % 4 == 0]
+
+
+@pytest.mark.parametrize(("place", "text"), IN_PLACES)
 def test_a_hostile_text_is_refused_or_harmless(place, text):
     content = changed(lambda c: PLACES[place](c, text))
     try:

@@ -1,6 +1,7 @@
 """Array types: one description a type, and nobody who asks what an array is in another way."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -134,11 +135,12 @@ def probes(tree):
 _ABOVE = ("testing/", "demo/", "checkup/", "lab/")  # which users' plain values come to
 
 
+@functools.cache
 def modules():
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith(("core/", "arrays/", "ops/generated/", "codegen/", *_ABOVE)):
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+    """(name, tree) of each module that meets arrays of every type."""
+    names = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
+    apart = ("core/", "arrays/", "ops/generated/", "codegen/", *_ABOVE)
+    return [(name, ast.parse(path.read_text("utf-8"))) for name, path in names.items() if not name.startswith(apart)]
 
 
 def test_nobody_asks_by_attributes_what_an_array_is():

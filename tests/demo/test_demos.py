@@ -49,6 +49,7 @@ def test_fit_demo_writes_its_picture(tmp_path, capsys):
     assert "5642.70824" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_digits_demo_learns_and_writes_its_pictures(tmp_path, capsys):
     for module in ("matplotlib", "sklearn", "threadpoolctl", "tqdm"):
         pytest.importorskip(module, reason="extra demo")

@@ -32,6 +32,7 @@ def test_the_gradient_of_the_equilibrium_is_that_of_differences(program):
     assert found == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_rates_of_predators_and_prey_are_found(program, capsys):
     module = program("ode_fit")
     rates, errors = module.main()
@@ -40,6 +41,7 @@ def test_the_rates_of_predators_and_prey_are_found(program, capsys):
     assert capsys.readouterr().out.count("true") == 4
 
 
+@pytest.mark.slow
 def test_penalties_are_chosen_by_their_gradient(program, capsys):
     module = program("hyperparameters")
     before, after, penalties = module.main()

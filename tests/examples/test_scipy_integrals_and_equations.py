@@ -47,6 +47,7 @@ def test_sensitivities_are_those_that_sundials_prints(method, runner):
     assert np.median(wrong) < 2e-4  # of SUNDIALS's tolerance, 1e-4
 
 
+@pytest.mark.slow
 def test_methods_agree_better_than_sundials_does(runner):
     one, other = runner.sensitivities("LSODA"), runner.sensitivities("BDF")
     np.testing.assert_allclose(one, other, rtol=1e-3)
@@ -54,7 +55,8 @@ def test_methods_agree_better_than_sundials_does(runner):
 
 
 @pytest.mark.parametrize(("case", "rel"), [
-    ("robertson", 2e-3), ("robertson (half of it)", 1e-4), ("stiff_fit", 5e-3), ("pendulum", 1e-9),
+    ("robertson", 2e-3), ("robertson (half of it)", 1e-4),
+    pytest.param("stiff_fit", 5e-3, marks=pytest.mark.slow), ("pendulum", 1e-9),
     ("light that is seen", 1e-7), ("light in all", 1e-8), ("plate", 1e-8),
 ])  # fmt: skip
 def test_the_gradient_is_that_of_differences(case, rel, runner):

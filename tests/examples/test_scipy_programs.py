@@ -72,6 +72,7 @@ def test_the_tangent_is_the_gradients_slope(name, run):
     assert float(tangent) == pytest.approx(np.sum(gradient * direction), rel=1e-7)
 
 
+@pytest.mark.slow
 def test_the_beam_by_our_gradient_is_the_published_one(run):
     beam = run.program("mbb_beam")
     x = 0.5 + 0.1 * np.sin(np.arange(1200.0).reshape(20, 60))

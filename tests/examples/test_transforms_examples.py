@@ -61,6 +61,7 @@ def test_the_gradient_through_the_inner_step_is_that_of_differences(program):
     assert found == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_friction_of_the_boundary_layer(program):
     assert program("boundary_layer").main() == pytest.approx(0.33206, abs=5e-4)
 

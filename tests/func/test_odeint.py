@@ -337,6 +337,7 @@ def test_the_samples_of_a_batch_go_back_along_their_own_solutions():
         np.testing.assert_allclose(found[1], -(y0**2) / (1 + b * y0) ** 2, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_work_of_going_backward_is_bounded_where_the_problem_is_stiff(monkeypatch):
     def last(k):
         return odeint(lambda y, t, k: -k * (y - np.cos(t)), 0.3, np.array([0.0, 2.0]), k, method="Radau")[-1]

@@ -300,10 +300,11 @@ ARGUMENTS = [(-0.5,), (0.5,), (2.5,), (0.5, 2.0), (2, 3), ([0.5, 2.0],), (5,)]  
 
 def counterparts():
     """(home, name, what `counterpart` says) of functions for which a name is advised."""
+    known = {*supported(), *EXPRESSIONS, *ADVICE}
     for home in ("np", "np.linalg", "math", "cmath"):
         module = importlib.import_module(home.replace("np", "numpy"))
         for name in dir(module):
-            if name.startswith("_") or f"{home}.{name}" in {*supported(), *EXPRESSIONS, *ADVICE}:
+            if name.startswith("_") or f"{home}.{name}" in known:
                 continue
             if said := counterpart(f"{home}.{name}"):
                 yield pytest.param(getattr(module, name), said, id=f"{home}.{name}")

@@ -1,17 +1,16 @@
 """Dtypes of results: Python's numbers are weak in every place, and whole numbers never give half precision."""
 
 import re
-from importlib import resources
 
 import numpy as np
 import pytest
-import yaml
 
 import pullback as pb
 from pullback.autograd import forward_ad
 from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.calls import REFUSALS, flat_tensors, function_of, to_tensors
 from pullback.testing.opinfo.core import Input, map_arrays
+from tests.declared import declared
 from tests.opinfo.records import OPINFOS
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # log(0) and the like, of samples made whole
@@ -21,8 +20,7 @@ WHOLE = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64]
 
 def takers_of_numbers():
     """Names and numbers of Tensor arguments of the operators that take two Tensors or more, and no list of them."""
-    text = resources.files("pullback.ops").joinpath("native_functions.yaml").read_text(encoding="utf-8")
-    for entry in (entry for entries in yaml.safe_load(text).values() for entry in entries or ()):
+    for entry in declared():
         given, _, _ = entry["func"].partition("->")
         count = len(re.findall(r"Tensor \w+", given))
         if count > 1 and "internal" not in entry.get("tags", "") and "." not in given.split("(")[0]:

@@ -19,6 +19,7 @@ LONG = os.environ.get("PULLBACK_LONG") == "1"
 FAMILIES = [name for name in dir(pb.special) if "_polynomial_" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory and fork are Linux's")
 def test_every_operator_ends_in_time_whatever_it_is_given():
     script = Path(__file__).with_name("extremes.py")

@@ -4,14 +4,12 @@ The static half, that no kernel walks through elements in Python, is `test_loops
 docs/design/kernels.md.
 """
 
-from importlib import resources
-
 import numpy as np
 import pytest
-import yaml
 
 import pullback as pb
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, to_tensors
+from tests.declared import declared
 from tests.opinfo.records import OPINFOS
 
 CONJUGATES = {"adjoint": lambda x: x.adjoint(), "mH": lambda x: x.mH, "matrix_H": lambda x: x.H}
@@ -45,9 +43,8 @@ BESIDES = [
 
 def declared_views():
     """Names of operators that are tagged view, or whose schema says that a result is one."""
-    text = resources.files("pullback.ops").joinpath("native_functions.yaml").read_text(encoding="utf-8")
     names = set()
-    for entry in (entry for entries in yaml.safe_load(text).values() for entry in entries or ()):
+    for entry in declared():
         tags = [tag.strip() for tag in (entry.get("tags") or "").split(",")]
         if "view" in tags or "(a)" in entry["func"]:
             names.add(entry["func"].split("(")[0].split(".")[0].strip())

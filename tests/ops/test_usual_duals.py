@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.dual import DualArray, kernels
+from pullback.arrays.dual import DualArray, calls, kernels, usual
 from pullback.arrays.dual.described import DualType
 from pullback.autograd import forward_ad
 from pullback.core.factory import from_numpy
@@ -38,9 +38,19 @@ def in_general():
     return run
 
 
-def direction(x, number):
-    """A random direction, with zeros that stand still in every second of them."""
-    v = random_like(x, number)
+def anything(x, number):
+    """A random direction."""
+    return random_like(x, number)
+
+
+def signs(x, number):
+    """A direction of which many sums are 0: these zeros are no structural ones."""
+    return np.asarray(np.sign(random_like(x.real, number)), x.dtype)
+
+
+def direction(draw, x, number):
+    """A direction, with zeros that stand still in every second of them."""
+    v = draw(x, number)
     return np.where(random_like(x.real, number + 1) > 0, 0, v).astype(v.dtype) if number % 2 else v
 
 
@@ -59,12 +69,12 @@ def told(results, inputs):
     return found
 
 
-def outcome(info, sample):
+def outcome(info, sample, draw):
     inputs = []
 
     def dual(number, x):
         order = "F" if number % 2 else "C"
-        made = forward_ad.make_dual(from_numpy(x.copy(order)), from_numpy(direction(x, number).copy(order)))
+        made = forward_ad.make_dual(from_numpy(x.copy(order)), from_numpy(direction(draw, x, number).copy(order)))
         inputs.append(made._array)
         return made
 
@@ -80,8 +90,9 @@ def test_the_usual_way_gives_what_the_general_one_gives(info, dtype, in_general)
     def outcomes():
         found = []
         for sample in accepted(info, dtype):
-            with sampling(info, sample, dtype):
-                found.append(outcome(info, sample))
+            for draw in (anything, signs):
+                with sampling(info, sample, dtype):
+                    found.append(outcome(info, sample, draw))
         return found
 
     assert outcomes() == in_general(outcomes)
@@ -114,3 +125,26 @@ def test_a_single_number_that_stands_still_goes_on_standing_still():
     with np.errstate(all="ignore"):  # softmax(log(0)) is NaN, which multiplies a tangent that nothing has touched
         _, tangent = pb.func.jvp(lambda x: pb.softmax((x * 2).log(), 0), (zero,), (zero,))
     assert tangent == 0
+
+
+@pytest.mark.parametrize("constant_first", [False, True])
+def test_a_list_of_duals_and_constants_is_taken_apart_by_its_own_kernel(constant_first, monkeypatch):
+    def refused(*_):
+        raise AssertionError("a list took the way of any arguments")
+
+    x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])
+    single = np.ones((1, 2), np.float32)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(pb.from_numpy(single), pb.from_numpy(np.float32([[5.0, 6.0]])))
+        parts = [pb.from_numpy(x), dual, pb.from_numpy(y)] if constant_first else [dual, pb.from_numpy(x)]
+        forget()
+        monkeypatch.setattr(usual, "_taken", refused)
+        monkeypatch.setattr(calls, "_unwrapped", refused)
+        out = pb.cat(parts, 1)
+        tangent = forward_ad.unpack_dual(out).tangent
+    monkeypatch.undo()
+    forget()
+    expected = [[0.0, 0.0, 5.0, 6.0, 0.0, 0.0]] if constant_first else [[5.0, 6.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(tangent.numpy(), expected)
+    np.testing.assert_array_equal(out._array.untouched, tangent.numpy() == 0)
+    assert tangent.dtype == out.dtype == np.float64

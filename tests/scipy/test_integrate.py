@@ -231,6 +231,7 @@ def test_linear_systems_have_derivatives_of_the_exponential(method):
     assert grad(grad(end))(0.0, y0) == pytest.approx(second, rel=100 * rel)
 
 
+@pytest.mark.slow
 def test_predator_and_prey_against_differences_of_close_solutions():
     def populations(k, **options):
         return integrate.odeint(
@@ -484,6 +485,7 @@ def test_many_samples_of_plain_integrals_are_those_of_a_loop():
     np.testing.assert_allclose(pb.func.vmap(area)(k), [area(x) for x in k], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     nodes = np.linspace(0, 1, 16)
 

@@ -14,6 +14,7 @@ _FOUND = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: .*\[(?P<code>[\w-]+
 _MEANT = re.compile(r"# error: ([\w-]+)$")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is not installed: it comes with the extra `lint`")
 def test_mypy_passes_what_is_right_and_finds_what_is_wrong():
     files = [str(path.relative_to(ROOT)) for path in (HERE / "right_calls.py", HERE / "wrong_calls.py")]
