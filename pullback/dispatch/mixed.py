@@ -18,7 +18,7 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.dispatch.operator import OPERATORS, parameters_of
 
 ABOVE = 1 << 30  # a level that no transform reaches
-_PLAIN = SCALARS | {ndarray, type(None), str, slice}
+_PLAIN = SCALARS | {ndarray, type(None), type(...), str, slice}
 _MORE = {"random", "buffer"}  # tags of operators that do more than their kernels
 
 

@@ -444,6 +444,8 @@ def _basis(arrays: Sequence[Any]) -> list[Any]:
     """The unit vectors of the space in which these arrays are one vector: for each array its parts of all of them."""
     sizes = [math.prod(x.shape) for x in arrays]
     count = sum(sizes)
+    if len(arrays) == 1:
+        return [np.eye(count, dtype=arrays[0].dtype).reshape((count, *arrays[0].shape))]
     parts = []
     for start, size, x in zip(_starts([x.shape for x in arrays]), sizes, arrays, strict=True):
         part = np.zeros((count, size), x.dtype)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.batched.batch import Batch
+from pullback.core.array_type import NUMERIC, NUMPY, SCALARS
 from pullback.core.types import DType, RawArray, Shape
 from pullback.dispatch.mixed import Arithmetic, on_wrapped
 
@@ -60,9 +62,48 @@ class BatchedArray(Arithmetic):
         """Bytes of one element."""
         return self.values.dtype.itemsize  # type: ignore[no-any-return]
 
+    def conjugate(self) -> Any:
+        """The complex conjugate: of real numbers this array itself."""
+        return super().conjugate() if self.values.dtype.kind == "c" else self
+
+    def __neg__(self) -> Any:
+        if type(self.values) is np.ndarray and self.batch.open and self.values.dtype.kind in "fc":
+            return BatchedArray(NUMPY.kernels["neg"](self.values), self.batch)
+        return super().__neg__()
+
     def astype(self, dtype: Any) -> Any:
         """The same numbers in another dtype."""
         return on_wrapped(lambda tensor: tensor.to(dtype), self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BatchedArray:
         raise TypeError("an array of a batch belongs to its call of vmap and cannot be copied out of it.")
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+# What flows in a backward within vmap is bare, and its formulas are mostly products and sums: the kernels do what
+# follows, but they take batches in Tensors, in each other and in arrays of other transforms too.
+def _quick(name: str, swapped: bool, general: Callable[..., Any]) -> Callable[..., Any]:
+    def operator(self: BatchedArray, other: Any) -> Any:
+        values, batch, kind = self.values, self.batch, type(other)
+        if type(values) is np.ndarray and batch.open:
+            beside: Any = None
+            if kind is BatchedArray:
+                beside = other.values
+                if other.batch is not batch or type(beside) is not np.ndarray or beside.ndim != values.ndim:
+                    beside = None
+            elif kind in SCALARS:
+                beside = other
+            # One number a sample beside an array is left to the rule, which may lay the result out in columns.
+            elif kind is np.ndarray and other.ndim < values.ndim and values.ndim > 1 and other.dtype.kind in NUMERIC:
+                beside = other if values.size > batch.size or not other.ndim else None
+            if beside is not None:
+                kernel = NUMPY.kernels[name]
+                return BatchedArray(kernel(beside, values) if swapped else kernel(values, beside), batch)
+        return general(self, other)
+
+    return operator
+
+
+for _python, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div")):
+    setattr(BatchedArray, f"__{_python}__", _quick(_name, False, getattr(Arithmetic, f"__{_python}__")))
+    setattr(BatchedArray, f"__r{_python}__", _quick(_name, True, getattr(Arithmetic, f"__r{_python}__")))

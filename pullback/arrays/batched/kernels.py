@@ -14,7 +14,7 @@ from pullback.arrays.batched.batch import Batch
 from pullback.arrays.batched.errors import ended, no_rule
 from pullback.arrays.batched.fallback import one_by_one
 from pullback.arrays.batched.rules import RULES, as_batched, rule_by_category
-from pullback.arrays.batched.values import IN_TUPLES, PLAIN
+from pullback.arrays.batched.values import PLAIN
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, TRANSFORMED, kernel_for
 from pullback.core.array_type import innermost as innermost_array
@@ -58,7 +58,7 @@ def only_batch(args: Sequence[Any]) -> Batch | None:
                 batch = x.batch
             elif x.batch is not batch:
                 return None
-        elif not (kind in PLAIN or (kind is tuple and (not x or type(x[0]) in IN_TUPLES))):
+        elif not (kind in PLAIN or (kind is tuple and PLAIN.issuperset(map(type, x)))):
             return None
     return batch
 

@@ -15,15 +15,15 @@ from pullback.core.dims import wrap_dim, wrap_dims
 from pullback.core.tensor import ndarray
 from pullback.core.types import Shape
 
-PLAIN = CONSTANTS | {type(None), str, slice}
+PLAIN = CONSTANTS | {type(None), type(...), str, slice}
 FEW, MANY = 32, 256  # elements of a sample, samples: from where on values lie in columns
-IN_TUPLES = (int, slice)  # of dimensions, or an index
+_IN_TUPLES = (int, slice)  # of dimensions, or an index
 
 
 def run(name: str, *args: Any) -> Any:
     """The kernel of that name for arrays of these types."""
     for x in args:
-        if type(x) not in PLAIN and not (type(x) is tuple and (not x or type(x[0]) in IN_TUPLES)):
+        if type(x) not in PLAIN and not (type(x) is tuple and (not x or type(x[0]) in _IN_TUPLES)):
             return kernel_for(spread_lists(args), name)(*args)
     return NUMPY.kernels[name](*args)
 
