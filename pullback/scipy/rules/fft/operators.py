@@ -2,6 +2,7 @@
 
 from pullback.core.arguments import AN_INT, UNSET, an_int, missing_argument, renamed
 from pullback.graph.node import Node
+from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -10,12 +11,11 @@ from pullback.scipy.rules.fft import kernels
 
 
 DOCS = {
-    "orthonormal_transform": """The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such
-that its matrix is orthogonal.
-
-orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor
-""",
+    "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
 }
+
+
+define = Slopes(__name__, "scipy_fft")
 
 
 class OrthonormalTransformBackward0(Node):
@@ -58,21 +58,16 @@ def orthonormal_transform_tangent(self_p, self_t, kind_p, variety_p, dim_p, resu
 
 TANGENTS = {
     "scipy_fft.orthonormal_transform": orthonormal_transform_tangent,
+    **define.tangents,
 }
 
 
-UNDERIVED = {}
-
-
-FORMULAS = {
-    "orthonormal_transform": {
-        "self": (
-            "declarations.yaml:17",
-            "orthonormal_transform(grad, kind, 5 - variety if variety == 2 or variety == 3 else variety, dim)",
-        ),
-        "result": ("declarations.yaml:18", "auto_linear"),
-    },
+UNDERIVED = {
+    **define.underived,
 }
+
+
+FORMULAS = "declarations.yaml"
 
 
 PUBLIC = enter(
@@ -86,8 +81,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-orthonormal_transform = PUBLIC["orthonormal_transform"]
-__all__ = ["orthonormal_transform"]
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __dir__():

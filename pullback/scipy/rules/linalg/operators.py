@@ -2,6 +2,7 @@
 
 from pullback.graph.node import Node
 from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -19,23 +20,14 @@ from pullback.scipy.rules.linalg import kernels
 
 
 DOCS = {
-    "matrix_map": """The function of a matrix, such as logm and sqrtm.
-
-matrix_map(Tensor A, any function) -> Tensor
-""",
-    "sylvester": """The X with A X + X B = Q.
-
-sylvester(Tensor A, Tensor B, Tensor Q) -> Tensor
-""",
-    "continuous_are": """The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.
-
-continuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor
-""",
-    "discrete_are": """The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.
-
-discrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor
-""",
+    "matrix_map": "The function of a matrix, such as logm and sqrtm.\n\nmatrix_map(Tensor A, any function) -> Tensor\n",
+    "sylvester": "The X with A X + X B = Q.\n\nsylvester(Tensor A, Tensor B, Tensor Q) -> Tensor\n",
+    "continuous_are": "The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.\n\ncontinuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
+    "discrete_are": "The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.\n\ndiscrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
 }
+
+
+define = Slopes(__name__, "scipy_linalg")
 
 
 class MatrixMapBackward0(Node):
@@ -238,33 +230,16 @@ TANGENTS = {
     "scipy_linalg.sylvester": sylvester_tangent,
     "scipy_linalg.continuous_are": continuous_are_tangent,
     "scipy_linalg.discrete_are": discrete_are_tangent,
+    **define.tangents,
 }
 
 
-UNDERIVED = {}
-
-
-FORMULAS = {
-    "matrix_map": {
-        "A": ("declarations.yaml:28", "conj(matrix_map_slope(transpose(A, -1, -2), conj(grad), function))"),
-        "result": ("declarations.yaml:29", "matrix_map_slope(A_p, A_t, function)"),
-    },
-    "sylvester": {
-        "A, B, Q": (
-            "declarations.yaml:33",
-            "sylvester_backward(grad, A, B, wrap_opt_if(result, grad_input_mask[0] or grad_input_mask[1]), grad_input_mask)",
-        ),
-        "result": ("declarations.yaml:34", "sylvester_jvp(A_t, B_t, Q_t, A_p, B_p, result)"),
-    },
-    "continuous_are": {
-        "A, B, Q, R": ("declarations.yaml:39", "continuous_are_backward(grad, A, B, R, result, grad_input_mask)"),
-        "result": ("declarations.yaml:40", "continuous_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result)"),
-    },
-    "discrete_are": {
-        "A, B, Q, R": ("declarations.yaml:44", "discrete_are_backward(grad, A, B, R, result, grad_input_mask)"),
-        "result": ("declarations.yaml:45", "discrete_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result)"),
-    },
+UNDERIVED = {
+    **define.underived,
 }
+
+
+FORMULAS = "declarations.yaml"
 
 
 PUBLIC = enter(
@@ -278,11 +253,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-matrix_map = PUBLIC["matrix_map"]
-sylvester = PUBLIC["sylvester"]
-continuous_are = PUBLIC["continuous_are"]
-discrete_are = PUBLIC["discrete_are"]
-__all__ = ["continuous_are", "discrete_are", "matrix_map", "sylvester"]
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __dir__():

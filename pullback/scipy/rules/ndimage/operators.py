@@ -3,6 +3,7 @@
 from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, missing_argument, renamed, some_ints
 from pullback.graph.node import Node
 from pullback.graph.saved import Form, Released, save_input
+from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import tangent_or_zeros
 from pullback.ops.declarations import primitive
@@ -13,21 +14,13 @@ from pullback.scipy.rules.ndimage import kernels
 
 
 DOCS = {
-    "spline_coefficients": """The coefficients of the spline through the samples along one dimension, or the adjoint of this map.
-
-spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor
-""",
-    "spline_values": """The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often
-it is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked
-in front.
-
-spline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor
-""",
-    "spline_spread": """The adjoint of spline_values in the coefficients.
-
-spline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor
-""",
+    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
+    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
+    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
 }
+
+
+define = Slopes(__name__, "scipy_ndimage")
 
 
 class SplineCoefficientsBackward0(Node):
@@ -159,37 +152,16 @@ TANGENTS = {
     "scipy_ndimage.spline_coefficients": spline_coefficients_tangent,
     "scipy_ndimage.spline_values": spline_values_tangent,
     "scipy_ndimage.spline_spread": spline_spread_tangent,
+    **define.tangents,
 }
 
 
-UNDERIVED = {}
-
-
-FORMULAS = {
-    "spline_coefficients": {
-        "self": ("declarations.yaml:26", "spline_coefficients(grad, order, dim, mode, not transposed)"),
-        "result": ("declarations.yaml:27", "auto_linear"),
-    },
-    "spline_values": {
-        "self": ("declarations.yaml:30", "spline_spread(grad, places, self.shape, order, mode, slopes)"),
-        "places": (
-            "declarations.yaml:31",
-            "expand_rows(grad, places) * conj(gradients(self, places, order, mode, slopes))",
-        ),
-        "result": ("declarations.yaml:32", "values_jvp(self_p, self_t, places_p, places_t, order, mode, slopes)"),
-    },
-    "spline_spread": {
-        "self": ("declarations.yaml:35", "spline_values(grad, places, order, mode, slopes)"),
-        "places": (
-            "declarations.yaml:36",
-            "gradients(grad, places, order, mode, slopes) * expand_rows(conj(self), places)",
-        ),
-        "result": (
-            "declarations.yaml:37",
-            "spread_jvp(self_p, self_t, places_p, places_t, shape, order, mode, slopes)",
-        ),
-    },
+UNDERIVED = {
+    **define.underived,
 }
+
+
+FORMULAS = "declarations.yaml"
 
 
 PUBLIC = enter(
@@ -203,10 +175,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-spline_coefficients = PUBLIC["spline_coefficients"]
-spline_values = PUBLIC["spline_values"]
-spline_spread = PUBLIC["spline_spread"]
-__all__ = ["spline_coefficients", "spline_spread", "spline_values"]
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __dir__():

@@ -4,6 +4,7 @@ from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
 from pullback.graph.saved import Form, Released, save_input, watch_output
 from pullback.graph.saving_nodes import SavesForEachOther
+from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import tangent_or_zeros
 from pullback.ops.declarations import primitive
@@ -21,24 +22,14 @@ from pullback.scipy.rules.signal import kernels
 
 
 DOCS = {
-    "moving_sum": """y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.
-
-moving_sum(Tensor self, Tensor b) -> Tensor
-""",
-    "recursion": """The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.
-
-recursion(Tensor self, Tensor a) -> Tensor
-""",
-    "lagged_products": """r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.
-
-lagged_products(Tensor self, Tensor other, int lags) -> Tensor
-""",
-    "correlated": """r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in
-front are broadcast.
-
-correlated(Tensor self, Tensor kernel, int dims) -> Tensor
-""",
+    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
+    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
+    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
+    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
 }
+
+
+define = Slopes(__name__, "scipy_signal")
 
 
 class MovingSumBackward0(Node):
@@ -200,40 +191,16 @@ TANGENTS = {
     "scipy_signal.recursion": recursion_tangent,
     "scipy_signal.lagged_products": lagged_products_tangent,
     "scipy_signal.correlated": correlated_tangent,
+    **define.tangents,
 }
 
 
-UNDERIVED = {}
-
-
-FORMULAS = {
-    "moving_sum": {
-        "self": ("declarations.yaml:28", "moving_sum(grad.flip([-1]), conj(b)).flip([-1])"),
-        "b": ("declarations.yaml:29", "lagged_products(grad, self, b.shape[-1])"),
-        "result": ("declarations.yaml:30", "moving_sum_jvp(self_p, self_t, b_p, b_t)"),
-    },
-    "recursion": {
-        "self": ("declarations.yaml:34", "recursion(grad.flip([-1]), conj(a)).flip([-1])"),
-        "a": (
-            "declarations.yaml:35",
-            "-lagged_products(recursion(grad.flip([-1]), conj(a)).flip([-1]), result, a.shape[-1])",
-        ),
-        "result": ("declarations.yaml:36", "recursion_jvp(self_t, a_p, a_t, result)"),
-    },
-    "lagged_products": {
-        "self": ("declarations.yaml:39", "moving_sum(other, grad)"),
-        "other": ("declarations.yaml:40", "moving_sum(self.flip([-1]), conj(grad)).flip([-1])"),
-        "result": ("declarations.yaml:41", "lagged_products_jvp(self_p, self_t, other_p, other_t, lags)"),
-    },
-    "correlated": {
-        "self": (
-            "declarations.yaml:44",
-            "correlated(padded_around(grad, kernel.shape, dims), conj(flipped(kernel, dims)), dims)",
-        ),
-        "kernel": ("declarations.yaml:45", "correlated(conj(self), grad, dims)"),
-        "result": ("declarations.yaml:46", "correlated_jvp(self_p, self_t, kernel_p, kernel_t, dims)"),
-    },
+UNDERIVED = {
+    **define.underived,
 }
+
+
+FORMULAS = "declarations.yaml"
 
 
 PUBLIC = enter(
@@ -247,11 +214,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-moving_sum = PUBLIC["moving_sum"]
-recursion = PUBLIC["recursion"]
-lagged_products = PUBLIC["lagged_products"]
-correlated = PUBLIC["correlated"]
-__all__ = ["correlated", "lagged_products", "moving_sum", "recursion"]
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __dir__():

@@ -3,6 +3,7 @@
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Form, Released, save_input, watch_output
+from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -22,32 +23,16 @@ from pullback.scipy.rules.sparse import kernels
 
 
 DOCS = {
-    "spmap": """The vector that adds up, in row i, the elements of the vector self that the pattern names there.
-
-spmap(Tensor self, any pattern) -> Tensor
-""",
-    "spmm": """A @ x of the sparse A with these values, for a vector or matrix x.
-
-spmm(Tensor data, Tensor x, any pattern) -> Tensor
-""",
-    "sddmm": """u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.
-
-sddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor
-""",
-    "spsolve": """A^-1 b of the sparse A with these values, for a vector or matrix b.
-
-spsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor
-""",
-    "eigenpairs": """Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.
-
-eigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)
-""",
-    "eigenvalues": """Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues
-alone.
-
-eigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)
-""",
+    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
+    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
+    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
+    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
+    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
 }
+
+
+define = Slopes(__name__, "scipy_sparse")
 
 
 class SpmapBackward0(Node):
@@ -314,51 +299,16 @@ TANGENTS = {
     "scipy_sparse.spsolve": spsolve_tangent,
     "scipy_sparse.eigenpairs": eigenpairs_tangent,
     "scipy_sparse.eigenvalues": eigenvalues_tangent,
+    **define.tangents,
 }
 
 
-UNDERIVED = {}
-
-
-FORMULAS = {
-    "spmap": {
-        "self": ("declarations.yaml:32", "spmap(grad, transposed(pattern))"),
-        "result": ("declarations.yaml:33", "auto_linear"),
-    },
-    "spmm": {
-        "data": ("declarations.yaml:36", "sddmm(grad, conj(x), pattern, x.ndim - data.ndim)"),
-        "x": ("declarations.yaml:37", "spmm(conj(data), grad, transposed(pattern))"),
-        "result": ("declarations.yaml:38", "spmm(data_t, x_p, pattern) + spmm(data_p, x_t, pattern)"),
-    },
-    "sddmm": {
-        "u": ("declarations.yaml:41", "spmm(grad, conj(v), pattern)"),
-        "v": ("declarations.yaml:42", "spmm(grad, conj(u), transposed(pattern))"),
-        "result": ("declarations.yaml:43", "sddmm(u_t, v_p, pattern, columns) + sddmm(u_p, v_t, pattern, columns)"),
-    },
-    "spsolve": {
-        "data, b": (
-            "declarations.yaml:48",
-            "spsolve_backward(grad, data, pattern, method, wrap_opt_if(result, grad_input_mask[0]), grad_input_mask)",
-        ),
-        "result": ("declarations.yaml:49", "spsolve_jvp(data_t, b_t, data_p, pattern, method, result)"),
-    },
-    "eigenpairs": {
-        "data": (
-            "declarations.yaml:54",
-            "eigenpairs_backward(grads[0], grads[1], data, pattern, solver, values, vectors)",
-        ),
-        "values": ("declarations.yaml:55", "eigenvalues_jvp(data_t, pattern, vectors)"),
-        "vectors": ("declarations.yaml:56", "eigenvectors_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-    },
-    "eigenvalues": {
-        "data": (
-            "declarations.yaml:61",
-            "eigenvalues_backward(grads[0], grads[1], data, pattern, solver, values, vectors)",
-        ),
-        "values": ("declarations.yaml:62", "general_eigenvalues_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-        "vectors": ("declarations.yaml:63", "general_vectors_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-    },
+UNDERIVED = {
+    **define.underived,
 }
+
+
+FORMULAS = "declarations.yaml"
 
 
 PUBLIC = enter(
@@ -372,13 +322,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-spmap = PUBLIC["spmap"]
-spmm = PUBLIC["spmm"]
-sddmm = PUBLIC["sddmm"]
-spsolve = PUBLIC["spsolve"]
-eigenpairs = PUBLIC["eigenpairs"]
-eigenvalues = PUBLIC["eigenvalues"]
-__all__ = ["eigenpairs", "eigenvalues", "sddmm", "spmap", "spmm", "spsolve"]
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __dir__():

@@ -1,0 +1,197 @@
+"""Functions of numbers: the node and the tangent of an operator, both from its slope in each argument.
+
+A slope is a function of `ops` and of those arguments and results that it names, which are what a node must keep for it:
+the cotangent of an argument is that of the result times the conjugate of the slope, the tangent of the result the sum
+of the arguments' tangents times their slopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.undifferentiable import derivative_not_implemented
+
+def weighed(grads: Sequence[Any], slopes: Sequence[Any], ops: Any) -> Any:
+    """The sum of the outputs' slopes, weighed by their cotangents; an output without one has no say."""
+    shares = [grad * ops.conj(slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
+    return sum(shares[1:], shares[0]) if shares else None
+
+
+class Slopes:
+    """Makes the nodes and tangents of the operators of a module, of one namespace.
+
+    Parameters
+    ----------
+    module : str
+    namespace : str
+
+    Attributes
+    ----------
+    tangents : dict from an operator to its tangent function
+    underived : dict from an operator to the places and names of inputs whose slope nobody has derived
+    """
+
+    def __init__(self, module: str, namespace: str) -> None:
+        self.module, self.space = module, namespace
+        self.tangents: dict[str, Callable[..., Any]] = {}
+        self.underived: dict[str, tuple[tuple[int, str], ...]] = {}
+
+    def __call__(self, name: str, schema: str, /, **slopes: Any) -> type[Node]:
+        """Make the class of node of an operator, and note its tangent.
+
+        Parameters
+        ----------
+        name : str
+            The name of the class.
+        schema : str
+            The declaration, which is the documentation of the class.
+        **slopes : the slope in each argument that is differentiated
+            For several results a tuple of slopes; the operator's name where nobody has derived any.
+
+        Returns
+        -------
+        a subclass of Node
+        """
+        head, _, returned = schema.partition(" -> ")
+        function, _, given = head.removesuffix(")").partition("(")
+        args = [text.rpartition(" ")[2] for text in given.split(", ")]
+        multi = returned[0] == "("
+        outputs = tuple(text.rpartition(" ")[2] for text in returned[1:-1].split(", ")) if multi else ("result",)
+        names = [*args, *outputs]
+        table = []  # for each input its name, what was given, and each slope with the places of what it takes
+        for arg, of in slopes.items():
+            each = () if isinstance(of, str) else of if multi else (of,)
+            table.append((arg, of, [(slope, _places(slope, names)) for slope in each]))
+        key = f"{self.space}.{function}"
+        if any(parts for _, _, parts in table):
+            self.tangents[key] = _tangent(key, args, outputs, table)
+            if ignored := tuple((args.index(arg), arg) for arg, _, parts in table if not parts):
+                self.underived[key] = ignored
+        return _node(name, schema, self.module, names, outputs, table)
+
+
+def _node(name: str, schema: str, module: str, names: Any, outputs: Any, table: Any) -> type[Node]:
+    """The class: its slots, and what the engine asks of it."""
+    multi, arity = outputs != ("result",), len(names) - len(outputs)
+    inputs = tuple(names.index(arg) for arg, _, _ in table)
+    users = [[nr for nr, (_, _, parts) in enumerate(table) if any(i in at for _, at in parts)] for i in range(len(names))]
+    kept = [i for i, of in enumerate(users) if of]
+    tensors = [i for i in kept if i in inputs or i >= arity or not names]
+    slots = [f"{kind}_{names[i]}" for i in kept for kind in (("saved", "version") if i in tensors else ("arg",))]
+    space = {
+        "__slots__": tuple(sorted(slots)), "__doc__": schema, "__module__": module, "inputs": inputs,
+        "pointwise": True, "saves_self": 0 in tensors,
+    }  # fmt: skip
+    if multi:
+        space |= {"output_names": outputs, "differentiable_outputs": (True,) * len(outputs)}
+    cls = type(name, (MultiNode if multi else Node,), space)
+    wanted = {i: None if len(users[i]) == len(table) else tuple(users[i]) for i in kept}  # None: always
+    _add_methods(cls, names, table, kept, tensors, wanted, arity, multi)
+    return cls
+
+
+def _places(slope: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
+    code = slope.__code__
+    return tuple(names.index(name) for name in code.co_varnames[1 : code.co_argcount])
+
+
+def _add_methods(
+    cls: Any, names: Sequence[str], table: Any, kept: Any, tensors: Any, wanted: Any, arity: int, multi: bool
+) -> None:
+    """Give the class what keeps, reads and lets go of the values that the slopes take."""
+    held = {i: getattr(cls, f"saved_{names[i]}") for i in tensors}
+    noted = {i: getattr(cls, f"version_{names[i]}") for i in tensors}
+    plain = [(i, getattr(cls, f"arg_{names[i]}").__set__, getattr(cls, f"arg_{names[i]}").__get__)
+             for i in kept if i not in tensors]  # fmt: skip
+    fixed = [isinstance(given, str) for _, given, _ in table]
+    given = [(i, held[i].__set__, noted[i].__set__, i in cls.inputs and fixed[cls.inputs.index(i)], wanted[i])
+             for i in tensors if i < arity]  # fmt: skip
+    results = [(i - arity, held[i].__set__, noted[i].__set__, wanted[i]) for i in tensors if i >= arity]
+    reads = [(i, held[i].__get__, noted[i].__get__, wanted[i]) for i in tensors]
+    width, several = len(names), len(table) > 1
+
+    def save(node: Any, out: Any, *args: Any) -> None:
+        for i, hold, note, copied, needed in given:
+            if needed is None or _any_needed(node, needed):
+                x, version = save_input(args[i], copied)
+                hold(node, x)
+                note(node, version)
+        for nr, hold, note, needed in results:
+            if needed is None or _any_needed(node, needed):
+                result = out[nr] if multi else out
+                hold(node, result._array)
+                note(node, watch_output(result))
+        for i, hold, _ in plain:
+            x = args[i]
+            hold(node, x if type(x) in FIXED else snapshot(x))
+
+    def apply(self: Any, ops: Any, grad: Any, unpack: Any) -> Any:
+        values = [None] * width
+        for i, held, noted, needed in reads:
+            if needed is None or _any_needed(self, needed):
+                values[i] = unpack(held(self), noted(self), self)
+        for i, _, get in plain:
+            values[i] = get(self)
+        edges = self._nexts or (self._next0, self._next1)
+        grads = []
+        for (slope_of, each, parts), edge in zip(table, edges, strict=False):  # noqa: B007 - an error is told by it
+            if edge is None and several:
+                grads.append(None)
+            elif not parts:
+                raise derivative_not_implemented(self, each, slope_of)
+            elif multi:
+                grads.append(weighed(grad, [slope(ops, *[values[i] for i in at]) for slope, at in parts], ops))
+            else:
+                slope, at = parts[0]
+                grads.append(grad * slope(ops, *[values[i] for i in at]).conjugate())
+        return grads
+
+    def release(self: Any) -> None:
+        for i in tensors:  # the version first: see codegen.emit_node
+            noted[i].__set__(self, Released)
+            held[i].__set__(self, None)
+
+    cls.save, cls.apply = save, apply
+    if tensors:
+        cls.release = release
+
+
+def _any_needed(node: Any, inputs: tuple[int, ...]) -> bool:
+    edges = node._nexts or (node._next0, node._next1)
+    for i in inputs:
+        if edges[i] is not None:
+            return True
+    return False
+
+
+def _tangent(key: str, args: Sequence[str], outputs: Sequence[str], table: Any) -> Any:
+    """The function that pushes tangents forward: it takes each primal and its tangent, if any, then the outputs."""
+    inputs, names = {arg for arg, _, _ in table}, [*args, *outputs]
+    parameters = [p for arg in args for p in ((f"{arg}_p", f"{arg}_t") if arg in inputs else (f"{arg}_p",))]
+    parameters += outputs
+    place = [parameters.index(name if i >= len(args) else f"{name}_p") for i, name in enumerate(names)]
+    moved = [
+        (parameters.index(f"{arg}_t"), [(slope, [place[i] for i in at]) for slope, at in parts])
+        for arg, _, parts in table
+        if parts
+    ]
+    count = len(outputs)
+
+    def slopes_tangent(*given: Any, ops: Any) -> Any:
+        sums: list[Any] = [None] * count
+        for at, parts in moved:
+            t = given[at]
+            if t is not None:
+                for nr, (slope, places) in enumerate(parts):
+                    term = t * slope(ops, *[given[i] for i in places])
+                    sums[nr] = term if sums[nr] is None else sums[nr] + term
+        return tuple(sums)
+
+    # What is asked of a rule as text: which outputs it takes (arrays.taylor), and which operator's it is (an error).
+    slopes_tangent.takes = {names[i] for _, _, parts in table for _, at in parts for i in at if i >= len(args)}  # type: ignore[attr-defined]
+    slopes_tangent.operator, slopes_tangent.parameters = key, parameters  # type: ignore[attr-defined]
+    return slopes_tangent
