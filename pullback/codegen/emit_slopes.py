@@ -37,7 +37,7 @@ def slopes_of(derivative: Derivative) -> dict[str, tuple[Formula, ...]] | None:
         found[arg.name] = slopes
     for nr, tangent in enumerate(derivative.tangents.values()):
         terms = {name: slopes[nr] for name, slopes in found.items() if slopes}
-        if terms and not (isinstance(tangent, Formula) and _says(tangent, terms, [a.name for a in schema.args])):
+        if terms and not (isinstance(tangent, Formula) and _says(tangent, terms, [a.name for a in schema.args if a.type.is_tensor])):
             return None
     return found
 
@@ -45,7 +45,7 @@ def slopes_of(derivative: Derivative) -> dict[str, tuple[Formula, ...]] | None:
 def _pulled(formula: Formula) -> tuple[Formula, ...] | None:
     """The slopes in `grad * conj(slope)` or `weighed_slopes(grads, slope, ...)`."""
     tree = formula.tree
-    if any(how != {"value"} for name, how in formula.uses.items() if name not in ("grad", "grads")):
+    if any(how - {"value"} for name, how in formula.uses.items() if name not in ("grad", "grads")):
         return None
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult) and ast.unparse(tree.left) == "grad":
         conj = tree.right
@@ -80,8 +80,20 @@ def emit_slopes(derivative: Derivative, registry: Registry) -> str:
         shown = f"{home}.".lstrip(".") + public_name(schema.full_name, home)
         given = f"({', '.join(texts)})" if len(texts) > 1 else "".join(texts)
         entries.append(f"{name}={given or json.dumps(shown)}")
-    quoted = json.dumps(str(schema))
-    return f'{cls} = define("{cls}", {quoted}, {", ".join(entries)})'
+    return _filled([f'{cls} = define("{cls}",', f"{json.dumps(str(schema))},", *entries])
+
+
+def _filled(pieces: list[str]) -> str:
+    """The statement in as few lines as it needs; where one would be too long, as ruff lays it out."""
+    lines = [" ".join(pieces[:2])] if len(" ".join(pieces[:2])) <= 120 else pieces[:2]
+    for nr, piece in enumerate(pieces[2:], 3):
+        text = piece + ("," if nr < len(pieces) else ")  # fmt: skip")
+        if len(lines[-1]) + len(text) + 1 <= 120:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(f"    {text}")
+    fits = all(len(line) <= 120 for line in lines)
+    return "\n".join(lines) if fits else "\n".join(lines).removesuffix("  # fmt: skip")
 
 
 def _function(slope: Formula, names: list[str], tables: Mapping[str, str]) -> str:

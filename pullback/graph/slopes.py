@@ -112,7 +112,7 @@ def _add_methods(
              for i in tensors if i < arity]  # fmt: skip
     results = [(i - arity, held[i].__set__, noted[i].__set__, wanted[i]) for i in tensors if i >= arity]
     reads = [(i, held[i].__get__, noted[i].__get__, wanted[i]) for i in tensors]
-    width, several = len(names), len(table) > 1
+    several = len(table) > 1
 
     def save(node: Any, out: Any, *args: Any) -> None:
         for i, hold, note, copied, needed in given:
@@ -130,7 +130,7 @@ def _add_methods(
             hold(node, x if type(x) in FIXED else snapshot(x))
 
     def apply(self: Any, ops: Any, grad: Any, unpack: Any) -> Any:
-        values = [None] * width
+        values = [None] * len(names)  # which, as slope_of below, an error is told by
         for i, held, noted, needed in reads:
             if needed is None or _any_needed(self, needed):
                 values[i] = unpack(held(self), noted(self), self)
@@ -138,7 +138,7 @@ def _add_methods(
             values[i] = get(self)
         edges = self._nexts or (self._next0, self._next1)
         grads = []
-        for (slope_of, each, parts), edge in zip(table, edges, strict=False):  # noqa: B007 - an error is told by it
+        for (slope_of, each, parts), edge in zip(table, edges, strict=False):
             if edge is None and several:
                 grads.append(None)
             elif not parts:
@@ -179,9 +179,10 @@ def _tangent(key: str, args: Sequence[str], outputs: Sequence[str], table: Any) 
         for arg, _, parts in table
         if parts
     ]
-    count = len(outputs)
+    count, told = len(outputs), (key, parameters)
 
     def slopes_tangent(*given: Any, ops: Any) -> Any:
+        rule = told  # noqa: F841 - an error is told by it
         sums: list[Any] = [None] * count
         for at, parts in moved:
             t = given[at]
@@ -191,7 +192,6 @@ def _tangent(key: str, args: Sequence[str], outputs: Sequence[str], table: Any) 
                     sums[nr] = term if sums[nr] is None else sums[nr] + term
         return tuple(sums)
 
-    # What is asked of a rule as text: which outputs it takes (arrays.taylor), and which operator's it is (an error).
+    # The outputs that it takes: arrays.taylor reads them in the code of other rules.
     slopes_tangent.takes = {names[i] for _, _, parts in table for _, at in parts for i in at if i >= len(args)}  # type: ignore[attr-defined]
-    slopes_tangent.operator, slopes_tangent.parameters = key, parameters  # type: ignore[attr-defined]
     return slopes_tangent
