@@ -59,9 +59,12 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
     check_emittable(natives, registry)
     nodes = [node for native in natives for node in _nodes(native, registry, sources)]
     formulas = _backward_formulas(natives, registry)
-    begin = [f'define = Slopes(__name__, "{registry.namespace}")'] if sources.compact else []
-    helpers = _helpers(formulas) - ({WEIGHED} if sources.compact else set())
-    return Parts([*begin, *nodes, emit_rows(natives, registry)], helpers, _constants(formulas))
+    statements = [text for text in nodes if not text.startswith("class ")]  # of slopes
+    if statements:
+        begin = f'define = Slopes(__name__, "{registry.namespace}")'
+        nodes = [*(text for text in nodes if text.startswith("class ")), "\n".join([begin, *statements])]
+    helpers = _helpers(formulas) - ({WEIGHED} if statements else set())
+    return Parts([*nodes, emit_rows(natives, registry)], helpers, _constants(formulas))
 
 
 def emit_docs(natives: Sequence[NativeFunction], compact: bool = False) -> str:
@@ -101,7 +104,7 @@ def tangent_parts(registry: Registry, compact: bool = False) -> Parts:
     emitters = [emitter for emitter in emitters if emitter.has_formula]
     entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
     ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
-    if compact:
+    if len(derivatives) < len(registry.derivatives):
         entries.append("    **define.tangents,")
         ignored.append("    **define.underived,")
     ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from textwrap import wrap
 
 from pullback.codegen.expression import parse_expression
 from pullback.codegen.formula import Formula
@@ -14,6 +15,7 @@ from pullback.codegen.naming import node_class, public_name
 
 # The results' slopes weighed by their cotangents, as formulas write it.
 WEIGHED = "weighed_slopes"
+_WIDTH = 105  # of a line, which may get a comment
 
 
 def slopes_of(derivative: Derivative) -> dict[str, tuple[Formula, ...]] | None:
@@ -80,20 +82,14 @@ def emit_slopes(derivative: Derivative, registry: Registry) -> str:
         shown = f"{home}.".lstrip(".") + public_name(schema.full_name, home)
         given = f"({', '.join(texts)})" if len(texts) > 1 else "".join(texts)
         entries.append(f"{name}={given or json.dumps(shown)}")
-    return _filled([f'{cls} = define("{cls}",', f"{json.dumps(str(schema))},", *entries])
-
-
-def _filled(pieces: list[str]) -> str:
-    """The statement in as few lines as it needs; where one would be too long, as ruff lays it out."""
-    lines = [" ".join(pieces[:2])] if len(" ".join(pieces[:2])) <= 120 else pieces[:2]
-    for nr, piece in enumerate(pieces[2:], 3):
-        text = piece + ("," if nr < len(pieces) else ")  # fmt: skip")
-        if len(lines[-1]) + len(text) + 1 <= 120:
-            lines[-1] += f" {text}"
-        else:
-            lines.append(f"    {text}")
-    fits = all(len(line) <= 120 for line in lines)
-    return "\n".join(lines) if fits else "\n".join(lines).removesuffix("  # fmt: skip")
+    lines = [f'{cls} = define("{cls}",']
+    for piece in (f"{json.dumps(str(schema))},", *(f"{entry}," for entry in entries)):
+        if len(lines[-1]) + len(piece) + 1 <= _WIDTH:
+            lines[-1] += f" {piece}"
+        else:  # inside of the parentheses of a call a line may end at any space
+            lines += wrap(piece, _WIDTH, initial_indent="    ", subsequent_indent=" " * 8, break_long_words=False,
+                          break_on_hyphens=False)  # fmt: skip
+    return "\n".join([*lines[:-1], f"{lines[-1].removesuffix(',')})  # fmt: skip"])
 
 
 def _function(slope: Formula, names: list[str], tables: Mapping[str, str]) -> str:

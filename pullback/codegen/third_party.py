@@ -89,7 +89,8 @@ def emit_third_party(party: ThirdParty) -> str:
 def generate_third_party(path_or_text: str | os.PathLike[str], compact: bool = False) -> str:
     """The module's text for a file of declarations, formatted if ruff is installed; `compact` as in ThirdParty."""
     text = emit_third_party(replace(read_third_party(path_or_text), compact=compact))
-    return formatted(text) if is_available() else text
+    text = formatted(text) if is_available() else text
+    return text.replace("\n\n\n", "\n\n") if compact else text
 
 
 def main(declarations: Path, output: Path) -> int:

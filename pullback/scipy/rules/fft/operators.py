@@ -2,21 +2,15 @@
 
 from pullback.core.arguments import AN_INT, UNSET, an_int, missing_argument, renamed
 from pullback.graph.node import Node
-from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_3
 from pullback.scipy.rules.fft import kernels
 
-
 DOCS = {
     "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
 }
-
-
-define = Slopes(__name__, "scipy_fft")
-
 
 class OrthonormalTransformBackward0(Node):
     """orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor"""
@@ -39,7 +33,6 @@ class OrthonormalTransformBackward0(Node):
             ),
         )
 
-
 # fmt: off
 like_orthonormal_transform = lambda run: lambda input, kind, variety, dim=UNSET, *, axis=UNSET: run(
     input, kind, variety if type(variety) in AN_INT else an_int(run.__name__, "variety", variety), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim))
@@ -51,24 +44,16 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def orthonormal_transform_tangent(self_p, self_t, kind_p, variety_p, dim_p, result, *, ops):
     return (ops.scipy_fft.orthonormal_transform(self_t, kind_p, variety_p, dim_p),)
 
-
 TANGENTS = {
     "scipy_fft.orthonormal_transform": orthonormal_transform_tangent,
-    **define.tangents,
 }
 
-
-UNDERIVED = {
-    **define.underived,
-}
-
+UNDERIVED = {}
 
 FORMULAS = "declarations.yaml"
-
 
 PUBLIC = enter(
     OPERATORS,
@@ -83,7 +68,6 @@ PUBLIC = enter(
 )
 globals().update(PUBLIC)
 __all__ = sorted(PUBLIC)
-
 
 def __dir__():
     """The operators."""

@@ -2,7 +2,6 @@
 
 from pullback.graph.node import Node
 from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -18,17 +17,12 @@ from pullback.scipy.rules.linalg.formulas import (
 )
 from pullback.scipy.rules.linalg import kernels
 
-
 DOCS = {
     "matrix_map": "The function of a matrix, such as logm and sqrtm.\n\nmatrix_map(Tensor A, any function) -> Tensor\n",
     "sylvester": "The X with A X + X B = Q.\n\nsylvester(Tensor A, Tensor B, Tensor Q) -> Tensor\n",
     "continuous_are": "The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.\n\ncontinuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
     "discrete_are": "The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.\n\ndiscrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
 }
-
-
-define = Slopes(__name__, "scipy_linalg")
-
 
 class MatrixMapBackward0(Node):
     """matrix_map(Tensor A, any function) -> Tensor"""
@@ -48,7 +42,6 @@ class MatrixMapBackward0(Node):
 
     def release(self):
         self.version_A, self.saved_A = Released, None
-
 
 class SylvesterBackward0(Node):
     """sylvester(Tensor A, Tensor B, Tensor Q) -> Tensor"""
@@ -86,7 +79,6 @@ class SylvesterBackward0(Node):
         self.version_A, self.saved_A = Released, None
         self.version_B, self.saved_B = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class ContinuousAreBackward0(Node):
     """continuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor"""
@@ -138,7 +130,6 @@ class ContinuousAreBackward0(Node):
         self.version_R, self.saved_R = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class DiscreteAreBackward0(Node):
     """discrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor"""
 
@@ -189,7 +180,6 @@ class DiscreteAreBackward0(Node):
         self.version_R, self.saved_R = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 # fmt: off
 like_matrix_map = lambda run: lambda A, function: run(A, function)
 like_sylvester = lambda run: lambda A, B, Q: run(A, B, Q)
@@ -208,39 +198,28 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def matrix_map_tangent(A_p, A_t, function_p, result, *, ops):
     return (matrix_map_slope(A_p, A_t, function_p, ops=ops),)
-
 
 def sylvester_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, result, *, ops):
     return (sylvester_jvp(A_t, B_t, Q_t, A_p, B_p, result, ops=ops),)
 
-
 def continuous_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, ops):
     return (continuous_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result, ops=ops),)
 
-
 def discrete_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, ops):
     return (discrete_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result, ops=ops),)
-
 
 TANGENTS = {
     "scipy_linalg.matrix_map": matrix_map_tangent,
     "scipy_linalg.sylvester": sylvester_tangent,
     "scipy_linalg.continuous_are": continuous_are_tangent,
     "scipy_linalg.discrete_are": discrete_are_tangent,
-    **define.tangents,
 }
 
-
-UNDERIVED = {
-    **define.underived,
-}
-
+UNDERIVED = {}
 
 FORMULAS = "declarations.yaml"
-
 
 PUBLIC = enter(
     OPERATORS,
@@ -255,7 +234,6 @@ PUBLIC = enter(
 )
 globals().update(PUBLIC)
 __all__ = sorted(PUBLIC)
-
 
 def __dir__():
     """The operators."""

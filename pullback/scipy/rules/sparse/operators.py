@@ -3,7 +3,6 @@
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Form, Released, save_input, watch_output
-from pullback.graph.slopes import Slopes
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -21,7 +20,6 @@ from pullback.scipy.rules.sparse.formulas import (
 )
 from pullback.scipy.rules.sparse import kernels
 
-
 DOCS = {
     "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
     "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
@@ -30,10 +28,6 @@ DOCS = {
     "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
     "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
 }
-
-
-define = Slopes(__name__, "scipy_sparse")
-
 
 class SpmapBackward0(Node):
     """spmap(Tensor self, any pattern) -> Tensor"""
@@ -46,7 +40,6 @@ class SpmapBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.scipy_sparse.spmap(grad, transposed(self.arg_pattern, ops=ops)),)
-
 
 class SpmmBackward0(Node):
     """spmm(Tensor data, Tensor x, any pattern) -> Tensor"""
@@ -78,7 +71,6 @@ class SpmmBackward0(Node):
         self.version_data, self.saved_data = Released, None
         self.version_x, self.saved_x = Released, None
 
-
 class SddmmBackward0(Node):
     """sddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor"""
 
@@ -106,7 +98,6 @@ class SddmmBackward0(Node):
     def release(self):
         self.version_u, self.saved_u = Released, None
         self.version_v, self.saved_v = Released, None
-
 
 class SpsolveBackward0(Node):
     """spsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor"""
@@ -140,7 +131,6 @@ class SpsolveBackward0(Node):
     def release(self):
         self.version_data, self.saved_data = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class EigenpairsBackward0(MultiNode):
     """eigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
@@ -183,7 +173,6 @@ class EigenpairsBackward0(MultiNode):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 class EigenvaluesBackward0(MultiNode):
     """eigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
 
@@ -225,7 +214,6 @@ class EigenvaluesBackward0(MultiNode):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 # fmt: off
 like_spmap = lambda run: lambda input, pattern: run(input, pattern)
 like_spmm = lambda run: lambda data, x, pattern: run(data, x, pattern)
@@ -251,10 +239,8 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def spmap_tangent(self_p, self_t, pattern_p, result, *, ops):
     return (ops.scipy_sparse.spmap(self_t, pattern_p),)
-
 
 def spmm_tangent(data_p, data_t, x_p, x_t, pattern_p, result, *, ops):
     if data_t is None:
@@ -262,7 +248,6 @@ def spmm_tangent(data_p, data_t, x_p, x_t, pattern_p, result, *, ops):
     if x_t is None:
         return (ops.scipy_sparse.spmm(data_t, x_p, pattern_p),)
     return (ops.scipy_sparse.spmm(data_t, x_p, pattern_p) + ops.scipy_sparse.spmm(data_p, x_t, pattern_p),)
-
 
 def sddmm_tangent(u_p, u_t, v_p, v_t, pattern_p, columns_p, result, *, ops):
     if u_t is None:
@@ -273,10 +258,8 @@ def sddmm_tangent(u_p, u_t, v_p, v_t, pattern_p, columns_p, result, *, ops):
         ops.scipy_sparse.sddmm(u_t, v_p, pattern_p, columns_p) + ops.scipy_sparse.sddmm(u_p, v_t, pattern_p, columns_p),
     )
 
-
 def spsolve_tangent(data_p, data_t, b_p, b_t, pattern_p, method_p, result, *, ops):
     return (spsolve_jvp(data_t, b_t, data_p, pattern_p, method_p, result, ops=ops),)
-
 
 def eigenpairs_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, ops):
     return (
@@ -284,13 +267,11 @@ def eigenpairs_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, 
         eigenvectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
 
-
 def eigenvalues_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, ops):
     return (
         general_eigenvalues_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
         general_vectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
-
 
 TANGENTS = {
     "scipy_sparse.spmap": spmap_tangent,
@@ -299,17 +280,11 @@ TANGENTS = {
     "scipy_sparse.spsolve": spsolve_tangent,
     "scipy_sparse.eigenpairs": eigenpairs_tangent,
     "scipy_sparse.eigenvalues": eigenvalues_tangent,
-    **define.tangents,
 }
 
-
-UNDERIVED = {
-    **define.underived,
-}
-
+UNDERIVED = {}
 
 FORMULAS = "declarations.yaml"
-
 
 PUBLIC = enter(
     OPERATORS,
@@ -324,7 +299,6 @@ PUBLIC = enter(
 )
 globals().update(PUBLIC)
 __all__ = sorted(PUBLIC)
-
 
 def __dir__():
     """The operators."""

@@ -63,7 +63,6 @@ from pullback.scipy.rules.special.formulas import (
 )
 from pullback.scipy.rules.special import kernels
 
-
 DOCS = {
     "digamma_difference": "The n-th derivative in x of digamma(x + d) - digamma(x).\n\ndigamma_difference(Tensor x, Tensor d, int n) -> Tensor\n",
     "gamma_density_derivative": "The n-th derivative in a of x**(a - 1) exp(-x) / Gamma(a).\n\ngamma_density_derivative(Tensor a, Tensor x, int n) -> Tensor\n",
@@ -304,2152 +303,972 @@ DOCS = {
     "log_wright_bessel": "scipy.special.log_wright_bessel.\n\nlog_wright_bessel(Tensor a, Tensor b, Tensor x) -> Tensor\n",
 }
 
-
 define = Slopes(__name__, "scipy_special")
-
-
 DigammaDifferenceBackward0 = define("DigammaDifferenceBackward0",
-"digamma_difference(Tensor x, Tensor d, int n) -> Tensor",
+    "digamma_difference(Tensor x, Tensor d, int n) -> Tensor",
     x=lambda ops, x, d, n: ops.scipy_special.digamma_difference(x, d, n + 1),
     d=lambda ops, x, d, n: ops.polygamma(n + 1, x + d))  # fmt: skip
-
-
-GammaDensityDerivativeBackward0 = define(
-    "GammaDensityDerivativeBackward0",
+GammaDensityDerivativeBackward0 = define("GammaDensityDerivativeBackward0",
     "gamma_density_derivative(Tensor a, Tensor x, int n) -> Tensor",
     a=lambda ops, a, x, n: ops.scipy_special.gamma_density_derivative(a, x, n + 1),
-    x=lambda ops, a, x, n: (
-        ops.scipy_special.gamma_density_derivative(a - 1, x, n) - ops.scipy_special.gamma_density_derivative(a, x, n)
-    ),
-)
-
-
+    x=lambda ops, a, x, n: ops.scipy_special.gamma_density_derivative(a - 1, x, n) -
+        ops.scipy_special.gamma_density_derivative(a, x, n))  # fmt: skip
 GammaincDerivativeBackward0 = define("GammaincDerivativeBackward0",
-"gammainc_derivative(Tensor a, Tensor x, int n) -> Tensor",
+    "gammainc_derivative(Tensor a, Tensor x, int n) -> Tensor",
     a=lambda ops, a, x, n: ops.scipy_special.gammainc_derivative(a, x, n + 1),
     x=lambda ops, a, x, n: ops.scipy_special.gamma_density_derivative(a, x, n))  # fmt: skip
-
-
 BetaDensityDerivativeBackward0 = define("BetaDensityDerivativeBackward0",
-"beta_density_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
+    "beta_density_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
     a=lambda ops, a, b, x, m, n: ops.scipy_special.beta_density_derivative(a, b, x, m + 1, n),
     b=lambda ops, a, b, x, m, n: ops.scipy_special.beta_density_derivative(a, b, x, m, n + 1),
     x=lambda ops, a, b, x, m, n: beta_density_derivative_slope(a, b, x, m, n, ops=ops))  # fmt: skip
-
-
 BetaincDerivativeBackward0 = define("BetaincDerivativeBackward0",
-"betainc_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
+    "betainc_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
     a=lambda ops, a, b, x, m, n: ops.scipy_special.betainc_derivative(a, b, x, m + 1, n),
     b=lambda ops, a, b, x, m, n: ops.scipy_special.betainc_derivative(a, b, x, m, n + 1),
     x=lambda ops, a, b, x, m, n: ops.scipy_special.beta_density_derivative(a, b, x, m, n))  # fmt: skip
-
-
 TDensityDerivativeBackward0 = define("TDensityDerivativeBackward0",
-"t_density_derivative(Tensor df, Tensor t, int n) -> Tensor",
+    "t_density_derivative(Tensor df, Tensor t, int n) -> Tensor",
     df=lambda ops, df, t, n: ops.scipy_special.t_density_derivative(df, t, n + 1),
     t=lambda ops, df, t, n: t_density_slope(df, t, n, ops=ops))  # fmt: skip
-
-
-StdtrDerivativeBackward0 = define("StdtrDerivativeBackward0", "stdtr_derivative(Tensor df, Tensor t, int n) -> Tensor",
+StdtrDerivativeBackward0 = define("StdtrDerivativeBackward0",
+    "stdtr_derivative(Tensor df, Tensor t, int n) -> Tensor",
     df=lambda ops, df, t, n: ops.scipy_special.stdtr_derivative(df, t, n + 1),
     t=lambda ops, df, t, n: ops.scipy_special.t_density_derivative(df, t, n))  # fmt: skip
-
-
 PolygammaOfBackward0 = define("PolygammaOfBackward0", "polygamma_of(Tensor z, int n) -> Tensor",
     z=lambda ops, z, n: ops.scipy_special.polygamma_of(z, n + 1))  # fmt: skip
-
-
 PsiBackward0 = define("PsiBackward0", "psi(Tensor z) -> Tensor",
     z=lambda ops, z: ops.scipy_special.polygamma_of(z, 1))  # fmt: skip
-
-
 GammaBackward0 = define("GammaBackward0", "gamma(Tensor z) -> Tensor",
     z=lambda ops, z, result: result * ops.scipy_special.polygamma_of(z, 0))  # fmt: skip
-
-
 LoggammaBackward0 = define("LoggammaBackward0", "loggamma(Tensor z) -> Tensor",
     z=lambda ops, z: ops.scipy_special.polygamma_of(z, 0))  # fmt: skip
-
-
 RgammaBackward0 = define("RgammaBackward0", "rgamma(Tensor z) -> Tensor",
     z=lambda ops, z: rgamma_slope(z, ops=ops))  # fmt: skip
-
-
 BetaBackward0 = define("BetaBackward0", "beta(Tensor a, Tensor b) -> Tensor",
     a=lambda ops, a, b, result: -result * ops.scipy_special.digamma_difference(a, b, 0),
     b=lambda ops, a, b, result: -result * ops.scipy_special.digamma_difference(b, a, 0))  # fmt: skip
-
-
 BetalnBackward0 = define("BetalnBackward0", "betaln(Tensor a, Tensor b) -> Tensor",
     a=lambda ops, a, b: -ops.scipy_special.digamma_difference(a, b, 0),
     b=lambda ops, a, b: -ops.scipy_special.digamma_difference(b, a, 0))  # fmt: skip
-
-
 BinomBackward0 = define("BinomBackward0", "binom(Tensor n, Tensor k) -> Tensor",
     n=lambda ops, n, k, result: binom_slope(n, k, result, 0, ops=ops),
     k=lambda ops, n, k, result: binom_slope(n, k, result, 1, ops=ops))  # fmt: skip
-
-
 PochBackward0 = define("PochBackward0", "poch(Tensor z, Tensor m) -> Tensor",
     z=lambda ops, z, m, result: result * ops.scipy_special.digamma_difference(z, m, 0),
     m=lambda ops, z, m, result: result * ops.scipy_special.polygamma_of(z + m, 0))  # fmt: skip
-
-
 GammaincBackward0 = define("GammaincBackward0", "gammainc(Tensor a, Tensor x) -> Tensor",
     a=lambda ops, a, x: ops.scipy_special.gammainc_derivative(a, x, 1),
     x=lambda ops, a, x: ops.gamma_density(a, x))  # fmt: skip
-
-
 GammainccBackward0 = define("GammainccBackward0", "gammaincc(Tensor a, Tensor x) -> Tensor",
     a=lambda ops, a, x: -ops.scipy_special.gammainc_derivative(a, x, 1),
     x=lambda ops, a, x: -ops.gamma_density(a, x))  # fmt: skip
-
-
-GammaincinvBackward0 = define(
-    "GammaincinvBackward0",
-    "gammaincinv(Tensor a, Tensor y) -> Tensor",
-    a=lambda ops, a, y, result: within_ends(
-        y, -ops.scipy_special.gammainc_derivative(a, result, 1) / ops.gamma_density(a, result), ops=ops
-    ),
-    y=lambda ops, a, result: 1 / ops.gamma_density(a, result),
-)
-
-
-GammainccinvBackward0 = define(
-    "GammainccinvBackward0",
-    "gammainccinv(Tensor a, Tensor y) -> Tensor",
-    a=lambda ops, a, y, result: within_ends(
-        y, -ops.scipy_special.gammainc_derivative(a, result, 1) / ops.gamma_density(a, result), ops=ops
-    ),
-    y=lambda ops, a, result: -1 / ops.gamma_density(a, result),
-)
-
-
+GammaincinvBackward0 = define("GammaincinvBackward0", "gammaincinv(Tensor a, Tensor y) -> Tensor",
+    a=lambda ops, a, y, result: within_ends(y, -ops.scipy_special.gammainc_derivative(a, result, 1) /
+        ops.gamma_density(a, result), ops=ops),
+    y=lambda ops, a, result: 1 / ops.gamma_density(a, result))  # fmt: skip
+GammainccinvBackward0 = define("GammainccinvBackward0", "gammainccinv(Tensor a, Tensor y) -> Tensor",
+    a=lambda ops, a, y, result: within_ends(y, -ops.scipy_special.gammainc_derivative(a, result, 1) /
+        ops.gamma_density(a, result), ops=ops),
+    y=lambda ops, a, result: -1 / ops.gamma_density(a, result))  # fmt: skip
 BetaincBackward0 = define("BetaincBackward0", "betainc(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: ops.scipy_special.betainc_derivative(a, b, x, 1, 0),
     b=lambda ops, a, b, x: ops.scipy_special.betainc_derivative(a, b, x, 0, 1),
     x=lambda ops, a, b, x: ops.beta_density(a, b, x))  # fmt: skip
-
-
 BetainccBackward0 = define("BetainccBackward0", "betaincc(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: -ops.scipy_special.betainc_derivative(a, b, x, 1, 0),
     b=lambda ops, a, b, x: -ops.scipy_special.betainc_derivative(a, b, x, 0, 1),
     x=lambda ops, a, b, x: -ops.beta_density(a, b, x))  # fmt: skip
-
-
-BetaincinvBackward0 = define(
-    "BetaincinvBackward0",
-    "betaincinv(Tensor a, Tensor b, Tensor y) -> Tensor",
-    a=lambda ops, a, b, y, result: within_ends(
-        y, -ops.scipy_special.betainc_derivative(a, b, result, 1, 0) / ops.beta_density(a, b, result), ops=ops
-    ),
-    b=lambda ops, a, b, y, result: within_ends(
-        y, -ops.scipy_special.betainc_derivative(a, b, result, 0, 1) / ops.beta_density(a, b, result), ops=ops
-    ),
-    y=lambda ops, a, b, result: 1 / ops.beta_density(a, b, result),
-)
-
-
-BetainccinvBackward0 = define(
-    "BetainccinvBackward0",
+BetaincinvBackward0 = define("BetaincinvBackward0", "betaincinv(Tensor a, Tensor b, Tensor y) -> Tensor",
+    a=lambda ops, a, b, y, result: within_ends(y, -ops.scipy_special.betainc_derivative(a, b, result, 1,
+        0) / ops.beta_density(a, b, result), ops=ops),
+    b=lambda ops, a, b, y, result: within_ends(y, -ops.scipy_special.betainc_derivative(a, b, result, 0,
+        1) / ops.beta_density(a, b, result), ops=ops),
+    y=lambda ops, a, b, result: 1 / ops.beta_density(a, b, result))  # fmt: skip
+BetainccinvBackward0 = define("BetainccinvBackward0",
     "betainccinv(Tensor a, Tensor b, Tensor y) -> Tensor",
-    a=lambda ops, a, b, y, result: within_ends(
-        y, -ops.scipy_special.betainc_derivative(a, b, result, 1, 0) / ops.beta_density(a, b, result), ops=ops
-    ),
-    b=lambda ops, a, b, y, result: within_ends(
-        y, -ops.scipy_special.betainc_derivative(a, b, result, 0, 1) / ops.beta_density(a, b, result), ops=ops
-    ),
-    y=lambda ops, a, b, result: -1 / ops.beta_density(a, b, result),
-)
-
-
+    a=lambda ops, a, b, y, result: within_ends(y, -ops.scipy_special.betainc_derivative(a, b, result, 1,
+        0) / ops.beta_density(a, b, result), ops=ops),
+    b=lambda ops, a, b, y, result: within_ends(y, -ops.scipy_special.betainc_derivative(a, b, result, 0,
+        1) / ops.beta_density(a, b, result), ops=ops),
+    y=lambda ops, a, b, result: -1 / ops.beta_density(a, b, result))  # fmt: skip
 StdtrBackward0 = define("StdtrBackward0", "stdtr(Tensor df, Tensor t) -> Tensor",
     df=lambda ops, df, t: ops.scipy_special.stdtr_derivative(df, t, 1),
     t=lambda ops, df, t: ops.scipy_special.t_density_derivative(df, t, 0))  # fmt: skip
-
-
-StdtritBackward0 = define(
-    "StdtritBackward0",
-    "stdtrit(Tensor df, Tensor p) -> Tensor",
-    df=lambda ops, df, result: (
-        -ops.scipy_special.stdtr_derivative(df, result, 1) / ops.scipy_special.t_density_derivative(df, result, 0)
-    ),
-    p=lambda ops, df, result: 1 / ops.scipy_special.t_density_derivative(df, result, 0),
-)
-
-
-StdtridfBackward0 = define(
-    "StdtridfBackward0",
-    "stdtridf(Tensor p, Tensor t) -> Tensor",
-    p=lambda ops, p, t, result: solved(
-        1 / ops.scipy_special.stdtr_derivative(result, t, 1), result, ops.scipy_special.stdtr(result, t), p, ops=ops
-    ),
-    t=lambda ops, p, t, result: solved(
-        -ops.scipy_special.t_density_derivative(result, t, 0) / ops.scipy_special.stdtr_derivative(result, t, 1),
-        result,
-        ops.scipy_special.stdtr(result, t),
-        p,
-        ops=ops,
-    ),
-)
-
-
+StdtritBackward0 = define("StdtritBackward0", "stdtrit(Tensor df, Tensor p) -> Tensor",
+    df=lambda ops, df, result: -ops.scipy_special.stdtr_derivative(df, result, 1) /
+        ops.scipy_special.t_density_derivative(df, result, 0),
+    p=lambda ops, df, result: 1 / ops.scipy_special.t_density_derivative(df, result, 0))  # fmt: skip
+StdtridfBackward0 = define("StdtridfBackward0", "stdtridf(Tensor p, Tensor t) -> Tensor",
+    p=lambda ops, p, t, result: solved(1 / ops.scipy_special.stdtr_derivative(result, t, 1), result,
+        ops.scipy_special.stdtr(result, t), p, ops=ops),
+    t=lambda ops, p, t, result: solved(-ops.scipy_special.t_density_derivative(result, t, 0) /
+        ops.scipy_special.stdtr_derivative(result, t, 1), result, ops.scipy_special.stdtr(result, t), p,
+        ops=ops))  # fmt: skip
 ChdtrBackward0 = define("ChdtrBackward0", "chdtr(Tensor v, Tensor x) -> Tensor",
     v=lambda ops, v, x: 0.5 * ops.scipy_special.gammainc_derivative(v / 2, x / 2, 1),
     x=lambda ops, v, x: 0.5 * ops.gamma_density(v / 2, x / 2))  # fmt: skip
-
-
 ChdtrcBackward0 = define("ChdtrcBackward0", "chdtrc(Tensor v, Tensor x) -> Tensor",
     v=lambda ops, v, x: -0.5 * ops.scipy_special.gammainc_derivative(v / 2, x / 2, 1),
     x=lambda ops, v, x: -0.5 * ops.gamma_density(v / 2, x / 2))  # fmt: skip
-
-
-ChdtriBackward0 = define(
-    "ChdtriBackward0",
-    "chdtri(Tensor v, Tensor p) -> Tensor",
-    v=lambda ops, v, p, result: within_ends(
-        p, -ops.scipy_special.gammainc_derivative(v / 2, result / 2, 1) / ops.gamma_density(v / 2, result / 2), ops=ops
-    ),
-    p=lambda ops, v, result: -2 / ops.gamma_density(v / 2, result / 2),
-)
-
-
-ChdtrivBackward0 = define(
-    "ChdtrivBackward0",
-    "chdtriv(Tensor p, Tensor x) -> Tensor",
-    p=lambda ops, p, x, result: solved(
-        2 / ops.scipy_special.gammainc_derivative(result / 2, x / 2, 1),
-        result,
-        ops.scipy_special.chdtr(result, x),
-        p,
-        ops=ops,
-    ),
-    x=lambda ops, p, x, result: solved(
-        -ops.gamma_density(result / 2, x / 2) / ops.scipy_special.gammainc_derivative(result / 2, x / 2, 1),
-        result,
-        ops.scipy_special.chdtr(result, x),
-        p,
-        ops=ops,
-    ),
-)
-
-
+ChdtriBackward0 = define("ChdtriBackward0", "chdtri(Tensor v, Tensor p) -> Tensor",
+    v=lambda ops, v, p, result: within_ends(p, -ops.scipy_special.gammainc_derivative(v / 2, result / 2,
+        1) / ops.gamma_density(v / 2, result / 2), ops=ops),
+    p=lambda ops, v, result: -2 / ops.gamma_density(v / 2, result / 2))  # fmt: skip
+ChdtrivBackward0 = define("ChdtrivBackward0", "chdtriv(Tensor p, Tensor x) -> Tensor",
+    p=lambda ops, p, x, result: solved(2 / ops.scipy_special.gammainc_derivative(result / 2, x / 2, 1),
+        result, ops.scipy_special.chdtr(result, x), p, ops=ops),
+    x=lambda ops, p, x, result: solved(-ops.gamma_density(result / 2, x / 2) /
+        ops.scipy_special.gammainc_derivative(result / 2, x / 2, 1), result,
+        ops.scipy_special.chdtr(result, x), p, ops=ops))  # fmt: skip
 GdtrBackward0 = define("GdtrBackward0", "gdtr(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: x * ops.gamma_density(b, a * x),
     b=lambda ops, a, b, x: ops.scipy_special.gammainc_derivative(b, a * x, 1),
     x=lambda ops, a, b, x: a * ops.gamma_density(b, a * x))  # fmt: skip
-
-
 GdtrcBackward0 = define("GdtrcBackward0", "gdtrc(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: -x * ops.gamma_density(b, a * x),
     b=lambda ops, a, b, x: -ops.scipy_special.gammainc_derivative(b, a * x, 1),
     x=lambda ops, a, b, x: -a * ops.gamma_density(b, a * x))  # fmt: skip
-
-
-GdtriaBackward0 = define(
-    "GdtriaBackward0",
-    "gdtria(Tensor p, Tensor b, Tensor x) -> Tensor",
+GdtriaBackward0 = define("GdtriaBackward0", "gdtria(Tensor p, Tensor b, Tensor x) -> Tensor",
     p=lambda ops, b, x, result: 1 / (x * ops.gamma_density(b, result * x)),
-    b=lambda ops, b, x, result: (
-        -ops.scipy_special.gammainc_derivative(b, result * x, 1) / (x * ops.gamma_density(b, result * x))
-    ),
-    x=lambda ops, x, result: -result / x,
-)
-
-
-GdtribBackward0 = define(
-    "GdtribBackward0",
-    "gdtrib(Tensor a, Tensor p, Tensor x) -> Tensor",
-    a=lambda ops, a, p, x, result: solved(
-        -x * ops.gamma_density(result, a * x) / ops.scipy_special.gammainc_derivative(result, a * x, 1),
-        result,
-        ops.scipy_special.gdtr(a, result, x),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, a, p, x, result: solved(
-        1 / ops.scipy_special.gammainc_derivative(result, a * x, 1),
-        result,
-        ops.scipy_special.gdtr(a, result, x),
-        p,
-        ops=ops,
-    ),
-    x=lambda ops, a, p, x, result: solved(
-        -a * ops.gamma_density(result, a * x) / ops.scipy_special.gammainc_derivative(result, a * x, 1),
-        result,
-        ops.scipy_special.gdtr(a, result, x),
-        p,
-        ops=ops,
-    ),
-)
-
-
-GdtrixBackward0 = define(
-    "GdtrixBackward0",
-    "gdtrix(Tensor a, Tensor b, Tensor p) -> Tensor",
+    b=lambda ops, b, x, result: -ops.scipy_special.gammainc_derivative(b, result * x, 1) / (x *
+        ops.gamma_density(b, result * x)), x=lambda ops, x, result: -result / x)  # fmt: skip
+GdtribBackward0 = define("GdtribBackward0", "gdtrib(Tensor a, Tensor p, Tensor x) -> Tensor",
+    a=lambda ops, a, p, x, result: solved(-x * ops.gamma_density(result, a * x) /
+        ops.scipy_special.gammainc_derivative(result, a * x, 1), result, ops.scipy_special.gdtr(a,
+        result, x), p, ops=ops),
+    p=lambda ops, a, p, x, result: solved(1 / ops.scipy_special.gammainc_derivative(result, a * x, 1),
+        result, ops.scipy_special.gdtr(a, result, x), p, ops=ops),
+    x=lambda ops, a, p, x, result: solved(-a * ops.gamma_density(result, a * x) /
+        ops.scipy_special.gammainc_derivative(result, a * x, 1), result, ops.scipy_special.gdtr(a,
+        result, x), p, ops=ops))  # fmt: skip
+GdtrixBackward0 = define("GdtrixBackward0", "gdtrix(Tensor a, Tensor b, Tensor p) -> Tensor",
     a=lambda ops, a, result: -result / a,
-    b=lambda ops, a, b, p, result: within_ends(
-        p, -ops.scipy_special.gammainc_derivative(b, a * result, 1) / (a * ops.gamma_density(b, a * result)), ops=ops
-    ),
-    p=lambda ops, a, b, result: 1 / (a * ops.gamma_density(b, a * result)),
-)
-
-
+    b=lambda ops, a, b, p, result: within_ends(p, -ops.scipy_special.gammainc_derivative(b, a * result,
+        1) / (a * ops.gamma_density(b, a * result)), ops=ops),
+    p=lambda ops, a, b, result: 1 / (a * ops.gamma_density(b, a * result)))  # fmt: skip
 PdtrBackward0 = define("PdtrBackward0", "pdtr(Tensor k, Tensor m) -> Tensor",
     m=lambda ops, k, m: -ops.gamma_density(ops.floor(k) + 1, m))  # fmt: skip
-
-
 PdtrcBackward0 = define("PdtrcBackward0", "pdtrc(Tensor k, Tensor m) -> Tensor",
     m=lambda ops, k, m: ops.gamma_density(ops.floor(k) + 1, m))  # fmt: skip
-
-
 PdtriBackward0 = define("PdtriBackward0", "pdtri(Tensor k, Tensor y) -> Tensor",
     y=lambda ops, k, result: -1 / ops.gamma_density(ops.floor(k) + 1, result))  # fmt: skip
-
-
-PdtrikBackward0 = define(
-    "PdtrikBackward0",
-    "pdtrik(Tensor p, Tensor m) -> Tensor",
-    p=lambda ops, p, m, result: solved(
-        -1 / ops.scipy_special.gammainc_derivative(result + 1, m, 1),
-        result,
-        ops.scipy_special.gammaincc(result + 1, m),
-        p,
-        ops=ops,
-    ),
-    m=lambda ops, p, m, result: solved(
-        -ops.gamma_density(result + 1, m) / ops.scipy_special.gammainc_derivative(result + 1, m, 1),
-        result,
-        ops.scipy_special.gammaincc(result + 1, m),
-        p,
-        ops=ops,
-    ),
-)
-
-
-BtdtriaBackward0 = define(
-    "BtdtriaBackward0",
-    "btdtria(Tensor p, Tensor b, Tensor x) -> Tensor",
-    p=lambda ops, p, b, x, result: solved(
-        1 / ops.scipy_special.betainc_derivative(result, b, x, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, b, x),
-        p,
-        ops=ops,
-    ),
-    b=lambda ops, p, b, x, result: solved(
-        -ops.scipy_special.betainc_derivative(result, b, x, 0, 1)
-        / ops.scipy_special.betainc_derivative(result, b, x, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, b, x),
-        p,
-        ops=ops,
-    ),
-    x=lambda ops, p, b, x, result: solved(
-        -ops.beta_density(result, b, x) / ops.scipy_special.betainc_derivative(result, b, x, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, b, x),
-        p,
-        ops=ops,
-    ),
-)
-
-
-BtdtribBackward0 = define(
-    "BtdtribBackward0",
-    "btdtrib(Tensor a, Tensor p, Tensor x) -> Tensor",
-    a=lambda ops, a, p, x, result: solved(
-        -ops.scipy_special.betainc_derivative(a, result, x, 1, 0)
-        / ops.scipy_special.betainc_derivative(a, result, x, 0, 1),
-        result,
-        ops.scipy_special.betainc(a, result, x),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, a, p, x, result: solved(
-        1 / ops.scipy_special.betainc_derivative(a, result, x, 0, 1),
-        result,
-        ops.scipy_special.betainc(a, result, x),
-        p,
-        ops=ops,
-    ),
-    x=lambda ops, a, p, x, result: solved(
-        -ops.beta_density(a, result, x) / ops.scipy_special.betainc_derivative(a, result, x, 0, 1),
-        result,
-        ops.scipy_special.betainc(a, result, x),
-        p,
-        ops=ops,
-    ),
-)
-
-
+PdtrikBackward0 = define("PdtrikBackward0", "pdtrik(Tensor p, Tensor m) -> Tensor",
+    p=lambda ops, p, m, result: solved(-1 / ops.scipy_special.gammainc_derivative(result + 1, m, 1),
+        result, ops.scipy_special.gammaincc(result + 1, m), p, ops=ops),
+    m=lambda ops, p, m, result: solved(-ops.gamma_density(result + 1, m) /
+        ops.scipy_special.gammainc_derivative(result + 1, m, 1), result,
+        ops.scipy_special.gammaincc(result + 1, m), p, ops=ops))  # fmt: skip
+BtdtriaBackward0 = define("BtdtriaBackward0", "btdtria(Tensor p, Tensor b, Tensor x) -> Tensor",
+    p=lambda ops, p, b, x, result: solved(1 / ops.scipy_special.betainc_derivative(result, b, x, 1, 0),
+        result, ops.scipy_special.betainc(result, b, x), p, ops=ops),
+    b=lambda ops, p, b, x, result: solved(-ops.scipy_special.betainc_derivative(result, b, x, 0, 1) /
+        ops.scipy_special.betainc_derivative(result, b, x, 1, 0), result,
+        ops.scipy_special.betainc(result, b, x), p, ops=ops),
+    x=lambda ops, p, b, x, result: solved(-ops.beta_density(result, b, x) /
+        ops.scipy_special.betainc_derivative(result, b, x, 1, 0), result,
+        ops.scipy_special.betainc(result, b, x), p, ops=ops))  # fmt: skip
+BtdtribBackward0 = define("BtdtribBackward0", "btdtrib(Tensor a, Tensor p, Tensor x) -> Tensor",
+    a=lambda ops, a, p, x, result: solved(-ops.scipy_special.betainc_derivative(a, result, x, 1, 0) /
+        ops.scipy_special.betainc_derivative(a, result, x, 0, 1), result, ops.scipy_special.betainc(a,
+        result, x), p, ops=ops),
+    p=lambda ops, a, p, x, result: solved(1 / ops.scipy_special.betainc_derivative(a, result, x, 0, 1),
+        result, ops.scipy_special.betainc(a, result, x), p, ops=ops),
+    x=lambda ops, a, p, x, result: solved(-ops.beta_density(a, result, x) /
+        ops.scipy_special.betainc_derivative(a, result, x, 0, 1), result, ops.scipy_special.betainc(a,
+        result, x), p, ops=ops))  # fmt: skip
 BdtrBackward0 = define("BdtrBackward0", "bdtr(Tensor k, Tensor n, Tensor p) -> Tensor",
     p=lambda ops, k, n, p: -ops.beta_density(ops.floor(n) - ops.floor(k), ops.floor(k) + 1, 1 - p))  # fmt: skip
-
-
 BdtrcBackward0 = define("BdtrcBackward0", "bdtrc(Tensor k, Tensor n, Tensor p) -> Tensor",
     p=lambda ops, k, n, p: ops.beta_density(ops.floor(n) - ops.floor(k), ops.floor(k) + 1, 1 - p))  # fmt: skip
-
-
-BdtriBackward0 = define(
-    "BdtriBackward0",
-    "bdtri(Tensor k, Tensor n, Tensor y) -> Tensor",
-    y=lambda ops, k, n, result: -1 / ops.beta_density(ops.floor(n) - ops.floor(k), ops.floor(k) + 1, 1 - result),
-)
-
-
-BdtrikBackward0 = define(
-    "BdtrikBackward0",
-    "bdtrik(Tensor y, Tensor n, Tensor p) -> Tensor",
-    y=lambda ops, y, n, p, result: solved(
-        1 / binomial_count_slope(result, n, p, ops=ops),
-        result,
-        ops.scipy_special.betainc(n - result, result + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-    n=lambda ops, y, n, p, result: solved(
-        -ops.scipy_special.betainc_derivative(n - result, result + 1, 1 - p, 1, 0)
-        / binomial_count_slope(result, n, p, ops=ops),
-        result,
-        ops.scipy_special.betainc(n - result, result + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-    p=lambda ops, y, n, p, result: solved(
-        ops.beta_density(n - result, result + 1, 1 - p) / binomial_count_slope(result, n, p, ops=ops),
-        result,
-        ops.scipy_special.betainc(n - result, result + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-)
-
-
-BdtrinBackward0 = define(
-    "BdtrinBackward0",
-    "bdtrin(Tensor k, Tensor y, Tensor p) -> Tensor",
-    k=lambda ops, k, y, p, result: solved(
-        -binomial_count_slope(k, result, p, ops=ops)
-        / ops.scipy_special.betainc_derivative(result - k, k + 1, 1 - p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result - k, k + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-    y=lambda ops, k, y, p, result: solved(
-        1 / ops.scipy_special.betainc_derivative(result - k, k + 1, 1 - p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result - k, k + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-    p=lambda ops, k, y, p, result: solved(
-        ops.beta_density(result - k, k + 1, 1 - p)
-        / ops.scipy_special.betainc_derivative(result - k, k + 1, 1 - p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result - k, k + 1, 1 - p),
-        y,
-        ops=ops,
-    ),
-)
-
-
+BdtriBackward0 = define("BdtriBackward0", "bdtri(Tensor k, Tensor n, Tensor y) -> Tensor",
+    y=lambda ops, k, n, result: -1 / ops.beta_density(ops.floor(n) - ops.floor(k), ops.floor(k) + 1, 1 -
+        result))  # fmt: skip
+BdtrikBackward0 = define("BdtrikBackward0", "bdtrik(Tensor y, Tensor n, Tensor p) -> Tensor",
+    y=lambda ops, y, n, p, result: solved(1 / binomial_count_slope(result, n, p, ops=ops), result,
+        ops.scipy_special.betainc(n - result, result + 1, 1 - p), y, ops=ops),
+    n=lambda ops, y, n, p, result: solved(-ops.scipy_special.betainc_derivative(n - result, result + 1, 1
+        - p, 1, 0) / binomial_count_slope(result, n, p, ops=ops), result, ops.scipy_special.betainc(n -
+        result, result + 1, 1 - p), y, ops=ops),
+    p=lambda ops, y, n, p, result: solved(ops.beta_density(n - result, result + 1, 1 - p) /
+        binomial_count_slope(result, n, p, ops=ops), result, ops.scipy_special.betainc(n - result, result
+        + 1, 1 - p), y, ops=ops))  # fmt: skip
+BdtrinBackward0 = define("BdtrinBackward0", "bdtrin(Tensor k, Tensor y, Tensor p) -> Tensor",
+    k=lambda ops, k, y, p, result: solved(-binomial_count_slope(k, result, p, ops=ops) /
+        ops.scipy_special.betainc_derivative(result - k, k + 1, 1 - p, 1, 0), result,
+        ops.scipy_special.betainc(result - k, k + 1, 1 - p), y, ops=ops),
+    y=lambda ops, k, y, p, result: solved(1 / ops.scipy_special.betainc_derivative(result - k, k + 1, 1 -
+        p, 1, 0), result, ops.scipy_special.betainc(result - k, k + 1, 1 - p), y, ops=ops),
+    p=lambda ops, k, y, p, result: solved(ops.beta_density(result - k, k + 1, 1 - p) /
+        ops.scipy_special.betainc_derivative(result - k, k + 1, 1 - p, 1, 0), result,
+        ops.scipy_special.betainc(result - k, k + 1, 1 - p), y, ops=ops))  # fmt: skip
 NbdtrBackward0 = define("NbdtrBackward0", "nbdtr(Tensor k, Tensor n, Tensor p) -> Tensor",
     p=lambda ops, k, n, p: ops.beta_density(ops.floor(n), ops.floor(k) + 1, p))  # fmt: skip
-
-
 NbdtrcBackward0 = define("NbdtrcBackward0", "nbdtrc(Tensor k, Tensor n, Tensor p) -> Tensor",
     p=lambda ops, k, n, p: -ops.beta_density(ops.floor(n), ops.floor(k) + 1, p))  # fmt: skip
-
-
 NbdtriBackward0 = define("NbdtriBackward0", "nbdtri(Tensor k, Tensor n, Tensor y) -> Tensor",
     y=lambda ops, k, n, result: 1 / ops.beta_density(ops.floor(n), ops.floor(k) + 1, result))  # fmt: skip
-
-
-NbdtrikBackward0 = define(
-    "NbdtrikBackward0",
-    "nbdtrik(Tensor y, Tensor n, Tensor p) -> Tensor",
-    y=lambda ops, y, n, p, result: solved(
-        1 / ops.scipy_special.betainc_derivative(n, result + 1, p, 0, 1),
-        result,
-        ops.scipy_special.betainc(n, result + 1, p),
-        y,
-        ops=ops,
-    ),
-    n=lambda ops, y, n, p, result: solved(
-        -ops.scipy_special.betainc_derivative(n, result + 1, p, 1, 0)
-        / ops.scipy_special.betainc_derivative(n, result + 1, p, 0, 1),
-        result,
-        ops.scipy_special.betainc(n, result + 1, p),
-        y,
-        ops=ops,
-    ),
-    p=lambda ops, y, n, p, result: solved(
-        -ops.beta_density(n, result + 1, p) / ops.scipy_special.betainc_derivative(n, result + 1, p, 0, 1),
-        result,
-        ops.scipy_special.betainc(n, result + 1, p),
-        y,
-        ops=ops,
-    ),
-)
-
-
-NbdtrinBackward0 = define(
-    "NbdtrinBackward0",
-    "nbdtrin(Tensor k, Tensor y, Tensor p) -> Tensor",
-    k=lambda ops, k, y, p, result: solved(
-        -ops.scipy_special.betainc_derivative(result, k + 1, p, 0, 1)
-        / ops.scipy_special.betainc_derivative(result, k + 1, p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, k + 1, p),
-        y,
-        ops=ops,
-    ),
-    y=lambda ops, k, y, p, result: solved(
-        1 / ops.scipy_special.betainc_derivative(result, k + 1, p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, k + 1, p),
-        y,
-        ops=ops,
-    ),
-    p=lambda ops, k, y, p, result: solved(
-        -ops.beta_density(result, k + 1, p) / ops.scipy_special.betainc_derivative(result, k + 1, p, 1, 0),
-        result,
-        ops.scipy_special.betainc(result, k + 1, p),
-        y,
-        ops=ops,
-    ),
-)
-
-
+NbdtrikBackward0 = define("NbdtrikBackward0", "nbdtrik(Tensor y, Tensor n, Tensor p) -> Tensor",
+    y=lambda ops, y, n, p, result: solved(1 / ops.scipy_special.betainc_derivative(n, result + 1, p, 0,
+        1), result, ops.scipy_special.betainc(n, result + 1, p), y, ops=ops),
+    n=lambda ops, y, n, p, result: solved(-ops.scipy_special.betainc_derivative(n, result + 1, p, 1, 0) /
+        ops.scipy_special.betainc_derivative(n, result + 1, p, 0, 1), result,
+        ops.scipy_special.betainc(n, result + 1, p), y, ops=ops),
+    p=lambda ops, y, n, p, result: solved(-ops.beta_density(n, result + 1, p) /
+        ops.scipy_special.betainc_derivative(n, result + 1, p, 0, 1), result,
+        ops.scipy_special.betainc(n, result + 1, p), y, ops=ops))  # fmt: skip
+NbdtrinBackward0 = define("NbdtrinBackward0", "nbdtrin(Tensor k, Tensor y, Tensor p) -> Tensor",
+    k=lambda ops, k, y, p, result: solved(-ops.scipy_special.betainc_derivative(result, k + 1, p, 0, 1) /
+        ops.scipy_special.betainc_derivative(result, k + 1, p, 1, 0), result,
+        ops.scipy_special.betainc(result, k + 1, p), y, ops=ops),
+    y=lambda ops, k, y, p, result: solved(1 / ops.scipy_special.betainc_derivative(result, k + 1, p, 1,
+        0), result, ops.scipy_special.betainc(result, k + 1, p), y, ops=ops),
+    p=lambda ops, k, y, p, result: solved(-ops.beta_density(result, k + 1, p) /
+        ops.scipy_special.betainc_derivative(result, k + 1, p, 1, 0), result,
+        ops.scipy_special.betainc(result, k + 1, p), y, ops=ops))  # fmt: skip
 FdtrBackward0 = define("FdtrBackward0", "fdtr(Tensor dfn, Tensor dfd, Tensor x) -> Tensor",
     dfn=lambda ops, dfn, dfd, x: f_slope(dfn, dfd, x, ops=ops),
     dfd=lambda ops, dfn, dfd, x: f_lower_slope(dfn, dfd, x, ops=ops),
     x=lambda ops, dfn, dfd, x: f_density(dfn, dfd, x, ops=ops))  # fmt: skip
-
-
 FdtrcBackward0 = define("FdtrcBackward0", "fdtrc(Tensor dfn, Tensor dfd, Tensor x) -> Tensor",
     dfn=lambda ops, dfn, dfd, x: -f_slope(dfn, dfd, x, ops=ops),
     dfd=lambda ops, dfn, dfd, x: -f_lower_slope(dfn, dfd, x, ops=ops),
     x=lambda ops, dfn, dfd, x: -f_density(dfn, dfd, x, ops=ops))  # fmt: skip
-
-
-FdtriBackward0 = define(
-    "FdtriBackward0",
-    "fdtri(Tensor dfn, Tensor dfd, Tensor p) -> Tensor",
-    dfn=lambda ops, dfn, dfd, p, result: within_ends(
-        p, -f_slope(dfn, dfd, result, ops=ops) / f_density(dfn, dfd, result, ops=ops), ops=ops
-    ),
-    dfd=lambda ops, dfn, dfd, p, result: within_ends(
-        p, -f_lower_slope(dfn, dfd, result, ops=ops) / f_density(dfn, dfd, result, ops=ops), ops=ops
-    ),
-    p=lambda ops, dfn, dfd, result: 1 / f_density(dfn, dfd, result, ops=ops),
-)
-
-
-FdtridfdBackward0 = define(
-    "FdtridfdBackward0",
-    "fdtridfd(Tensor dfn, Tensor p, Tensor x) -> Tensor",
-    dfn=lambda ops, dfn, p, x, result: solved(
-        -f_slope(dfn, result, x, ops=ops) / f_lower_slope(dfn, result, x, ops=ops),
-        result,
-        ops.scipy_special.fdtr(dfn, result, x),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, dfn, p, x, result: solved(
-        1 / f_lower_slope(dfn, result, x, ops=ops), result, ops.scipy_special.fdtr(dfn, result, x), p, ops=ops
-    ),
-    x=lambda ops, dfn, p, x, result: solved(
-        -f_density(dfn, result, x, ops=ops) / f_lower_slope(dfn, result, x, ops=ops),
-        result,
-        ops.scipy_special.fdtr(dfn, result, x),
-        p,
-        ops=ops,
-    ),
-)
-
-
+FdtriBackward0 = define("FdtriBackward0", "fdtri(Tensor dfn, Tensor dfd, Tensor p) -> Tensor",
+    dfn=lambda ops, dfn, dfd, p, result: within_ends(p, -f_slope(dfn, dfd, result, ops=ops) /
+        f_density(dfn, dfd, result, ops=ops), ops=ops),
+    dfd=lambda ops, dfn, dfd, p, result: within_ends(p, -f_lower_slope(dfn, dfd, result, ops=ops) /
+        f_density(dfn, dfd, result, ops=ops), ops=ops),
+    p=lambda ops, dfn, dfd, result: 1 / f_density(dfn, dfd, result, ops=ops))  # fmt: skip
+FdtridfdBackward0 = define("FdtridfdBackward0", "fdtridfd(Tensor dfn, Tensor p, Tensor x) -> Tensor",
+    dfn=lambda ops, dfn, p, x, result: solved(-f_slope(dfn, result, x, ops=ops) / f_lower_slope(dfn,
+        result, x, ops=ops), result, ops.scipy_special.fdtr(dfn, result, x), p, ops=ops),
+    p=lambda ops, dfn, p, x, result: solved(1 / f_lower_slope(dfn, result, x, ops=ops), result,
+        ops.scipy_special.fdtr(dfn, result, x), p, ops=ops),
+    x=lambda ops, dfn, p, x, result: solved(-f_density(dfn, result, x, ops=ops) / f_lower_slope(dfn,
+        result, x, ops=ops), result, ops.scipy_special.fdtr(dfn, result, x), p, ops=ops))  # fmt: skip
 NdtriExpBackward0 = define("NdtriExpBackward0", "ndtri_exp(Tensor y) -> Tensor",
     y=lambda ops, result: 1 / ops.inverse_mills(result))  # fmt: skip
-
-
 NrdtrimnBackward0 = define("NrdtrimnBackward0", "nrdtrimn(Tensor p, Tensor std, Tensor x) -> Tensor",
     p=lambda ops, std, x, result: -std * sqrt_2pi * ops.exp(0.5 * ops.square((x - result) / std)),
     std=lambda ops, std, x, result: (result - x) / std, x=lambda ops, result: ops.ones_like(result))  # fmt: skip
-
-
-NrdtrisdBackward0 = define(
-    "NrdtrisdBackward0",
-    "nrdtrisd(Tensor mn, Tensor p, Tensor x) -> Tensor",
+NrdtrisdBackward0 = define("NrdtrisdBackward0", "nrdtrisd(Tensor mn, Tensor p, Tensor x) -> Tensor",
     mn=lambda ops, mn, x, result: result / (mn - x),
-    p=lambda ops, mn, x, result: (
-        -result * sqrt_2pi * ops.exp(0.5 * ops.square((x - mn) / result)) / ((x - mn) / result)
-    ),
-    x=lambda ops, mn, x, result: result / (x - mn),
-)
-
-
+    p=lambda ops, mn, x, result: -result * sqrt_2pi * ops.exp(0.5 * ops.square((x - mn) / result)) / ((x
+        - mn) / result), x=lambda ops, mn, x, result: result / (x - mn))  # fmt: skip
 OwensTBackward0 = define("OwensTBackward0", "owens_t(Tensor h, Tensor a) -> Tensor",
-    h=lambda ops, h, a: -(0.5 * one_over_sqrt_2pi) * ops.exp(-0.5 * ops.square(h)) * ops.erf(a * h * one_over_sqrt_2),
-    a=lambda ops, h, a: ops.exp(-0.5 * ops.square(h) * (1 + ops.square(a))) / (tau * (1 + ops.square(a))))  # fmt: skip
-
-
+    h=lambda ops, h, a: -(0.5 * one_over_sqrt_2pi) * ops.exp(-0.5 * ops.square(h)) * ops.erf(a * h *
+        one_over_sqrt_2),
+    a=lambda ops, h, a: ops.exp(-0.5 * ops.square(h) * (1 + ops.square(a))) / (tau * (1 +
+        ops.square(a))))  # fmt: skip
 ExpMomentBackward0 = define("ExpMomentBackward0", "exp_moment(Tensor x, int n) -> Tensor",
     x=lambda ops, x, n: ops.scipy_special.exp_moment(x, n + 1))  # fmt: skip
-
-
 Log1PMomentBackward0 = define("Log1PMomentBackward0", "log1p_moment(Tensor x, int n) -> Tensor",
     x=lambda ops, x, n: -(n + 1) * ops.scipy_special.log1p_moment(x, n + 1))  # fmt: skip
-
-
 ExprelBackward0 = define("ExprelBackward0", "exprel(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.exp_moment(x, 1))  # fmt: skip
-
-
 BoxcoxBackward0 = define("BoxcoxBackward0", "boxcox(Tensor x, Tensor lmbda) -> Tensor",
     x=lambda ops, x, lmbda: ops.pow(x, lmbda - 1),
     lmbda=lambda ops, x, lmbda: box_cox_slope(x, lmbda, ops=ops))  # fmt: skip
-
-
 Boxcox1PBackward0 = define("Boxcox1PBackward0", "boxcox1p(Tensor x, Tensor lmbda) -> Tensor",
     x=lambda ops, x, lmbda: ops.exp((lmbda - 1) * ops.log1p(x)),
     lmbda=lambda ops, x, lmbda: box_cox_1p_slope(x, lmbda, ops=ops))  # fmt: skip
-
-
-InvBoxcoxBackward0 = define(
-    "InvBoxcoxBackward0",
-    "inv_boxcox(Tensor y, Tensor lmbda) -> Tensor",
+InvBoxcoxBackward0 = define("InvBoxcoxBackward0", "inv_boxcox(Tensor y, Tensor lmbda) -> Tensor",
     y=lambda ops, y, lmbda, result: result / (1 + lmbda * y),
-    lmbda=lambda ops, y, lmbda, result: -result * ops.square(y) * ops.scipy_special.log1p_moment(lmbda * y, 1),
-)
-
-
-InvBoxcox1PBackward0 = define(
-    "InvBoxcox1PBackward0",
-    "inv_boxcox1p(Tensor y, Tensor lmbda) -> Tensor",
+    lmbda=lambda ops, y, lmbda, result: -result * ops.square(y) * ops.scipy_special.log1p_moment(lmbda *
+        y, 1))  # fmt: skip
+InvBoxcox1PBackward0 = define("InvBoxcox1PBackward0", "inv_boxcox1p(Tensor y, Tensor lmbda) -> Tensor",
     y=lambda ops, y, lmbda, result: (1 + result) / (1 + lmbda * y),
-    lmbda=lambda ops, y, lmbda, result: -(1 + result) * ops.square(y) * ops.scipy_special.log1p_moment(lmbda * y, 1),
-)
-
-
+    lmbda=lambda ops, y, lmbda, result: -(1 + result) * ops.square(y) *
+        ops.scipy_special.log1p_moment(lmbda * y, 1))  # fmt: skip
 Powm1Backward0 = define("Powm1Backward0", "powm1(Tensor x, Tensor y) -> Tensor",
     x=lambda ops, x, y: pow_slope(x, y, ops=ops),
     y=lambda ops, x, y: pow_exponent_slope(x, y, ops.pow(x, y), ops=ops))  # fmt: skip
-
-
 Cosm1Backward0 = define("Cosm1Backward0", "cosm1(Tensor x) -> Tensor", x=lambda ops, x: -ops.sin(x))  # fmt: skip
-
-
 Exp10Backward0 = define("Exp10Backward0", "exp10(Tensor x) -> Tensor",
     x=lambda ops, result: log_10 * result)  # fmt: skip
-
-
 SindgBackward0 = define("SindgBackward0", "sindg(Tensor x) -> Tensor",
     x=lambda ops, x: pi / 180 * ops.scipy_special.cosdg(x))  # fmt: skip
-
-
 CosdgBackward0 = define("CosdgBackward0", "cosdg(Tensor x) -> Tensor",
     x=lambda ops, x: -pi / 180 * ops.scipy_special.sindg(x))  # fmt: skip
-
-
 TandgBackward0 = define("TandgBackward0", "tandg(Tensor x) -> Tensor",
     x=lambda ops, result: pi / 180 * (1 + ops.square(result)))  # fmt: skip
-
-
 CotdgBackward0 = define("CotdgBackward0", "cotdg(Tensor x) -> Tensor",
     x=lambda ops, result: -pi / 180 * (1 + ops.square(result)))  # fmt: skip
-
-
 RadianBackward0 = define("RadianBackward0", "radian(Tensor d, Tensor m, Tensor s) -> Tensor",
-    d=lambda ops, result: pi / 180 * ops.ones_like(result), m=lambda ops, result: pi / 10800 * ops.ones_like(result),
+    d=lambda ops, result: pi / 180 * ops.ones_like(result),
+    m=lambda ops, result: pi / 10800 * ops.ones_like(result),
     s=lambda ops, result: pi / 648000 * ops.ones_like(result))  # fmt: skip
-
-
 HuberBackward0 = define("HuberBackward0", "huber(Tensor delta, Tensor r) -> Tensor",
     delta=lambda ops, delta, r: ops.where(ops.abs(r) <= delta, 0.0, ops.abs(r) - delta),
     r=lambda ops, delta, r: ops.where(ops.abs(r) <= delta, r, delta * ops.sign(r)))  # fmt: skip
-
-
 PseudoHuberBackward0 = define("PseudoHuberBackward0", "pseudo_huber(Tensor delta, Tensor r) -> Tensor",
     delta=lambda ops, delta, r: pseudo_huber_slope(delta, r, ops=ops),
     r=lambda ops, delta, r: delta * r / nonzero_or_inf(ops.hypot(delta, r), ops=ops))  # fmt: skip
-
-
 RelEntrBackward0 = define("RelEntrBackward0", "rel_entr(Tensor x, Tensor y) -> Tensor",
     x=lambda ops, x, y: log_quotient(x, y, ops=ops) + 1, y=lambda ops, x, y: -x / y)  # fmt: skip
-
-
 KlDivergenceBackward0 = define("KlDivergenceBackward0", "kl_divergence(Tensor x, Tensor y) -> Tensor",
     x=lambda ops, x, y: log_quotient(x, y, ops=ops), y=lambda ops, x, y: (y - x) / y)  # fmt: skip
-
-
 TklmbdaBackward0 = define("TklmbdaBackward0", "tklmbda(Tensor x, Tensor lmbda) -> Tensor",
     x=lambda ops, x, lmbda, result: tukey_density(x, lmbda, result, ops=ops),
     lmbda=lambda ops, x, lmbda, result: tukey_slope(x, lmbda, result, ops=ops))  # fmt: skip
-
-
 WrightomegaBackward0 = define("WrightomegaBackward0", "wrightomega(Tensor z) -> Tensor",
     z=lambda ops, result: result / (1 + result))  # fmt: skip
-
-
 SpenceBackward0 = define("SpenceBackward0", "spence(Tensor z) -> Tensor",
     z=lambda ops, z: -ops.scipy_special.log1p_moment(z - 1, 0))  # fmt: skip
-
-
-JvDerivativeBackward0 = define(
-    "JvDerivativeBackward0",
+JvDerivativeBackward0 = define("JvDerivativeBackward0",
     "jv_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.jv_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        0.5 * (ops.scipy_special.jv_derivative(v - 1, x, n) - ops.scipy_special.jv_derivative(v + 1, x, n))
-    ),
-)
-
-
-YvDerivativeBackward0 = define(
-    "YvDerivativeBackward0",
+    x=lambda ops, v, x, n: 0.5 * (ops.scipy_special.jv_derivative(v - 1, x, n) -
+        ops.scipy_special.jv_derivative(v + 1, x, n)))  # fmt: skip
+YvDerivativeBackward0 = define("YvDerivativeBackward0",
     "yv_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.yv_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        0.5 * (ops.scipy_special.yv_derivative(v - 1, x, n) - ops.scipy_special.yv_derivative(v + 1, x, n))
-    ),
-)
-
-
-IvDerivativeBackward0 = define(
-    "IvDerivativeBackward0",
+    x=lambda ops, v, x, n: 0.5 * (ops.scipy_special.yv_derivative(v - 1, x, n) -
+        ops.scipy_special.yv_derivative(v + 1, x, n)))  # fmt: skip
+IvDerivativeBackward0 = define("IvDerivativeBackward0",
     "iv_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.iv_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        0.5 * (ops.scipy_special.iv_derivative(v - 1, x, n) + ops.scipy_special.iv_derivative(v + 1, x, n))
-    ),
-)
-
-
-KvDerivativeBackward0 = define(
-    "KvDerivativeBackward0",
+    x=lambda ops, v, x, n: 0.5 * (ops.scipy_special.iv_derivative(v - 1, x, n) +
+        ops.scipy_special.iv_derivative(v + 1, x, n)))  # fmt: skip
+KvDerivativeBackward0 = define("KvDerivativeBackward0",
     "kv_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.kv_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        -0.5 * (ops.scipy_special.kv_derivative(v - 1, x, n) + ops.scipy_special.kv_derivative(v + 1, x, n))
-    ),
-)
-
-
-IveDerivativeBackward0 = define("IveDerivativeBackward0", "ive_derivative(Tensor v, Tensor x, int n, int m) -> Tensor",
+    x=lambda ops, v, x, n: -0.5 * (ops.scipy_special.kv_derivative(v - 1, x, n) +
+        ops.scipy_special.kv_derivative(v + 1, x, n)))  # fmt: skip
+IveDerivativeBackward0 = define("IveDerivativeBackward0",
+    "ive_derivative(Tensor v, Tensor x, int n, int m) -> Tensor",
     v=lambda ops, v, x, n, m: ops.scipy_special.ive_derivative(v, x, n + 1, m),
     x=lambda ops, v, x, n, m: ops.scipy_special.ive_derivative(v, x, n, m + 1))  # fmt: skip
-
-
-KveDerivativeBackward0 = define("KveDerivativeBackward0", "kve_derivative(Tensor v, Tensor x, int n, int m) -> Tensor",
+KveDerivativeBackward0 = define("KveDerivativeBackward0",
+    "kve_derivative(Tensor v, Tensor x, int n, int m) -> Tensor",
     v=lambda ops, v, x, n, m: ops.scipy_special.kve_derivative(v, x, n + 1, m),
     x=lambda ops, v, x, n, m: ops.scipy_special.kve_derivative(v, x, n, m + 1))  # fmt: skip
-
-
-Hankel1DerivativeBackward0 = define(
-    "Hankel1DerivativeBackward0",
+Hankel1DerivativeBackward0 = define("Hankel1DerivativeBackward0",
     "hankel1_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.hankel1_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        0.5 * (ops.scipy_special.hankel1_derivative(v - 1, x, n) - ops.scipy_special.hankel1_derivative(v + 1, x, n))
-    ),
-)
-
-
-Hankel2DerivativeBackward0 = define(
-    "Hankel2DerivativeBackward0",
+    x=lambda ops, v, x, n: 0.5 * (ops.scipy_special.hankel1_derivative(v - 1, x, n) -
+        ops.scipy_special.hankel1_derivative(v + 1, x, n)))  # fmt: skip
+Hankel2DerivativeBackward0 = define("Hankel2DerivativeBackward0",
     "hankel2_derivative(Tensor v, Tensor x, int n) -> Tensor",
     v=lambda ops, v, x, n: ops.scipy_special.hankel2_derivative(v, x, n + 1),
-    x=lambda ops, v, x, n: (
-        0.5 * (ops.scipy_special.hankel2_derivative(v - 1, x, n) - ops.scipy_special.hankel2_derivative(v + 1, x, n))
-    ),
-)
-
-
+    x=lambda ops, v, x, n: 0.5 * (ops.scipy_special.hankel2_derivative(v - 1, x, n) -
+        ops.scipy_special.hankel2_derivative(v + 1, x, n)))  # fmt: skip
 JvBackward0 = define("JvBackward0", "jv(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.jv_derivative(v, z, 1),
     z=lambda ops, v, z: 0.5 * (ops.scipy_special.jv(v - 1, z) - ops.scipy_special.jv(v + 1, z)))  # fmt: skip
-
-
 YvBackward0 = define("YvBackward0", "yv(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.yv_derivative(v, z, 1),
     z=lambda ops, v, z: 0.5 * (ops.scipy_special.yv(v - 1, z) - ops.scipy_special.yv(v + 1, z)))  # fmt: skip
-
-
 IvBackward0 = define("IvBackward0", "iv(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.iv_derivative(v, z, 1),
     z=lambda ops, v, z: 0.5 * (ops.scipy_special.iv(v - 1, z) + ops.scipy_special.iv(v + 1, z)))  # fmt: skip
-
-
 KvBackward0 = define("KvBackward0", "kv(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.kv_derivative(v, z, 1),
     z=lambda ops, v, z: -0.5 * (ops.scipy_special.kv(v - 1, z) + ops.scipy_special.kv(v + 1, z)))  # fmt: skip
-
-
-Hankel1EBackward0 = define(
-    "Hankel1EBackward0",
-    "hankel1e(Tensor v, Tensor z) -> Tensor",
+Hankel1EBackward0 = define("Hankel1EBackward0", "hankel1e(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: turned(z, -1, ops=ops) * ops.scipy_special.hankel1_derivative(v, z, 1),
-    z=lambda ops, v, z, result: (
-        0.5 * (ops.scipy_special.hankel1e(v - 1, z) - ops.scipy_special.hankel1e(v + 1, z)) - imaginary(result, ops=ops)
-    ),
-)
-
-
-Hankel2EBackward0 = define(
-    "Hankel2EBackward0",
-    "hankel2e(Tensor v, Tensor z) -> Tensor",
+    z=lambda ops, v, z, result: 0.5 * (ops.scipy_special.hankel1e(v - 1, z) -
+        ops.scipy_special.hankel1e(v + 1, z)) - imaginary(result, ops=ops))  # fmt: skip
+Hankel2EBackward0 = define("Hankel2EBackward0", "hankel2e(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: turned(z, 1, ops=ops) * ops.scipy_special.hankel2_derivative(v, z, 1),
-    z=lambda ops, v, z, result: (
-        0.5 * (ops.scipy_special.hankel2e(v - 1, z) - ops.scipy_special.hankel2e(v + 1, z)) + imaginary(result, ops=ops)
-    ),
-)
-
-
-BesselpolyBackward0 = define(
-    "BesselpolyBackward0",
+    z=lambda ops, v, z, result: 0.5 * (ops.scipy_special.hankel2e(v - 1, z) -
+        ops.scipy_special.hankel2e(v + 1, z)) + imaginary(result, ops=ops))  # fmt: skip
+BesselpolyBackward0 = define("BesselpolyBackward0",
     "besselpoly(Tensor a, Tensor lmb, Tensor nu) -> Tensor",
-    a=lambda ops, a, lmb, nu: (
-        ops.scipy_special.besselpoly(a, lmb + 1, nu - 1) - ops.scipy_special.besselpoly(a, lmb + 1, nu + 1)
-    ),
-    lmb="besselpoly",
-    nu="besselpoly",
-)
-
-
+    a=lambda ops, a, lmb, nu: ops.scipy_special.besselpoly(a, lmb + 1, nu - 1) -
+        ops.scipy_special.besselpoly(a, lmb + 1, nu + 1), lmb="besselpoly", nu="besselpoly")  # fmt: skip
 JveBackward0 = define("JveBackward0", "jve(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.jv_derivative(v, z, 1),
     z=lambda ops, v, z: 0.5 * (ops.scipy_special.jv(v - 1, z) - ops.scipy_special.jv(v + 1, z)))  # fmt: skip
-
-
 YveBackward0 = define("YveBackward0", "yve(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.yv_derivative(v, z, 1),
     z=lambda ops, v, z: 0.5 * (ops.scipy_special.yv(v - 1, z) - ops.scipy_special.yv(v + 1, z)))  # fmt: skip
-
-
 IveBackward0 = define("IveBackward0", "ive(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.ive_derivative(v, z, 1, 0),
     z=lambda ops, v, z: ops.scipy_special.ive_derivative(v, z, 0, 1))  # fmt: skip
-
-
 KveBackward0 = define("KveBackward0", "kve(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.kve_derivative(v, z, 1, 0),
     z=lambda ops, v, z: ops.scipy_special.kve_derivative(v, z, 0, 1))  # fmt: skip
-
-
 Hankel1Backward0 = define("Hankel1Backward0", "hankel1(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.hankel1_derivative(v, z, 1),
-    z=lambda ops, v, z: 0.5 * (ops.scipy_special.hankel1(v - 1, z) - ops.scipy_special.hankel1(v + 1, z)))  # fmt: skip
-
-
+    z=lambda ops, v, z: 0.5 * (ops.scipy_special.hankel1(v - 1, z) - ops.scipy_special.hankel1(v + 1,
+        z)))  # fmt: skip
 Hankel2Backward0 = define("Hankel2Backward0", "hankel2(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.hankel2_derivative(v, z, 1),
-    z=lambda ops, v, z: 0.5 * (ops.scipy_special.hankel2(v - 1, z) - ops.scipy_special.hankel2(v + 1, z)))  # fmt: skip
-
-
-StruveBackward0 = define(
-    "StruveBackward0",
-    "struve(Tensor v, Tensor x) -> Tensor",
-    v="struve",
-    x=lambda ops, v, x: (
-        0.5 * (ops.scipy_special.struve(v - 1, x) - ops.scipy_special.struve(v + 1, x) + struve_step(v, x, ops=ops))
-    ),
-)
-
-
-ModstruveBackward0 = define(
-    "ModstruveBackward0",
-    "modstruve(Tensor v, Tensor x) -> Tensor",
+    z=lambda ops, v, z: 0.5 * (ops.scipy_special.hankel2(v - 1, z) - ops.scipy_special.hankel2(v + 1,
+        z)))  # fmt: skip
+StruveBackward0 = define("StruveBackward0", "struve(Tensor v, Tensor x) -> Tensor", v="struve",
+    x=lambda ops, v, x: 0.5 * (ops.scipy_special.struve(v - 1, x) - ops.scipy_special.struve(v + 1, x) +
+        struve_step(v, x, ops=ops)))  # fmt: skip
+ModstruveBackward0 = define("ModstruveBackward0", "modstruve(Tensor v, Tensor x) -> Tensor",
     v="modstruve",
-    x=lambda ops, v, x: (
-        0.5
-        * (ops.scipy_special.modstruve(v - 1, x) + ops.scipy_special.modstruve(v + 1, x) + struve_step(v, x, ops=ops))
-    ),
-)
-
-
+    x=lambda ops, v, x: 0.5 * (ops.scipy_special.modstruve(v - 1, x) + ops.scipy_special.modstruve(v + 1,
+        x) + struve_step(v, x, ops=ops)))  # fmt: skip
 Itstruve0Backward0 = define("Itstruve0Backward0", "itstruve0(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.struve(0.0, x))  # fmt: skip
-
-
 Itmodstruve0Backward0 = define("Itmodstruve0Backward0", "itmodstruve0(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.modstruve(0.0, x))  # fmt: skip
-
-
 It2Struve0Backward0 = define("It2Struve0Backward0", "it2struve0(Tensor x) -> Tensor",
     x=lambda ops, x: -struve_quotient(x, ops=ops))  # fmt: skip
-
-
 Itj0Y0Backward0 = define("Itj0Y0Backward0", "itj0y0(Tensor x) -> (Tensor ij0, Tensor iy0)",
     x=(lambda ops, x: ops.special_bessel_j0(x), lambda ops, x: ops.special_bessel_y0(x)))  # fmt: skip
-
-
-It2J0Y0Backward0 = define(
-    "It2J0Y0Backward0",
-    "it2j0y0(Tensor x) -> (Tensor ij0, Tensor iy0)",
-    x=(
-        lambda ops, x: bessel_excess(x, ops.special_bessel_j0(x), -1, ops=ops),
-        lambda ops, x: -ops.special_bessel_y0(x) / x,
-    ),
-)
-
-
+It2J0Y0Backward0 = define("It2J0Y0Backward0", "it2j0y0(Tensor x) -> (Tensor ij0, Tensor iy0)",
+    x=(lambda ops, x: bessel_excess(x, ops.special_bessel_j0(x), -1, ops=ops), lambda ops, x:
+        -ops.special_bessel_y0(x) / x))  # fmt: skip
 Iti0K0Backward0 = define("Iti0K0Backward0", "iti0k0(Tensor x) -> (Tensor ii0, Tensor ik0)",
     x=(lambda ops, x: ops.i0(x), lambda ops, x: ops.special_modified_bessel_k0(x)))  # fmt: skip
-
-
-It2I0K0Backward0 = define(
-    "It2I0K0Backward0",
-    "it2i0k0(Tensor x) -> (Tensor ii0, Tensor ik0)",
-    x=(lambda ops, x: bessel_excess(x, ops.i0(x), 1, ops=ops), lambda ops, x: -ops.special_modified_bessel_k0(x) / x),
-)
-
-
-AiryBackward0 = define("AiryBackward0", "airy(Tensor z) -> (Tensor ai, Tensor aip, Tensor bi, Tensor bip)",
+It2I0K0Backward0 = define("It2I0K0Backward0", "it2i0k0(Tensor x) -> (Tensor ii0, Tensor ik0)",
+    x=(lambda ops, x: bessel_excess(x, ops.i0(x), 1, ops=ops), lambda ops, x:
+        -ops.special_modified_bessel_k0(x) / x))  # fmt: skip
+AiryBackward0 = define("AiryBackward0",
+    "airy(Tensor z) -> (Tensor ai, Tensor aip, Tensor bi, Tensor bip)",
     z=(lambda ops, aip: aip, lambda ops, z, ai: z * ai, lambda ops, bip: bip, lambda ops, z, bi: z * bi))  # fmt: skip
-
-
-AiryeBackward0 = define(
-    "AiryeBackward0",
+AiryeBackward0 = define("AiryeBackward0",
     "airye(Tensor z) -> (Tensor eai, Tensor eaip, Tensor ebi, Tensor ebip)",
-    z=(
-        lambda ops, z, eai, eaip: eaip + ops.sqrt(z) * eai,
-        lambda ops, z, eai, eaip: z * eai + ops.sqrt(z) * eaip,
-        lambda ops, z, ebi, ebip: ebip - ops.sqrt(ops.clamp_min(z, 0.0)) * ebi,
-        lambda ops, z, ebi, ebip: z * ebi - ops.sqrt(ops.clamp_min(z, 0.0)) * ebip,
-    ),
-)
-
-
-ItairyBackward0 = define(
-    "ItairyBackward0",
+    z=(lambda ops, z, eai, eaip: eaip + ops.sqrt(z) * eai, lambda ops, z, eai, eaip: z * eai +
+        ops.sqrt(z) * eaip, lambda ops, z, ebi, ebip: ebip - ops.sqrt(ops.clamp_min(z, 0.0)) * ebi,
+        lambda ops, z, ebi, ebip: z * ebi - ops.sqrt(ops.clamp_min(z, 0.0)) * ebip))  # fmt: skip
+ItairyBackward0 = define("ItairyBackward0",
     "itairy(Tensor x) -> (Tensor apt, Tensor bpt, Tensor ant, Tensor bnt)",
-    x=(
-        lambda ops, x: ops.scipy_special.airy(x)[0],
-        lambda ops, x: ops.scipy_special.airy(x)[2],
-        lambda ops, x: ops.scipy_special.airy(-x)[0],
-        lambda ops, x: ops.scipy_special.airy(-x)[2],
-    ),
-)
-
-
+    x=(lambda ops, x: ops.scipy_special.airy(x)[0], lambda ops, x: ops.scipy_special.airy(x)[2], lambda
+        ops, x: ops.scipy_special.airy(-x)[0], lambda ops, x: ops.scipy_special.airy(-x)[2]))  # fmt: skip
 BerBackward0 = define("BerBackward0", "ber(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.berp(x))  # fmt: skip
-
-
 BeiBackward0 = define("BeiBackward0", "bei(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.beip(x))  # fmt: skip
-
-
 KerBackward0 = define("KerBackward0", "ker(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.kerp(x))  # fmt: skip
-
-
 KeiBackward0 = define("KeiBackward0", "kei(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.keip(x))  # fmt: skip
-
-
 BerpBackward0 = define("BerpBackward0", "berp(Tensor x) -> Tensor",
     x=lambda ops, x, result: -ops.scipy_special.bei(x) - result / nonzero_or_inf(x, ops=ops))  # fmt: skip
-
-
-BeipBackward0 = define(
-    "BeipBackward0",
-    "beip(Tensor x) -> Tensor",
-    x=lambda ops, x, result: ops.where(x == 0, 0.5, ops.scipy_special.ber(x) - result / nonzero_or_inf(x, ops=ops)),
-)
-
-
+BeipBackward0 = define("BeipBackward0", "beip(Tensor x) -> Tensor",
+    x=lambda ops, x, result: ops.where(x == 0, 0.5, ops.scipy_special.ber(x) - result / nonzero_or_inf(x,
+        ops=ops)))  # fmt: skip
 KerpBackward0 = define("KerpBackward0", "kerp(Tensor x) -> Tensor",
     x=lambda ops, x, result: -ops.scipy_special.kei(x) - result / x)  # fmt: skip
-
-
 KeipBackward0 = define("KeipBackward0", "keip(Tensor x) -> Tensor",
     x=lambda ops, x, result: ops.scipy_special.ker(x) - result / x)  # fmt: skip
-
-
 PbdvBackward0 = define("PbdvBackward0", "pbdv(Tensor v, Tensor x) -> (Tensor d, Tensor dp)", v="pbdv",
     x=(lambda ops, dp: dp, lambda ops, v, x, d: (0.25 * ops.square(x) - v - 0.5) * d))  # fmt: skip
-
-
 PbvvBackward0 = define("PbvvBackward0", "pbvv(Tensor v, Tensor x) -> (Tensor d, Tensor dp)", v="pbvv",
     x=(lambda ops, dp: dp, lambda ops, v, x, d: (0.25 * ops.square(x) - v - 0.5) * d))  # fmt: skip
-
-
 PbwaBackward0 = define("PbwaBackward0", "pbwa(Tensor a, Tensor x) -> (Tensor w, Tensor wp)", a="pbwa",
     x=(lambda ops, wp: wp, lambda ops, a, x, w: (a - 0.25 * ops.square(x)) * w))  # fmt: skip
-
-
 LandauPdfBackward0 = define("LandauPdfBackward0", "landau_pdf(Tensor x) -> Tensor", x="landau_pdf")  # fmt: skip
-
-
 LandauCdfBackward0 = define("LandauCdfBackward0", "landau_cdf(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.landau_pdf(x))  # fmt: skip
-
-
 LandauSfBackward0 = define("LandauSfBackward0", "landau_sf(Tensor x) -> Tensor",
     x=lambda ops, x: -ops.scipy_special.landau_pdf(x))  # fmt: skip
-
-
 CosineCdfBackward0 = define("CosineCdfBackward0", "cosine_cdf(Tensor x) -> Tensor",
     x=lambda ops, x: ops.where(ops.abs(x) < pi, ops.square(ops.cos(0.5 * x)) / pi, 0.0))  # fmt: skip
-
-
 ExpiBackward0 = define("ExpiBackward0", "expi(Tensor x) -> Tensor", x=lambda ops, x: ops.exp(x) / x)  # fmt: skip
-
-
 Exp1Backward0 = define("Exp1Backward0", "exp1(Tensor z) -> Tensor", z=lambda ops, z: -ops.exp(-z) / z)  # fmt: skip
-
-
 ScaledExp1Backward0 = define("ScaledExp1Backward0", "scaled_exp1(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.hyperu(2, 1, x))  # fmt: skip
-
-
 ExpnBackward0 = define("ExpnBackward0", "expn(Tensor n, Tensor x) -> Tensor", n="expn",
     x=lambda ops, n, x: expn_slope(n, x, ops=ops))  # fmt: skip
-
-
 SiciBackward0 = define("SiciBackward0", "sici(Tensor x) -> (Tensor si, Tensor ci)",
     x=(lambda ops, x: ops.special_spherical_bessel_j0(x), lambda ops, x: ops.cos(x) / x))  # fmt: skip
-
-
-ShichiBackward0 = define(
-    "ShichiBackward0",
-    "shichi(Tensor x) -> (Tensor shi, Tensor chi)",
-    x=(
-        lambda ops, x: 0.5 * (ops.scipy_special.exprel(x) + ops.scipy_special.exprel(-x)),
-        lambda ops, x: ops.cosh(x) / x,
-    ),
-)
-
-
+ShichiBackward0 = define("ShichiBackward0", "shichi(Tensor x) -> (Tensor shi, Tensor chi)",
+    x=(lambda ops, x: 0.5 * (ops.scipy_special.exprel(x) + ops.scipy_special.exprel(-x)), lambda ops, x:
+        ops.cosh(x) / x))  # fmt: skip
 ErfiBackward0 = define("ErfiBackward0", "erfi(Tensor z) -> Tensor",
     z=lambda ops, z: two_over_sqrt_pi * ops.exp(z * z))  # fmt: skip
-
-
 FresnelBackward0 = define("FresnelBackward0", "fresnel(Tensor z) -> (Tensor s, Tensor c)",
     z=(lambda ops, z: ops.sin(0.5 * pi * z * z), lambda ops, z: ops.cos(0.5 * pi * z * z)))  # fmt: skip
-
-
-DawsnDerivativeBackward0 = define("DawsnDerivativeBackward0", "dawsn_derivative(Tensor z, int n) -> Tensor",
+DawsnDerivativeBackward0 = define("DawsnDerivativeBackward0",
+    "dawsn_derivative(Tensor z, int n) -> Tensor",
     z=lambda ops, z, n: ops.scipy_special.dawsn_derivative(z, n + 1))  # fmt: skip
-
-
 DawsnBackward0 = define("DawsnBackward0", "dawsn(Tensor z) -> Tensor",
     z=lambda ops, z: ops.scipy_special.dawsn_derivative(z, 1))  # fmt: skip
-
-
 WofzDerivativeBackward0 = define("WofzDerivativeBackward0", "wofz_derivative(Tensor z, int n) -> Tensor",
     z=lambda ops, z, n: ops.scipy_special.wofz_derivative(z, n + 1))  # fmt: skip
-
-
 WofzBackward0 = define("WofzBackward0", "wofz(Tensor z) -> Tensor",
     z=lambda ops, z: ops.scipy_special.wofz_derivative(z, 1))  # fmt: skip
-
-
 VoigtDerivativeBackward0 = define("VoigtDerivativeBackward0",
-"voigt_derivative(Tensor x, Tensor sigma, Tensor gamma, int n, int m) -> Tensor",
+    "voigt_derivative(Tensor x, Tensor sigma, Tensor gamma, int n, int m) -> Tensor",
     x=lambda ops, x, sigma, gamma, n, m: ops.scipy_special.voigt_derivative(x, sigma, gamma, n + 1, m),
-    sigma=lambda ops, x, sigma, gamma, n, m: sigma * ops.scipy_special.voigt_derivative(x, sigma, gamma, n + 2, m),
-    gamma=lambda ops, x, sigma, gamma, n, m: ops.scipy_special.voigt_derivative(x, sigma, gamma, n, m + 1))  # fmt: skip
-
-
-VoigtProfileBackward0 = define("VoigtProfileBackward0", "voigt_profile(Tensor x, Tensor sigma, Tensor gamma) -> Tensor",
+    sigma=lambda ops, x, sigma, gamma, n, m: sigma * ops.scipy_special.voigt_derivative(x, sigma, gamma,
+        n + 2, m),
+    gamma=lambda ops, x, sigma, gamma, n, m: ops.scipy_special.voigt_derivative(x, sigma, gamma, n, m +
+        1))  # fmt: skip
+VoigtProfileBackward0 = define("VoigtProfileBackward0",
+    "voigt_profile(Tensor x, Tensor sigma, Tensor gamma) -> Tensor",
     x=lambda ops, x, sigma, gamma: ops.scipy_special.voigt_derivative(x, sigma, gamma, 1, 0),
     sigma=lambda ops, x, sigma, gamma: sigma * ops.scipy_special.voigt_derivative(x, sigma, gamma, 2, 0),
     gamma=lambda ops, x, sigma, gamma: ops.scipy_special.voigt_derivative(x, sigma, gamma, 0, 1))  # fmt: skip
-
-
-CarlsonBackward0 = define(
-    "CarlsonBackward0",
+CarlsonBackward0 = define("CarlsonBackward0",
     "carlson(Tensor x, Tensor y, Tensor z, Tensor p, int i, int j, int k, int m, int power) -> Tensor",
-    x=lambda ops, x, y, z, p, i, j, k, m, power: (
-        -(0.5 + i) * ops.scipy_special.carlson(x, y, z, p, i + 1, j, k, m, power)
-    ),
-    y=lambda ops, x, y, z, p, i, j, k, m, power: (
-        -(0.5 + j) * ops.scipy_special.carlson(x, y, z, p, i, j + 1, k, m, power)
-    ),
-    z=lambda ops, x, y, z, p, i, j, k, m, power: (
-        -(0.5 + k) * ops.scipy_special.carlson(x, y, z, p, i, j, k + 1, m, power)
-    ),
-    p=lambda ops, x, y, z, p, i, j, k, m, power: -m * ops.scipy_special.carlson(x, y, z, p, i, j, k, m + 1, power),
-)
-
-
+    x=lambda ops, x, y, z, p, i, j, k, m, power: -(0.5 + i) * ops.scipy_special.carlson(x, y, z, p, i +
+        1, j, k, m, power),
+    y=lambda ops, x, y, z, p, i, j, k, m, power: -(0.5 + j) * ops.scipy_special.carlson(x, y, z, p, i, j
+        + 1, k, m, power),
+    z=lambda ops, x, y, z, p, i, j, k, m, power: -(0.5 + k) * ops.scipy_special.carlson(x, y, z, p, i, j,
+        k + 1, m, power),
+    p=lambda ops, x, y, z, p, i, j, k, m, power: -m * ops.scipy_special.carlson(x, y, z, p, i, j, k, m +
+        1, power))  # fmt: skip
 ElliprcBackward0 = define("ElliprcBackward0", "elliprc(Tensor x, Tensor y) -> Tensor",
     x=lambda ops, x, y: -0.25 * ops.scipy_special.carlson(x, y, y, y, 1, 0, 0, 0, 0),
     y=lambda ops, x, y: -0.5 * ops.scipy_special.carlson(x, y, y, y, 0, 1, 0, 0, 0))  # fmt: skip
-
-
 ElliprfBackward0 = define("ElliprfBackward0", "elliprf(Tensor x, Tensor y, Tensor z) -> Tensor",
     x=lambda ops, x, y, z: -ops.scipy_special.elliprd(y, z, x) / 6,
     y=lambda ops, x, y, z: -ops.scipy_special.elliprd(x, z, y) / 6,
     z=lambda ops, x, y, z: -ops.scipy_special.elliprd(x, y, z) / 6)  # fmt: skip
-
-
 ElliprdBackward0 = define("ElliprdBackward0", "elliprd(Tensor x, Tensor y, Tensor z) -> Tensor",
     x=lambda ops, x, y, z: -0.75 * ops.scipy_special.carlson(x, y, z, z, 1, 0, 1, 0, 0),
     y=lambda ops, x, y, z: -0.75 * ops.scipy_special.carlson(x, y, z, z, 0, 1, 1, 0, 0),
     z=lambda ops, x, y, z: -2.25 * ops.scipy_special.carlson(x, y, z, z, 0, 0, 2, 0, 0))  # fmt: skip
-
-
 ElliprgBackward0 = define("ElliprgBackward0", "elliprg(Tensor x, Tensor y, Tensor z) -> Tensor",
     x=lambda ops, x, y, z: 0.125 * ops.scipy_special.carlson(x, y, z, z, 1, 0, 0, 0, 1),
     y=lambda ops, x, y, z: 0.125 * ops.scipy_special.carlson(x, y, z, z, 0, 1, 0, 0, 1),
     z=lambda ops, x, y, z: 0.125 * ops.scipy_special.carlson(x, y, z, z, 0, 0, 1, 0, 1))  # fmt: skip
-
-
-ElliprjBackward0 = define("ElliprjBackward0", "elliprj(Tensor x, Tensor y, Tensor z, Tensor p) -> Tensor",
+ElliprjBackward0 = define("ElliprjBackward0",
+    "elliprj(Tensor x, Tensor y, Tensor z, Tensor p) -> Tensor",
     x=lambda ops, x, y, z, p: -0.75 * ops.scipy_special.carlson(x, y, z, p, 1, 0, 0, 1, 0),
     y=lambda ops, x, y, z, p: -0.75 * ops.scipy_special.carlson(x, y, z, p, 0, 1, 0, 1, 0),
     z=lambda ops, x, y, z, p: -0.75 * ops.scipy_special.carlson(x, y, z, p, 0, 0, 1, 1, 0),
     p=lambda ops, x, y, z, p: -1.5 * ops.scipy_special.carlson(x, y, z, p, 0, 0, 0, 2, 0))  # fmt: skip
-
-
-EllipkBackward0 = define(
-    "EllipkBackward0",
-    "ellipk(Tensor m) -> Tensor",
-    m=lambda ops, m, result: (
-        (result - ops.scipy_special.elliprd(ops.zeros_like(m), 1 - m, ops.ones_like(m)) / 3) / (2 * (1 - m))
-    ),
-)
-
-
-Ellipkm1Backward0 = define(
-    "Ellipkm1Backward0",
-    "ellipkm1(Tensor p) -> Tensor",
-    p=lambda ops, p, result: (
-        -(result - ops.scipy_special.elliprd(ops.zeros_like(p), p, ops.ones_like(p)) / 3) / (2 * p)
-    ),
-)
-
-
+EllipkBackward0 = define("EllipkBackward0", "ellipk(Tensor m) -> Tensor",
+    m=lambda ops, m, result: (result - ops.scipy_special.elliprd(ops.zeros_like(m), 1 - m,
+        ops.ones_like(m)) / 3) / (2 * (1 - m)))  # fmt: skip
+Ellipkm1Backward0 = define("Ellipkm1Backward0", "ellipkm1(Tensor p) -> Tensor",
+    p=lambda ops, p, result: -(result - ops.scipy_special.elliprd(ops.zeros_like(p), p, ops.ones_like(p))
+        / 3) / (2 * p))  # fmt: skip
 EllipeBackward0 = define("EllipeBackward0", "ellipe(Tensor m) -> Tensor",
     m=lambda ops, m: -ops.scipy_special.elliprd(ops.zeros_like(m), 1 - m, ops.ones_like(m)) / 6)  # fmt: skip
-
-
 EllipkincBackward0 = define("EllipkincBackward0", "ellipkinc(Tensor phi, Tensor m) -> Tensor",
     phi=lambda ops, phi, m: 1 / ops.sqrt(1 - m * ops.square(ops.sin(phi))),
     m=lambda ops, phi, m: elliptic_f_slope(phi, m, ops=ops))  # fmt: skip
-
-
 EllipeincBackward0 = define("EllipeincBackward0", "ellipeinc(Tensor phi, Tensor m) -> Tensor",
     phi=lambda ops, phi, m: ops.sqrt(1 - m * ops.square(ops.sin(phi))),
     m=lambda ops, phi, m: elliptic_e_slope(phi, m, ops=ops))  # fmt: skip
-
-
-EllipjBackward0 = define(
-    "EllipjBackward0",
+EllipjBackward0 = define("EllipjBackward0",
     "ellipj(Tensor u, Tensor m) -> (Tensor sn, Tensor cn, Tensor dn, Tensor ph)",
-    u=(
-        lambda ops, cn, dn: cn * dn,
-        lambda ops, sn, dn: -sn * dn,
-        lambda ops, m, sn, cn: -m * sn * cn,
-        lambda ops, dn: dn,
-    ),
-    m=(
-        lambda ops, m, cn, dn, ph: -cn * dn * elliptic_f_slope(ph, m, ops=ops),
-        lambda ops, m, sn, dn, ph: sn * dn * elliptic_f_slope(ph, m, ops=ops),
-        lambda ops, m, sn, cn, dn, ph: -0.5 * ops.square(sn) / dn + m * sn * cn * elliptic_f_slope(ph, m, ops=ops),
-        lambda ops, m, dn, ph: -dn * elliptic_f_slope(ph, m, ops=ops),
-    ),
-)
-
-
-AgmBackward0 = define(
-    "AgmBackward0",
-    "agm(Tensor a, Tensor b) -> Tensor",
-    a=lambda ops, a, b, result: (
-        2
-        / (3 * pi)
-        * ops.square(result)
-        * ops.abs(a)
-        * ops.scipy_special.elliprd(ops.zeros_like(a * b), ops.square(b), ops.square(a))
-    ),
-    b=lambda ops, a, b, result: (
-        2
-        / (3 * pi)
-        * ops.square(result)
-        * ops.abs(b)
-        * ops.scipy_special.elliprd(ops.zeros_like(a * b), ops.square(a), ops.square(b))
-    ),
-)
-
-
-ProAng1Backward0 = define(
-    "ProAng1Backward0",
-    "pro_ang1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_ang1",
-    n="pro_ang1",
-    c="pro_ang1",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                2 * x * sp
-                - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
-            )
-            / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-ProRad1Backward0 = define(
-    "ProRad1Backward0",
-    "pro_rad1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_rad1",
-    n="pro_rad1",
-    c="pro_rad1",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                2 * x * sp
-                - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
-            )
-            / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-ProRad2Backward0 = define(
-    "ProRad2Backward0",
-    "pro_rad2(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_rad2",
-    n="pro_rad2",
-    c="pro_rad2",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                2 * x * sp
-                - (ops.scipy_special.pro_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
-            )
-            / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-OblAng1Backward0 = define(
-    "OblAng1Backward0",
-    "obl_ang1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_ang1",
-    n="obl_ang1",
-    c="obl_ang1",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                2 * x * sp
-                - (ops.scipy_special.obl_cv(m, n, c) + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s
-            )
-            / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-OblRad1Backward0 = define(
-    "OblRad1Backward0",
-    "obl_rad1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_rad1",
-    n="obl_rad1",
-    c="obl_rad1",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s
-                - 2 * x * sp
-            )
-            / (1 + ops.square(x))
-        ),
-    ),
-)
-
-
-OblRad2Backward0 = define(
-    "OblRad2Backward0",
-    "obl_rad2(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_rad2",
-    n="obl_rad2",
-    c="obl_rad2",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, n, c, x, s, sp: (
-            (
-                (ops.scipy_special.obl_cv(m, n, c) - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s
-                - 2 * x * sp
-            )
-            / (1 + ops.square(x))
-        ),
-    ),
-)
-
-
-ProAng1CvBackward0 = define(
-    "ProAng1CvBackward0",
+    u=(lambda ops, cn, dn: cn * dn, lambda ops, sn, dn: -sn * dn, lambda ops, m, sn, cn: -m * sn * cn,
+        lambda ops, dn: dn),
+    m=(lambda ops, m, cn, dn, ph: -cn * dn * elliptic_f_slope(ph, m, ops=ops), lambda ops, m, sn, dn, ph:
+        sn * dn * elliptic_f_slope(ph, m, ops=ops), lambda ops, m, sn, cn, dn, ph: -0.5 * ops.square(sn)
+        / dn + m * sn * cn * elliptic_f_slope(ph, m, ops=ops), lambda ops, m, dn, ph: -dn *
+        elliptic_f_slope(ph, m, ops=ops)))  # fmt: skip
+AgmBackward0 = define("AgmBackward0", "agm(Tensor a, Tensor b) -> Tensor",
+    a=lambda ops, a, b, result: 2 / (3 * pi) * ops.square(result) * ops.abs(a) *
+        ops.scipy_special.elliprd(ops.zeros_like(a * b), ops.square(b), ops.square(a)),
+    b=lambda ops, a, b, result: 2 / (3 * pi) * ops.square(result) * ops.abs(b) *
+        ops.scipy_special.elliprd(ops.zeros_like(a * b), ops.square(a), ops.square(b)))  # fmt: skip
+ProAng1Backward0 = define("ProAng1Backward0",
+    "pro_ang1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="pro_ang1",
+    n="pro_ang1", c="pro_ang1",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: (2 * x * sp - (ops.scipy_special.pro_cv(m, n,
+        c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+ProRad1Backward0 = define("ProRad1Backward0",
+    "pro_rad1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="pro_rad1",
+    n="pro_rad1", c="pro_rad1",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: (2 * x * sp - (ops.scipy_special.pro_cv(m, n,
+        c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+ProRad2Backward0 = define("ProRad2Backward0",
+    "pro_rad2(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="pro_rad2",
+    n="pro_rad2", c="pro_rad2",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: (2 * x * sp - (ops.scipy_special.pro_cv(m, n,
+        c) - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+OblAng1Backward0 = define("OblAng1Backward0",
+    "obl_ang1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="obl_ang1",
+    n="obl_ang1", c="obl_ang1",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: (2 * x * sp - (ops.scipy_special.obl_cv(m, n,
+        c) + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+OblRad1Backward0 = define("OblRad1Backward0",
+    "obl_rad1(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="obl_rad1",
+    n="obl_rad1", c="obl_rad1",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: ((ops.scipy_special.obl_cv(m, n, c) -
+        ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 +
+        ops.square(x))))  # fmt: skip
+OblRad2Backward0 = define("OblRad2Backward0",
+    "obl_rad2(Tensor m, Tensor n, Tensor c, Tensor x) -> (Tensor s, Tensor sp)", m="obl_rad2",
+    n="obl_rad2", c="obl_rad2",
+    x=(lambda ops, sp: sp, lambda ops, m, n, c, x, s, sp: ((ops.scipy_special.obl_cv(m, n, c) -
+        ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 +
+        ops.square(x))))  # fmt: skip
+ProAng1CvBackward0 = define("ProAng1CvBackward0",
     "pro_ang1_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_ang1_cv",
-    n="pro_ang1_cv",
-    c="pro_ang1_cv",
-    cv="pro_ang1_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-ProRad1CvBackward0 = define(
-    "ProRad1CvBackward0",
+    m="pro_ang1_cv", n="pro_ang1_cv", c="pro_ang1_cv", cv="pro_ang1_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: (2 * x * sp - (cv - ops.square(c * x) -
+        ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+ProRad1CvBackward0 = define("ProRad1CvBackward0",
     "pro_rad1_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_rad1_cv",
-    n="pro_rad1_cv",
-    c="pro_rad1_cv",
-    cv="pro_rad1_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-ProRad2CvBackward0 = define(
-    "ProRad2CvBackward0",
+    m="pro_rad1_cv", n="pro_rad1_cv", c="pro_rad1_cv", cv="pro_rad1_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: (2 * x * sp - (cv - ops.square(c * x) -
+        ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+ProRad2CvBackward0 = define("ProRad2CvBackward0",
     "pro_rad2_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="pro_rad2_cv",
-    n="pro_rad2_cv",
-    c="pro_rad2_cv",
-    cv="pro_rad2_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            (2 * x * sp - (cv - ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-OblAng1CvBackward0 = define(
-    "OblAng1CvBackward0",
+    m="pro_rad2_cv", n="pro_rad2_cv", c="pro_rad2_cv", cv="pro_rad2_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: (2 * x * sp - (cv - ops.square(c * x) -
+        ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+OblAng1CvBackward0 = define("OblAng1CvBackward0",
     "obl_ang1_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_ang1_cv",
-    n="obl_ang1_cv",
-    c="obl_ang1_cv",
-    cv="obl_ang1_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            (2 * x * sp - (cv + ops.square(c * x) - ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))
-        ),
-    ),
-)
-
-
-OblRad1CvBackward0 = define(
-    "OblRad1CvBackward0",
+    m="obl_ang1_cv", n="obl_ang1_cv", c="obl_ang1_cv", cv="obl_ang1_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: (2 * x * sp - (cv + ops.square(c * x) -
+        ops.square(m) / (1 - ops.square(x))) * s) / (1 - ops.square(x))))  # fmt: skip
+OblRad1CvBackward0 = define("OblRad1CvBackward0",
     "obl_rad1_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_rad1_cv",
-    n="obl_rad1_cv",
-    c="obl_rad1_cv",
-    cv="obl_rad1_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x))
-        ),
-    ),
-)
-
-
-OblRad2CvBackward0 = define(
-    "OblRad2CvBackward0",
+    m="obl_rad1_cv", n="obl_rad1_cv", c="obl_rad1_cv", cv="obl_rad1_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: ((cv - ops.square(c * x) - ops.square(m) / (1
+        + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x))))  # fmt: skip
+OblRad2CvBackward0 = define("OblRad2CvBackward0",
     "obl_rad2_cv(Tensor m, Tensor n, Tensor c, Tensor cv, Tensor x) -> (Tensor s, Tensor sp)",
-    m="obl_rad2_cv",
-    n="obl_rad2_cv",
-    c="obl_rad2_cv",
-    cv="obl_rad2_cv",
-    x=(
-        lambda ops, sp: sp,
-        lambda ops, m, c, cv, x, s, sp: (
-            ((cv - ops.square(c * x) - ops.square(m) / (1 + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x))
-        ),
-    ),
-)
-
-
-ProCvBackward0 = define("ProCvBackward0", "pro_cv(Tensor m, Tensor n, Tensor c) -> Tensor", m="pro_cv", n="pro_cv",
-    c="pro_cv")  # fmt: skip
-
-
-OblCvBackward0 = define("OblCvBackward0", "obl_cv(Tensor m, Tensor n, Tensor c) -> Tensor", m="obl_cv", n="obl_cv",
-    c="obl_cv")  # fmt: skip
-
-
+    m="obl_rad2_cv", n="obl_rad2_cv", c="obl_rad2_cv", cv="obl_rad2_cv",
+    x=(lambda ops, sp: sp, lambda ops, m, c, cv, x, s, sp: ((cv - ops.square(c * x) - ops.square(m) / (1
+        + ops.square(x))) * s - 2 * x * sp) / (1 + ops.square(x))))  # fmt: skip
+ProCvBackward0 = define("ProCvBackward0", "pro_cv(Tensor m, Tensor n, Tensor c) -> Tensor", m="pro_cv",
+    n="pro_cv", c="pro_cv")  # fmt: skip
+OblCvBackward0 = define("OblCvBackward0", "obl_cv(Tensor m, Tensor n, Tensor c) -> Tensor", m="obl_cv",
+    n="obl_cv", c="obl_cv")  # fmt: skip
 MathieuABackward0 = define("MathieuABackward0", "mathieu_a(Tensor m, Tensor q) -> Tensor", m="mathieu_a",
     q="mathieu_a")  # fmt: skip
-
-
 MathieuBBackward0 = define("MathieuBBackward0", "mathieu_b(Tensor m, Tensor q) -> Tensor", m="mathieu_b",
     q="mathieu_b")  # fmt: skip
-
-
-MathieuCemBackward0 = define(
-    "MathieuCemBackward0",
-    "mathieu_cem(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_cem",
+MathieuCemBackward0 = define("MathieuCemBackward0",
+    "mathieu_cem(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_cem",
     q="mathieu_cem",
-    x=(
-        lambda ops, yp: pi / 180 * yp,
-        lambda ops, m, q, x, y: -pi / 180 * (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
-    ),
-)
-
-
-MathieuSemBackward0 = define(
-    "MathieuSemBackward0",
-    "mathieu_sem(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_sem",
+    x=(lambda ops, yp: pi / 180 * yp, lambda ops, m, q, x, y: -pi / 180 * (ops.scipy_special.mathieu_a(m,
+        q) - 2 * q * ops.cos(pi / 90 * x)) * y))  # fmt: skip
+MathieuSemBackward0 = define("MathieuSemBackward0",
+    "mathieu_sem(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_sem",
     q="mathieu_sem",
-    x=(
-        lambda ops, yp: pi / 180 * yp,
-        lambda ops, m, q, x, y: -pi / 180 * (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cos(pi / 90 * x)) * y,
-    ),
-)
-
-
-MathieuModcem1Backward0 = define(
-    "MathieuModcem1Backward0",
-    "mathieu_modcem1(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_modcem1",
+    x=(lambda ops, yp: pi / 180 * yp, lambda ops, m, q, x, y: -pi / 180 * (ops.scipy_special.mathieu_b(m,
+        q) - 2 * q * ops.cos(pi / 90 * x)) * y))  # fmt: skip
+MathieuModcem1Backward0 = define("MathieuModcem1Backward0",
+    "mathieu_modcem1(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_modcem1",
     q="mathieu_modcem1",
-    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y),
-)
-
-
-MathieuModcem2Backward0 = define(
-    "MathieuModcem2Backward0",
-    "mathieu_modcem2(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_modcem2",
+    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_a(m, q) - 2 * q *
+        ops.cosh(2 * x)) * y))  # fmt: skip
+MathieuModcem2Backward0 = define("MathieuModcem2Backward0",
+    "mathieu_modcem2(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_modcem2",
     q="mathieu_modcem2",
-    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_a(m, q) - 2 * q * ops.cosh(2 * x)) * y),
-)
-
-
-MathieuModsem1Backward0 = define(
-    "MathieuModsem1Backward0",
-    "mathieu_modsem1(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_modsem1",
+    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_a(m, q) - 2 * q *
+        ops.cosh(2 * x)) * y))  # fmt: skip
+MathieuModsem1Backward0 = define("MathieuModsem1Backward0",
+    "mathieu_modsem1(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_modsem1",
     q="mathieu_modsem1",
-    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y),
-)
-
-
-MathieuModsem2Backward0 = define(
-    "MathieuModsem2Backward0",
-    "mathieu_modsem2(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)",
-    m="mathieu_modsem2",
+    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_b(m, q) - 2 * q *
+        ops.cosh(2 * x)) * y))  # fmt: skip
+MathieuModsem2Backward0 = define("MathieuModsem2Backward0",
+    "mathieu_modsem2(Tensor m, Tensor q, Tensor x) -> (Tensor y, Tensor yp)", m="mathieu_modsem2",
     q="mathieu_modsem2",
-    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_b(m, q) - 2 * q * ops.cosh(2 * x)) * y),
-)
-
-
-HyperuDerivativeBackward0 = define(
-    "HyperuDerivativeBackward0",
+    x=(lambda ops, yp: yp, lambda ops, m, q, x, y: (ops.scipy_special.mathieu_b(m, q) - 2 * q *
+        ops.cosh(2 * x)) * y))  # fmt: skip
+HyperuDerivativeBackward0 = define("HyperuDerivativeBackward0",
     "hyperu_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
     a=lambda ops, a, b, x, m, n: ops.scipy_special.hyperu_derivative(a, b, x, m + 1, n),
     b=lambda ops, a, b, x, m, n: ops.scipy_special.hyperu_derivative(a, b, x, m, n + 1),
-    x=lambda ops, a, b, x, m, n: (
-        -(
-            a * ops.scipy_special.hyperu_derivative(a + 1, b + 1, x, m, n)
-            + m * hyperu_lower_order(a + 1, b + 1, x, m, n, ops=ops)
-        )
-    ),
-)
-
-
+    x=lambda ops, a, b, x, m, n: -(a * ops.scipy_special.hyperu_derivative(a + 1, b + 1, x, m, n) + m *
+        hyperu_lower_order(a + 1, b + 1, x, m, n, ops=ops)))  # fmt: skip
 HyperuBackward0 = define("HyperuBackward0", "hyperu(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: ops.scipy_special.hyperu_derivative(a, b, x, 1, 0),
     b=lambda ops, a, b, x: ops.scipy_special.hyperu_derivative(a, b, x, 0, 1),
     x=lambda ops, a, b, x: -a * ops.scipy_special.hyperu(a + 1, b + 1, x))  # fmt: skip
-
-
 Hyp0F1DerivativeBackward0 = define("Hyp0F1DerivativeBackward0",
-"hyp0f1_derivative(Tensor v, Tensor z, int n) -> Tensor",
+    "hyp0f1_derivative(Tensor v, Tensor z, int n) -> Tensor",
     v=lambda ops, v, z, n: ops.scipy_special.hyp0f1_derivative(v, z, n + 1),
     z=lambda ops, v, z, n: hyp0f1_argument_slope(v, z, n, ops=ops))  # fmt: skip
-
-
 Hyp0F1Backward0 = define("Hyp0F1Backward0", "hyp0f1(Tensor v, Tensor z) -> Tensor",
     v=lambda ops, v, z: ops.scipy_special.hyp0f1_derivative(v, z, 1),
     z=lambda ops, v, z: ops.scipy_special.hyp0f1(v + 1, z) / v)  # fmt: skip
-
-
 Hyp1F1DerivativeBackward0 = define("Hyp1F1DerivativeBackward0",
-"hyp1f1_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
+    "hyp1f1_derivative(Tensor a, Tensor b, Tensor x, int m, int n) -> Tensor",
     a=lambda ops, a, b, x, m, n: ops.scipy_special.hyp1f1_derivative(a, b, x, m + 1, n),
     b=lambda ops, a, b, x, m, n: ops.scipy_special.hyp1f1_derivative(a, b, x, m, n + 1),
     x=lambda ops, a, b, x, m, n: hyp1f1_argument_slope(a, b, x, m, n, ops=ops))  # fmt: skip
-
-
 Hyp1F1Backward0 = define("Hyp1F1Backward0", "hyp1f1(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: ops.scipy_special.hyp1f1_derivative(a, b, x, 1, 0),
     b=lambda ops, a, b, x: ops.scipy_special.hyp1f1_derivative(a, b, x, 0, 1),
     x=lambda ops, a, b, x: a / b * ops.scipy_special.hyp1f1(a + 1, b + 1, x))  # fmt: skip
-
-
 Hyp2F1DerivativeBackward0 = define("Hyp2F1DerivativeBackward0",
-"hyp2f1_derivative(Tensor a, Tensor b, Tensor c, Tensor x, int m, int n, int k) -> Tensor",
+    "hyp2f1_derivative(Tensor a, Tensor b, Tensor c, Tensor x, int m, int n, int k) -> Tensor",
     a=lambda ops, a, b, c, x, m, n, k: ops.scipy_special.hyp2f1_derivative(a, b, c, x, m + 1, n, k),
     b=lambda ops, a, b, c, x, m, n, k: ops.scipy_special.hyp2f1_derivative(a, b, c, x, m, n + 1, k),
     c=lambda ops, a, b, c, x, m, n, k: ops.scipy_special.hyp2f1_derivative(a, b, c, x, m, n, k + 1),
     x=lambda ops, a, b, c, x, m, n, k: hyp2f1_argument_slope(a, b, c, x, m, n, k, ops=ops))  # fmt: skip
-
-
-Hyp2F1Backward0 = define(
-    "Hyp2F1Backward0",
-    "hyp2f1(Tensor a, Tensor b, Tensor c, Tensor z) -> Tensor",
+Hyp2F1Backward0 = define("Hyp2F1Backward0", "hyp2f1(Tensor a, Tensor b, Tensor c, Tensor z) -> Tensor",
     a=lambda ops, a, b, c, z: ops.scipy_special.hyp2f1_derivative(a, b, c, z, 1, 0, 0),
     b=lambda ops, a, b, c, z: ops.scipy_special.hyp2f1_derivative(a, b, c, z, 0, 1, 0),
     c=lambda ops, a, b, c, z: ops.scipy_special.hyp2f1_derivative(a, b, c, z, 0, 0, 1),
-    z=lambda ops, a, b, c, z: a * b / c * ops.where(a * b == 0, 0.0, ops.scipy_special.hyp2f1(a + 1, b + 1, c + 1, z)),
-)
-
-
-ZetaDerivativeBackward0 = define("ZetaDerivativeBackward0", "zeta_derivative(Tensor s, Tensor q, int n) -> Tensor",
+    z=lambda ops, a, b, c, z: a * b / c * ops.where(a * b == 0, 0.0, ops.scipy_special.hyp2f1(a + 1, b +
+        1, c + 1, z)))  # fmt: skip
+ZetaDerivativeBackward0 = define("ZetaDerivativeBackward0",
+    "zeta_derivative(Tensor s, Tensor q, int n) -> Tensor",
     s=lambda ops, s, q, n: ops.scipy_special.zeta_derivative(s, q, n + 1),
     q=lambda ops, s, q, n: zeta_argument_slope(s, q, n, ops=ops))  # fmt: skip
-
-
 ZetacBackward0 = define("ZetacBackward0", "zetac(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.zeta_derivative(x, ops.ones_like(x), 1))  # fmt: skip
-
-
-GenlaguerreDerivativeBackward0 = define(
-    "GenlaguerreDerivativeBackward0",
+GenlaguerreDerivativeBackward0 = define("GenlaguerreDerivativeBackward0",
     "genlaguerre_derivative(Tensor n, Tensor alpha, Tensor x, int i) -> Tensor",
     n="genlaguerre_derivative",
     alpha=lambda ops, n, alpha, x, i: ops.scipy_special.genlaguerre_derivative(n, alpha, x, i + 1),
-    x=lambda ops, n, alpha, x, i: ops.where(
-        n == 0, 0.0, -ops.scipy_special.genlaguerre_derivative(ops.where(n == 0, 0, n - 1), alpha + 1, x, i)
-    ),
-)
-
-
+    x=lambda ops, n, alpha, x, i: ops.where(n == 0, 0.0,
+        -ops.scipy_special.genlaguerre_derivative(ops.where(n == 0, 0, n - 1), alpha + 1, x, i)))  # fmt: skip
 GegenbauerDerivativeBackward0 = define("GegenbauerDerivativeBackward0",
-"gegenbauer_derivative(Tensor n, Tensor alpha, Tensor x, int i) -> Tensor", n="gegenbauer_derivative",
+    "gegenbauer_derivative(Tensor n, Tensor alpha, Tensor x, int i) -> Tensor",
+    n="gegenbauer_derivative",
     alpha=lambda ops, n, alpha, x, i: ops.scipy_special.gegenbauer_derivative(n, alpha, x, i + 1),
     x=lambda ops, n, alpha, x, i: gegenbauer_argument_slope(n, alpha, x, i, ops=ops))  # fmt: skip
-
-
 JacobiDerivativeBackward0 = define("JacobiDerivativeBackward0",
-"jacobi_derivative(Tensor n, Tensor alpha, Tensor beta, Tensor x, int i, int j) -> Tensor", n="jacobi_derivative",
-    alpha=lambda ops, n, alpha, beta, x, i, j: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, i + 1, j),
-    beta=lambda ops, n, alpha, beta, x, i, j: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, i, j + 1),
+    "jacobi_derivative(Tensor n, Tensor alpha, Tensor beta, Tensor x, int i, int j) -> Tensor",
+    n="jacobi_derivative",
+    alpha=lambda ops, n, alpha, beta, x, i, j: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, i +
+        1, j),
+    beta=lambda ops, n, alpha, beta, x, i, j: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, i, j
+        + 1),
     x=lambda ops, n, alpha, beta, x, i, j: jacobi_argument_slope(n, alpha, beta, x, i, j, ops=ops))  # fmt: skip
-
-
-EvalGenlaguerreBackward0 = define(
-    "EvalGenlaguerreBackward0",
-    "eval_genlaguerre(Tensor n, Tensor alpha, Tensor x) -> Tensor",
-    n="eval_genlaguerre",
+EvalGenlaguerreBackward0 = define("EvalGenlaguerreBackward0",
+    "eval_genlaguerre(Tensor n, Tensor alpha, Tensor x) -> Tensor", n="eval_genlaguerre",
     alpha=lambda ops, n, alpha, x: ops.scipy_special.genlaguerre_derivative(n, alpha, x, 1),
-    x=lambda ops, n, alpha, x: ops.where(
-        n == 0, 0.0, -ops.scipy_special.eval_genlaguerre(ops.where(n == 0, 0, n - 1), alpha + 1, x)
-    ),
-)
-
-
-EvalGegenbauerBackward0 = define(
-    "EvalGegenbauerBackward0",
-    "eval_gegenbauer(Tensor n, Tensor alpha, Tensor x) -> Tensor",
-    n="eval_gegenbauer",
+    x=lambda ops, n, alpha, x: ops.where(n == 0, 0.0, -ops.scipy_special.eval_genlaguerre(ops.where(n ==
+        0, 0, n - 1), alpha + 1, x)))  # fmt: skip
+EvalGegenbauerBackward0 = define("EvalGegenbauerBackward0",
+    "eval_gegenbauer(Tensor n, Tensor alpha, Tensor x) -> Tensor", n="eval_gegenbauer",
     alpha=lambda ops, n, alpha, x: ops.scipy_special.gegenbauer_derivative(n, alpha, x, 1),
-    x=lambda ops, n, alpha, x: ops.where(
-        n == 0, 0.0, 2 * alpha * ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0, n - 1), alpha + 1, x)
-    ),
-)
-
-
-EvalJacobiBackward0 = define(
-    "EvalJacobiBackward0",
-    "eval_jacobi(Tensor n, Tensor alpha, Tensor beta, Tensor x) -> Tensor",
-    n="eval_jacobi",
+    x=lambda ops, n, alpha, x: ops.where(n == 0, 0.0, 2 * alpha *
+        ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0, n - 1), alpha + 1, x)))  # fmt: skip
+EvalJacobiBackward0 = define("EvalJacobiBackward0",
+    "eval_jacobi(Tensor n, Tensor alpha, Tensor beta, Tensor x) -> Tensor", n="eval_jacobi",
     alpha=lambda ops, n, alpha, beta, x: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, 1, 0),
     beta=lambda ops, n, alpha, beta, x: ops.scipy_special.jacobi_derivative(n, alpha, beta, x, 0, 1),
-    x=lambda ops, n, alpha, beta, x: ops.where(
-        n == 0,
-        0.0,
-        0.5
-        * (n + alpha + beta + 1)
-        * ops.scipy_special.eval_jacobi(ops.where(n == 0, 0, n - 1), alpha + 1, beta + 1, x),
-    ),
-)
-
-
-EvalChebycBackward0 = define(
-    "EvalChebycBackward0",
-    "eval_chebyc(Tensor n, Tensor x) -> Tensor",
+    x=lambda ops, n, alpha, beta, x: ops.where(n == 0, 0.0, 0.5 * (n + alpha + beta + 1) *
+        ops.scipy_special.eval_jacobi(ops.where(n == 0, 0, n - 1), alpha + 1, beta + 1, x)))  # fmt: skip
+EvalChebycBackward0 = define("EvalChebycBackward0", "eval_chebyc(Tensor n, Tensor x) -> Tensor",
     n="eval_chebyc",
-    x=lambda ops, n, x: ops.where(n == 0, 0.0, n * ops.scipy_special.eval_chebys(ops.where(n == 0, 0, n - 1), x)),
-)
-
-
-EvalChebysBackward0 = define(
-    "EvalChebysBackward0",
-    "eval_chebys(Tensor n, Tensor x) -> Tensor",
+    x=lambda ops, n, x: ops.where(n == 0, 0.0, n * ops.scipy_special.eval_chebys(ops.where(n == 0, 0, n -
+        1), x)))  # fmt: skip
+EvalChebysBackward0 = define("EvalChebysBackward0", "eval_chebys(Tensor n, Tensor x) -> Tensor",
     n="eval_chebys",
-    x=lambda ops, n, x: ops.where(
-        n == 0, 0.0, ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0, n - 1), 2.0 * ops.ones_like(x), 0.5 * x)
-    ),
-)
-
-
-EvalShLegendreBackward0 = define(
-    "EvalShLegendreBackward0",
-    "eval_sh_legendre(Tensor n, Tensor x) -> Tensor",
-    n="eval_sh_legendre",
-    x=lambda ops, n, x: ops.where(
-        n == 0,
-        0.0,
-        2 * ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0, n - 1), 1.5 * ops.ones_like(x), 2 * x - 1),
-    ),
-)
-
-
-LpmvBackward0 = define(
-    "LpmvBackward0",
-    "lpmv(Tensor m, Tensor v, Tensor x) -> Tensor",
-    m="lpmv",
+    x=lambda ops, n, x: ops.where(n == 0, 0.0, ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0, n -
+        1), 2.0 * ops.ones_like(x), 0.5 * x)))  # fmt: skip
+EvalShLegendreBackward0 = define("EvalShLegendreBackward0",
+    "eval_sh_legendre(Tensor n, Tensor x) -> Tensor", n="eval_sh_legendre",
+    x=lambda ops, n, x: ops.where(n == 0, 0.0, 2 * ops.scipy_special.eval_gegenbauer(ops.where(n == 0, 0,
+        n - 1), 1.5 * ops.ones_like(x), 2 * x - 1)))  # fmt: skip
+LpmvBackward0 = define("LpmvBackward0", "lpmv(Tensor m, Tensor v, Tensor x) -> Tensor", m="lpmv",
     v="lpmv",
-    x=lambda ops, m, v, x, result: (
-        (v * x * result - (v + m) * ops.scipy_special.lpmv(m, v - 1, x)) / (ops.square(x) - 1)
-    ),
-)
-
-
-ChndtrDensityBackward0 = define(
-    "ChndtrDensityBackward0",
+    x=lambda ops, m, v, x, result: (v * x * result - (v + m) * ops.scipy_special.lpmv(m, v - 1, x)) /
+        (ops.square(x) - 1))  # fmt: skip
+ChndtrDensityBackward0 = define("ChndtrDensityBackward0",
     "chndtr_density(Tensor x, Tensor df, Tensor nc, int n) -> Tensor",
-    x=lambda ops, x, df, nc, n: (
-        0.5 * (ops.scipy_special.chndtr_density(x, df - 2, nc, n) - ops.scipy_special.chndtr_density(x, df, nc, n))
-    ),
+    x=lambda ops, x, df, nc, n: 0.5 * (ops.scipy_special.chndtr_density(x, df - 2, nc, n) -
+        ops.scipy_special.chndtr_density(x, df, nc, n)),
     df=lambda ops, x, df, nc, n: ops.scipy_special.chndtr_density(x, df, nc, n + 1),
-    nc=lambda ops, x, df, nc, n: (
-        0.5 * (ops.scipy_special.chndtr_density(x, df + 2, nc, n) - ops.scipy_special.chndtr_density(x, df, nc, n))
-    ),
-)
-
-
+    nc=lambda ops, x, df, nc, n: 0.5 * (ops.scipy_special.chndtr_density(x, df + 2, nc, n) -
+        ops.scipy_special.chndtr_density(x, df, nc, n)))  # fmt: skip
 ChndtrDerivativeBackward0 = define("ChndtrDerivativeBackward0",
-"chndtr_derivative(Tensor x, Tensor df, Tensor nc, int n) -> Tensor",
+    "chndtr_derivative(Tensor x, Tensor df, Tensor nc, int n) -> Tensor",
     x=lambda ops, x, df, nc, n: ops.scipy_special.chndtr_density(x, df, nc, n),
     df=lambda ops, x, df, nc, n: ops.scipy_special.chndtr_derivative(x, df, nc, n + 1),
     nc=lambda ops, x, df, nc, n: -ops.scipy_special.chndtr_density(x, df + 2, nc, n))  # fmt: skip
-
-
 ChndtrBackward0 = define("ChndtrBackward0", "chndtr(Tensor x, Tensor df, Tensor nc) -> Tensor",
     x=lambda ops, x, df, nc: ops.scipy_special.chndtr_density(x, df, nc, 0),
     df=lambda ops, x, df, nc: ops.scipy_special.chndtr_derivative(x, df, nc, 1),
     nc=lambda ops, x, df, nc: -ops.scipy_special.chndtr_density(x, df + 2, nc, 0))  # fmt: skip
-
-
-ChndtrixBackward0 = define(
-    "ChndtrixBackward0",
-    "chndtrix(Tensor p, Tensor df, Tensor nc) -> Tensor",
+ChndtrixBackward0 = define("ChndtrixBackward0", "chndtrix(Tensor p, Tensor df, Tensor nc) -> Tensor",
     p=lambda ops, df, nc, result: 1 / ops.scipy_special.chndtr_density(result, df, nc, 0),
-    df=lambda ops, p, df, nc, result: within_ends(
-        p,
-        -ops.scipy_special.chndtr_derivative(result, df, nc, 1) / ops.scipy_special.chndtr_density(result, df, nc, 0),
-        ops=ops,
-    ),
-    nc=lambda ops, p, df, nc, result: within_ends(
-        p,
-        ops.scipy_special.chndtr_density(result, df + 2, nc, 0) / ops.scipy_special.chndtr_density(result, df, nc, 0),
-        ops=ops,
-    ),
-)
-
-
-ChndtridfBackward0 = define(
-    "ChndtridfBackward0",
-    "chndtridf(Tensor x, Tensor p, Tensor nc) -> Tensor",
-    x=lambda ops, x, p, nc, result: solved(
-        -ops.scipy_special.chndtr_density(x, result, nc, 0) / ops.scipy_special.chndtr_derivative(x, result, nc, 1),
-        result,
-        ops.scipy_special.chndtr(x, result, nc),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, x, p, nc, result: solved(
-        1 / ops.scipy_special.chndtr_derivative(x, result, nc, 1),
-        result,
-        ops.scipy_special.chndtr(x, result, nc),
-        p,
-        ops=ops,
-    ),
-    nc=lambda ops, x, p, nc, result: solved(
-        ops.scipy_special.chndtr_density(x, result + 2, nc, 0) / ops.scipy_special.chndtr_derivative(x, result, nc, 1),
-        result,
-        ops.scipy_special.chndtr(x, result, nc),
-        p,
-        ops=ops,
-    ),
-)
-
-
-ChndtrincBackward0 = define(
-    "ChndtrincBackward0",
-    "chndtrinc(Tensor x, Tensor df, Tensor p) -> Tensor",
-    x=lambda ops, x, df, p, result: solved(
-        ops.scipy_special.chndtr_density(x, df, result, 0) / ops.scipy_special.chndtr_density(x, df + 2, result, 0),
-        result,
-        ops.scipy_special.chndtr(x, df, result),
-        p,
-        ops=ops,
-    ),
-    df=lambda ops, x, df, p, result: solved(
-        ops.scipy_special.chndtr_derivative(x, df, result, 1) / ops.scipy_special.chndtr_density(x, df + 2, result, 0),
-        result,
-        ops.scipy_special.chndtr(x, df, result),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, x, df, p, result: solved(
-        -1 / ops.scipy_special.chndtr_density(x, df + 2, result, 0),
-        result,
-        ops.scipy_special.chndtr(x, df, result),
-        p,
-        ops=ops,
-    ),
-)
-
-
+    df=lambda ops, p, df, nc, result: within_ends(p, -ops.scipy_special.chndtr_derivative(result, df, nc,
+        1) / ops.scipy_special.chndtr_density(result, df, nc, 0), ops=ops),
+    nc=lambda ops, p, df, nc, result: within_ends(p, ops.scipy_special.chndtr_density(result, df + 2, nc,
+        0) / ops.scipy_special.chndtr_density(result, df, nc, 0), ops=ops))  # fmt: skip
+ChndtridfBackward0 = define("ChndtridfBackward0", "chndtridf(Tensor x, Tensor p, Tensor nc) -> Tensor",
+    x=lambda ops, x, p, nc, result: solved(-ops.scipy_special.chndtr_density(x, result, nc, 0) /
+        ops.scipy_special.chndtr_derivative(x, result, nc, 1), result, ops.scipy_special.chndtr(x,
+        result, nc), p, ops=ops),
+    p=lambda ops, x, p, nc, result: solved(1 / ops.scipy_special.chndtr_derivative(x, result, nc, 1),
+        result, ops.scipy_special.chndtr(x, result, nc), p, ops=ops),
+    nc=lambda ops, x, p, nc, result: solved(ops.scipy_special.chndtr_density(x, result + 2, nc, 0) /
+        ops.scipy_special.chndtr_derivative(x, result, nc, 1), result, ops.scipy_special.chndtr(x,
+        result, nc), p, ops=ops))  # fmt: skip
+ChndtrincBackward0 = define("ChndtrincBackward0", "chndtrinc(Tensor x, Tensor df, Tensor p) -> Tensor",
+    x=lambda ops, x, df, p, result: solved(ops.scipy_special.chndtr_density(x, df, result, 0) /
+        ops.scipy_special.chndtr_density(x, df + 2, result, 0), result, ops.scipy_special.chndtr(x, df,
+        result), p, ops=ops),
+    df=lambda ops, x, df, p, result: solved(ops.scipy_special.chndtr_derivative(x, df, result, 1) /
+        ops.scipy_special.chndtr_density(x, df + 2, result, 0), result, ops.scipy_special.chndtr(x, df,
+        result), p, ops=ops),
+    p=lambda ops, x, df, p, result: solved(-1 / ops.scipy_special.chndtr_density(x, df + 2, result, 0),
+        result, ops.scipy_special.chndtr(x, df, result), p, ops=ops))  # fmt: skip
 NctdtrDerivativeBackward0 = define("NctdtrDerivativeBackward0",
-"nctdtr_derivative(Tensor df, Tensor nc, Tensor t, int i, int j, int k) -> Tensor",
+    "nctdtr_derivative(Tensor df, Tensor nc, Tensor t, int i, int j, int k) -> Tensor",
     df=lambda ops, df, nc, t, i, j, k: ops.scipy_special.nctdtr_derivative(df, nc, t, i + 1, j, k),
     nc=lambda ops, df, nc, t, i, j, k: ops.scipy_special.nctdtr_derivative(df, nc, t, i, j + 1, k),
     t=lambda ops, df, nc, t, i, j, k: ops.scipy_special.nctdtr_derivative(df, nc, t, i, j, k + 1))  # fmt: skip
-
-
 NctdtrBackward0 = define("NctdtrBackward0", "nctdtr(Tensor df, Tensor nc, Tensor t) -> Tensor",
     df=lambda ops, df, nc, t: ops.scipy_special.nctdtr_derivative(df, nc, t, 1, 0, 0),
     nc=lambda ops, df, nc, t: ops.scipy_special.nctdtr_derivative(df, nc, t, 0, 1, 0),
     t=lambda ops, df, nc, t: ops.scipy_special.nctdtr_derivative(df, nc, t, 0, 0, 1))  # fmt: skip
-
-
-NctdtritBackward0 = define(
-    "NctdtritBackward0",
-    "nctdtrit(Tensor df, Tensor nc, Tensor p) -> Tensor",
-    df=lambda ops, df, nc, result: (
-        -ops.scipy_special.nctdtr_derivative(df, nc, result, 1, 0, 0)
-        / ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1)
-    ),
-    nc=lambda ops, df, nc, result: (
-        -ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 1, 0)
-        / ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1)
-    ),
-    p=lambda ops, df, nc, result: 1 / ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1),
-)
-
-
-NctdtridfBackward0 = define(
-    "NctdtridfBackward0",
-    "nctdtridf(Tensor p, Tensor nc, Tensor t) -> Tensor",
-    p=lambda ops, p, nc, t, result: solved(
-        1 / ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0, 0),
-        result,
-        ops.scipy_special.nctdtr(result, nc, t),
-        p,
-        ops=ops,
-    ),
-    nc=lambda ops, p, nc, t, result: solved(
-        -ops.scipy_special.nctdtr_derivative(result, nc, t, 0, 1, 0)
-        / ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0, 0),
-        result,
-        ops.scipy_special.nctdtr(result, nc, t),
-        p,
-        ops=ops,
-    ),
-    t=lambda ops, p, nc, t, result: solved(
-        -ops.scipy_special.nctdtr_derivative(result, nc, t, 0, 0, 1)
-        / ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0, 0),
-        result,
-        ops.scipy_special.nctdtr(result, nc, t),
-        p,
-        ops=ops,
-    ),
-)
-
-
-NctdtrincBackward0 = define(
-    "NctdtrincBackward0",
-    "nctdtrinc(Tensor df, Tensor p, Tensor t) -> Tensor",
-    df=lambda ops, df, p, t, result: solved(
-        -ops.scipy_special.nctdtr_derivative(df, result, t, 1, 0, 0)
-        / ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0),
-        result,
-        ops.scipy_special.nctdtr(df, result, t),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, df, p, t, result: solved(
-        1 / ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0),
-        result,
-        ops.scipy_special.nctdtr(df, result, t),
-        p,
-        ops=ops,
-    ),
-    t=lambda ops, df, p, t, result: solved(
-        -ops.scipy_special.nctdtr_derivative(df, result, t, 0, 0, 1)
-        / ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0),
-        result,
-        ops.scipy_special.nctdtr(df, result, t),
-        p,
-        ops=ops,
-    ),
-)
-
-
-NcfdtrPartBackward0 = define(
-    "NcfdtrPartBackward0",
+NctdtritBackward0 = define("NctdtritBackward0", "nctdtrit(Tensor df, Tensor nc, Tensor p) -> Tensor",
+    df=lambda ops, df, nc, result: -ops.scipy_special.nctdtr_derivative(df, nc, result, 1, 0, 0) /
+        ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1),
+    nc=lambda ops, df, nc, result: -ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 1, 0) /
+        ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1),
+    p=lambda ops, df, nc, result: 1 / ops.scipy_special.nctdtr_derivative(df, nc, result, 0, 0, 1))  # fmt: skip
+NctdtridfBackward0 = define("NctdtridfBackward0", "nctdtridf(Tensor p, Tensor nc, Tensor t) -> Tensor",
+    p=lambda ops, p, nc, t, result: solved(1 / ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0,
+        0), result, ops.scipy_special.nctdtr(result, nc, t), p, ops=ops),
+    nc=lambda ops, p, nc, t, result: solved(-ops.scipy_special.nctdtr_derivative(result, nc, t, 0, 1, 0)
+        / ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0, 0), result,
+        ops.scipy_special.nctdtr(result, nc, t), p, ops=ops),
+    t=lambda ops, p, nc, t, result: solved(-ops.scipy_special.nctdtr_derivative(result, nc, t, 0, 0, 1) /
+        ops.scipy_special.nctdtr_derivative(result, nc, t, 1, 0, 0), result,
+        ops.scipy_special.nctdtr(result, nc, t), p, ops=ops))  # fmt: skip
+NctdtrincBackward0 = define("NctdtrincBackward0", "nctdtrinc(Tensor df, Tensor p, Tensor t) -> Tensor",
+    df=lambda ops, df, p, t, result: solved(-ops.scipy_special.nctdtr_derivative(df, result, t, 1, 0, 0)
+        / ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0), result,
+        ops.scipy_special.nctdtr(df, result, t), p, ops=ops),
+    p=lambda ops, df, p, t, result: solved(1 / ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1,
+        0), result, ops.scipy_special.nctdtr(df, result, t), p, ops=ops),
+    t=lambda ops, df, p, t, result: solved(-ops.scipy_special.nctdtr_derivative(df, result, t, 0, 0, 1) /
+        ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0), result, ops.scipy_special.nctdtr(df,
+        result, t), p, ops=ops))  # fmt: skip
+NcfdtrPartBackward0 = define("NcfdtrPartBackward0",
     "ncfdtr_part(Tensor dfn, Tensor dfd, Tensor nc, Tensor w, int m, int n, int density) -> Tensor",
-    dfn=lambda ops, dfn, dfd, nc, w, m, n, density: (
-        0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m + 1, n, density)
-    ),
-    dfd=lambda ops, dfn, dfd, nc, w, m, n, density: (
-        0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m, n + 1, density)
-    ),
-    nc=lambda ops, dfn, dfd, nc, w, m, n, density: (
-        0.5
-        * (
-            ops.scipy_special.ncfdtr_part(dfn + 2, dfd, nc, w, m, n, density)
-            - ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m, n, density)
-        )
-    ),
-    w=lambda ops, dfn, dfd, nc, w, m, n, density: ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density, ops=ops),
-)
-
-
-NcfdtrBackward0 = define("NcfdtrBackward0", "ncfdtr(Tensor dfn, Tensor dfd, Tensor nc, Tensor f) -> Tensor",
+    dfn=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w,
+        m + 1, n, density),
+    dfd=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w,
+        m, n + 1, density),
+    nc=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * (ops.scipy_special.ncfdtr_part(dfn + 2, dfd, nc,
+        w, m, n, density) - ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m, n, density)),
+    w=lambda ops, dfn, dfd, nc, w, m, n, density: ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density,
+        ops=ops))  # fmt: skip
+NcfdtrBackward0 = define("NcfdtrBackward0",
+    "ncfdtr(Tensor dfn, Tensor dfd, Tensor nc, Tensor f) -> Tensor",
     dfn=lambda ops, dfn, dfd, nc, f: ncf_slope(dfn, dfd, nc, f, 0, ops=ops),
     dfd=lambda ops, dfn, dfd, nc, f: ncf_slope(dfn, dfd, nc, f, 1, ops=ops),
     nc=lambda ops, dfn, dfd, nc, f: ncf_slope(dfn, dfd, nc, f, 2, ops=ops),
     f=lambda ops, dfn, dfd, nc, f: ncf_slope(dfn, dfd, nc, f, 3, ops=ops))  # fmt: skip
-
-
-NcfdtriBackward0 = define(
-    "NcfdtriBackward0",
+NcfdtriBackward0 = define("NcfdtriBackward0",
     "ncfdtri(Tensor dfn, Tensor dfd, Tensor nc, Tensor p) -> Tensor",
-    dfn=lambda ops, dfn, dfd, nc, p, result: within_ends(
-        p, -ncf_slope(dfn, dfd, nc, result, 0, ops=ops) / ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops
-    ),
-    dfd=lambda ops, dfn, dfd, nc, p, result: within_ends(
-        p, -ncf_slope(dfn, dfd, nc, result, 1, ops=ops) / ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops
-    ),
-    nc=lambda ops, dfn, dfd, nc, p, result: within_ends(
-        p, -ncf_slope(dfn, dfd, nc, result, 2, ops=ops) / ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops
-    ),
-    p=lambda ops, dfn, dfd, nc, result: 1 / ncf_slope(dfn, dfd, nc, result, 3, ops=ops),
-)
-
-
-NcfdtridfdBackward0 = define(
-    "NcfdtridfdBackward0",
+    dfn=lambda ops, dfn, dfd, nc, p, result: within_ends(p, -ncf_slope(dfn, dfd, nc, result, 0, ops=ops)
+        / ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops),
+    dfd=lambda ops, dfn, dfd, nc, p, result: within_ends(p, -ncf_slope(dfn, dfd, nc, result, 1, ops=ops)
+        / ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops),
+    nc=lambda ops, dfn, dfd, nc, p, result: within_ends(p, -ncf_slope(dfn, dfd, nc, result, 2, ops=ops) /
+        ncf_slope(dfn, dfd, nc, result, 3, ops=ops), ops=ops),
+    p=lambda ops, dfn, dfd, nc, result: 1 / ncf_slope(dfn, dfd, nc, result, 3, ops=ops))  # fmt: skip
+NcfdtridfdBackward0 = define("NcfdtridfdBackward0",
     "ncfdtridfd(Tensor dfn, Tensor p, Tensor nc, Tensor f) -> Tensor",
-    dfn=lambda ops, dfn, p, nc, f, result: solved(
-        -ncf_slope(dfn, result, nc, f, 0, ops=ops) / ncf_slope(dfn, result, nc, f, 1, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, result, nc, f),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, dfn, p, nc, f, result: solved(
-        1 / ncf_slope(dfn, result, nc, f, 1, ops=ops), result, ops.scipy_special.ncfdtr(dfn, result, nc, f), p, ops=ops
-    ),
-    nc=lambda ops, dfn, p, nc, f, result: solved(
-        -ncf_slope(dfn, result, nc, f, 2, ops=ops) / ncf_slope(dfn, result, nc, f, 1, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, result, nc, f),
-        p,
-        ops=ops,
-    ),
-    f=lambda ops, dfn, p, nc, f, result: solved(
-        -ncf_slope(dfn, result, nc, f, 3, ops=ops) / ncf_slope(dfn, result, nc, f, 1, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, result, nc, f),
-        p,
-        ops=ops,
-    ),
-)
-
-
-NcfdtridfnBackward0 = define(
-    "NcfdtridfnBackward0",
+    dfn=lambda ops, dfn, p, nc, f, result: solved(-ncf_slope(dfn, result, nc, f, 0, ops=ops) /
+        ncf_slope(dfn, result, nc, f, 1, ops=ops), result, ops.scipy_special.ncfdtr(dfn, result, nc, f),
+        p, ops=ops),
+    p=lambda ops, dfn, p, nc, f, result: solved(1 / ncf_slope(dfn, result, nc, f, 1, ops=ops), result,
+        ops.scipy_special.ncfdtr(dfn, result, nc, f), p, ops=ops),
+    nc=lambda ops, dfn, p, nc, f, result: solved(-ncf_slope(dfn, result, nc, f, 2, ops=ops) /
+        ncf_slope(dfn, result, nc, f, 1, ops=ops), result, ops.scipy_special.ncfdtr(dfn, result, nc, f),
+        p, ops=ops),
+    f=lambda ops, dfn, p, nc, f, result: solved(-ncf_slope(dfn, result, nc, f, 3, ops=ops) /
+        ncf_slope(dfn, result, nc, f, 1, ops=ops), result, ops.scipy_special.ncfdtr(dfn, result, nc, f),
+        p, ops=ops))  # fmt: skip
+NcfdtridfnBackward0 = define("NcfdtridfnBackward0",
     "ncfdtridfn(Tensor p, Tensor dfd, Tensor nc, Tensor f) -> Tensor",
-    p=lambda ops, p, dfd, nc, f, result: solved(
-        1 / ncf_slope(result, dfd, nc, f, 0, ops=ops), result, ops.scipy_special.ncfdtr(result, dfd, nc, f), p, ops=ops
-    ),
-    dfd=lambda ops, p, dfd, nc, f, result: solved(
-        -ncf_slope(result, dfd, nc, f, 1, ops=ops) / ncf_slope(result, dfd, nc, f, 0, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(result, dfd, nc, f),
-        p,
-        ops=ops,
-    ),
-    nc=lambda ops, p, dfd, nc, f, result: solved(
-        -ncf_slope(result, dfd, nc, f, 2, ops=ops) / ncf_slope(result, dfd, nc, f, 0, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(result, dfd, nc, f),
-        p,
-        ops=ops,
-    ),
-    f=lambda ops, p, dfd, nc, f, result: solved(
-        -ncf_slope(result, dfd, nc, f, 3, ops=ops) / ncf_slope(result, dfd, nc, f, 0, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(result, dfd, nc, f),
-        p,
-        ops=ops,
-    ),
-)
-
-
-NcfdtrincBackward0 = define(
-    "NcfdtrincBackward0",
+    p=lambda ops, p, dfd, nc, f, result: solved(1 / ncf_slope(result, dfd, nc, f, 0, ops=ops), result,
+        ops.scipy_special.ncfdtr(result, dfd, nc, f), p, ops=ops),
+    dfd=lambda ops, p, dfd, nc, f, result: solved(-ncf_slope(result, dfd, nc, f, 1, ops=ops) /
+        ncf_slope(result, dfd, nc, f, 0, ops=ops), result, ops.scipy_special.ncfdtr(result, dfd, nc, f),
+        p, ops=ops),
+    nc=lambda ops, p, dfd, nc, f, result: solved(-ncf_slope(result, dfd, nc, f, 2, ops=ops) /
+        ncf_slope(result, dfd, nc, f, 0, ops=ops), result, ops.scipy_special.ncfdtr(result, dfd, nc, f),
+        p, ops=ops),
+    f=lambda ops, p, dfd, nc, f, result: solved(-ncf_slope(result, dfd, nc, f, 3, ops=ops) /
+        ncf_slope(result, dfd, nc, f, 0, ops=ops), result, ops.scipy_special.ncfdtr(result, dfd, nc, f),
+        p, ops=ops))  # fmt: skip
+NcfdtrincBackward0 = define("NcfdtrincBackward0",
     "ncfdtrinc(Tensor dfn, Tensor dfd, Tensor p, Tensor f) -> Tensor",
-    dfn=lambda ops, dfn, dfd, p, f, result: solved(
-        -ncf_slope(dfn, dfd, result, f, 0, ops=ops) / ncf_slope(dfn, dfd, result, f, 2, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, dfd, result, f),
-        p,
-        ops=ops,
-    ),
-    dfd=lambda ops, dfn, dfd, p, f, result: solved(
-        -ncf_slope(dfn, dfd, result, f, 1, ops=ops) / ncf_slope(dfn, dfd, result, f, 2, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, dfd, result, f),
-        p,
-        ops=ops,
-    ),
-    p=lambda ops, dfn, dfd, p, f, result: solved(
-        1 / ncf_slope(dfn, dfd, result, f, 2, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, dfd, result, f),
-        p,
-        ops=ops,
-    ),
-    f=lambda ops, dfn, dfd, p, f, result: solved(
-        -ncf_slope(dfn, dfd, result, f, 3, ops=ops) / ncf_slope(dfn, dfd, result, f, 2, ops=ops),
-        result,
-        ops.scipy_special.ncfdtr(dfn, dfd, result, f),
-        p,
-        ops=ops,
-    ),
-)
-
-
+    dfn=lambda ops, dfn, dfd, p, f, result: solved(-ncf_slope(dfn, dfd, result, f, 0, ops=ops) /
+        ncf_slope(dfn, dfd, result, f, 2, ops=ops), result, ops.scipy_special.ncfdtr(dfn, dfd, result,
+        f), p, ops=ops),
+    dfd=lambda ops, dfn, dfd, p, f, result: solved(-ncf_slope(dfn, dfd, result, f, 1, ops=ops) /
+        ncf_slope(dfn, dfd, result, f, 2, ops=ops), result, ops.scipy_special.ncfdtr(dfn, dfd, result,
+        f), p, ops=ops),
+    p=lambda ops, dfn, dfd, p, f, result: solved(1 / ncf_slope(dfn, dfd, result, f, 2, ops=ops), result,
+        ops.scipy_special.ncfdtr(dfn, dfd, result, f), p, ops=ops),
+    f=lambda ops, dfn, dfd, p, f, result: solved(-ncf_slope(dfn, dfd, result, f, 3, ops=ops) /
+        ncf_slope(dfn, dfd, result, f, 2, ops=ops), result, ops.scipy_special.ncfdtr(dfn, dfd, result,
+        f), p, ops=ops))  # fmt: skip
 KolmogorovDerivativeBackward0 = define("KolmogorovDerivativeBackward0",
-"kolmogorov_derivative(Tensor y, int n) -> Tensor",
+    "kolmogorov_derivative(Tensor y, int n) -> Tensor",
     y=lambda ops, y, n: ops.scipy_special.kolmogorov_derivative(y, n + 1))  # fmt: skip
-
-
 KolmogorovBackward0 = define("KolmogorovBackward0", "kolmogorov(Tensor y) -> Tensor",
     y=lambda ops, y: ops.scipy_special.kolmogorov_derivative(y, 1))  # fmt: skip
-
-
 KolmogiBackward0 = define("KolmogiBackward0", "kolmogi(Tensor p) -> Tensor",
     p=lambda ops, result: 1 / ops.scipy_special.kolmogorov_derivative(result, 1))  # fmt: skip
-
-
 RiemannZetaBackward0 = define("RiemannZetaBackward0", "riemann_zeta(Tensor x) -> Tensor",
     x=lambda ops, x: ops.scipy_special.zeta_derivative(x, ops.ones_like(x), 1))  # fmt: skip
-
-
 HurwitzZetaBackward0 = define("HurwitzZetaBackward0", "hurwitz_zeta(Tensor x, Tensor q) -> Tensor",
     x=lambda ops, x, q: ops.scipy_special.zeta_derivative(x, q, 1),
     q=lambda ops, x, q: -x * ops.scipy_special.hurwitz_zeta(x + 1, q))  # fmt: skip
-
-
 LambertWBackward0 = define("LambertWBackward0", "lambert_w(Tensor z, int k, float tol) -> Tensor",
     z=lambda ops, z, result: 1 / (z + ops.exp(result)))  # fmt: skip
-
-
-SphericalJBackward0 = define(
-    "SphericalJBackward0",
-    "spherical_j(Tensor n, Tensor z) -> Tensor",
+SphericalJBackward0 = define("SphericalJBackward0", "spherical_j(Tensor n, Tensor z) -> Tensor",
     n="spherical_j",
-    z=lambda ops, n, z: (
-        (
-            n * ops.scipy_special.spherical_j(ops.clamp_min(n - 1, 0), z)
-            - (n + 1) * ops.scipy_special.spherical_j(n + 1, z)
-        )
-        / (2 * n + 1)
-    ),
-)
-
-
-SphericalYBackward0 = define(
-    "SphericalYBackward0",
-    "spherical_y(Tensor n, Tensor z) -> Tensor",
+    z=lambda ops, n, z: (n * ops.scipy_special.spherical_j(ops.clamp_min(n - 1, 0), z) - (n + 1) *
+        ops.scipy_special.spherical_j(n + 1, z)) / (2 * n + 1))  # fmt: skip
+SphericalYBackward0 = define("SphericalYBackward0", "spherical_y(Tensor n, Tensor z) -> Tensor",
     n="spherical_y",
-    z=lambda ops, n, z: ops.where(
-        n == 0,
-        -ops.scipy_special.spherical_y(n + 1, z),
-        (
-            n * ops.scipy_special.spherical_y(ops.clamp_min(n - 1, 0), z)
-            - (n + 1) * ops.scipy_special.spherical_y(n + 1, z)
-        )
-        / (2 * n + 1),
-    ),
-)
-
-
-SphericalIBackward0 = define(
-    "SphericalIBackward0",
-    "spherical_i(Tensor n, Tensor z) -> Tensor",
+    z=lambda ops, n, z: ops.where(n == 0, -ops.scipy_special.spherical_y(n + 1, z), (n *
+        ops.scipy_special.spherical_y(ops.clamp_min(n - 1, 0), z) - (n + 1) *
+        ops.scipy_special.spherical_y(n + 1, z)) / (2 * n + 1)))  # fmt: skip
+SphericalIBackward0 = define("SphericalIBackward0", "spherical_i(Tensor n, Tensor z) -> Tensor",
     n="spherical_i",
-    z=lambda ops, n, z: (
-        (
-            n * ops.scipy_special.spherical_i(ops.clamp_min(n - 1, 0), z)
-            + (n + 1) * ops.scipy_special.spherical_i(n + 1, z)
-        )
-        / (2 * n + 1)
-    ),
-)
-
-
-SphericalKBackward0 = define(
-    "SphericalKBackward0",
-    "spherical_k(Tensor n, Tensor z) -> Tensor",
+    z=lambda ops, n, z: (n * ops.scipy_special.spherical_i(ops.clamp_min(n - 1, 0), z) + (n + 1) *
+        ops.scipy_special.spherical_i(n + 1, z)) / (2 * n + 1))  # fmt: skip
+SphericalKBackward0 = define("SphericalKBackward0", "spherical_k(Tensor n, Tensor z) -> Tensor",
     n="spherical_k",
-    z=lambda ops, n, z: ops.where(
-        n == 0,
-        -ops.scipy_special.spherical_k(n + 1, z),
-        -(
-            n * ops.scipy_special.spherical_k(ops.clamp_min(n - 1, 0), z)
-            + (n + 1) * ops.scipy_special.spherical_k(n + 1, z)
-        )
-        / (2 * n + 1),
-    ),
-)
-
-
-SphericalHarmonicBackward0 = define(
-    "SphericalHarmonicBackward0",
-    "spherical_harmonic(Tensor n, Tensor m, Tensor theta, Tensor phi) -> Tensor",
-    n="spherical_harmonic",
+    z=lambda ops, n, z: ops.where(n == 0, -ops.scipy_special.spherical_k(n + 1, z), -(n *
+        ops.scipy_special.spherical_k(ops.clamp_min(n - 1, 0), z) + (n + 1) *
+        ops.scipy_special.spherical_k(n + 1, z)) / (2 * n + 1)))  # fmt: skip
+SphericalHarmonicBackward0 = define("SphericalHarmonicBackward0",
+    "spherical_harmonic(Tensor n, Tensor m, Tensor theta, Tensor phi) -> Tensor", n="spherical_harmonic",
     m="spherical_harmonic",
-    theta=lambda ops, n, m, theta, phi: (
-        0.5
-        * (
-            ops.sqrt(ops.clamp_min((n - m) * (n + m + 1.0), 0.0))
-            * turned(phi, -1, ops=ops)
-            * ops.scipy_special.spherical_harmonic(n, m + 1, theta, phi)
-            - ops.sqrt(ops.clamp_min((n + m) * (n - m + 1.0), 0.0))
-            * turned(phi, 1, ops=ops)
-            * ops.scipy_special.spherical_harmonic(n, m - 1, theta, phi)
-        )
-    ),
-    phi=lambda ops, m, result: imaginary(m, ops=ops) * result,
-)
-
-
-SphericalLegendreBackward0 = define(
-    "SphericalLegendreBackward0",
-    "spherical_legendre(Tensor n, Tensor m, Tensor theta) -> Tensor",
-    n="spherical_legendre",
+    theta=lambda ops, n, m, theta, phi: 0.5 * (ops.sqrt(ops.clamp_min((n - m) * (n + m + 1.0), 0.0)) *
+        turned(phi, -1, ops=ops) * ops.scipy_special.spherical_harmonic(n, m + 1, theta, phi) -
+        ops.sqrt(ops.clamp_min((n + m) * (n - m + 1.0), 0.0)) * turned(phi, 1, ops=ops) *
+        ops.scipy_special.spherical_harmonic(n, m - 1, theta, phi)),
+    phi=lambda ops, m, result: imaginary(m, ops=ops) * result)  # fmt: skip
+SphericalLegendreBackward0 = define("SphericalLegendreBackward0",
+    "spherical_legendre(Tensor n, Tensor m, Tensor theta) -> Tensor", n="spherical_legendre",
     m="spherical_legendre",
-    theta=lambda ops, n, m, theta: (
-        0.5
-        * (
-            ops.sqrt(ops.clamp_min((n - m) * (n + m + 1.0), 0.0))
-            * ops.scipy_special.spherical_legendre(n, m + 1, theta)
-            - ops.sqrt(ops.clamp_min((n + m) * (n - m + 1.0), 0.0))
-            * ops.scipy_special.spherical_legendre(n, m - 1, theta)
-        )
-    ),
-)
-
-
+    theta=lambda ops, n, m, theta: 0.5 * (ops.sqrt(ops.clamp_min((n - m) * (n + m + 1.0), 0.0)) *
+        ops.scipy_special.spherical_legendre(n, m + 1, theta) - ops.sqrt(ops.clamp_min((n + m) * (n - m +
+        1.0), 0.0)) * ops.scipy_special.spherical_legendre(n, m - 1, theta)))  # fmt: skip
 SmirnovSlopeBackward0 = define("SmirnovSlopeBackward0", "smirnov_slope(Tensor n, Tensor d) -> Tensor",
     n="smirnov_slope", d="smirnov_slope")  # fmt: skip
-
-
 SmirnovBackward0 = define("SmirnovBackward0", "smirnov(Tensor n, Tensor d) -> Tensor", n="smirnov",
     d=lambda ops, n, d: ops.scipy_special.smirnov_slope(n, d))  # fmt: skip
-
-
 SmirnoviBackward0 = define("SmirnoviBackward0", "smirnovi(Tensor n, Tensor p) -> Tensor", n="smirnovi",
     p=lambda ops, n, result: 1 / ops.scipy_special.smirnov_slope(n, result))  # fmt: skip
-
-
-ModfresnelpBackward0 = define(
-    "ModfresnelpBackward0",
-    "modfresnelp(Tensor x) -> (Tensor f, Tensor k)",
-    x=(
-        lambda ops, x: -turned(x * x, 1, ops=ops),
-        lambda ops, x, k: (
-            -2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), 1, ops=ops) * one_over_sqrt_pi
-        ),
-    ),
-)
-
-
-ModfresnelmBackward0 = define(
-    "ModfresnelmBackward0",
-    "modfresnelm(Tensor x) -> (Tensor f, Tensor k)",
-    x=(
-        lambda ops, x: -turned(x * x, -1, ops=ops),
-        lambda ops, x, k: (
-            2 * imaginary(x, ops=ops) * k - turned(-0.25 * pi * ops.ones_like(x), -1, ops=ops) * one_over_sqrt_pi
-        ),
-    ),
-)
-
-
-KelvinBackward0 = define(
-    "KelvinBackward0",
+ModfresnelpBackward0 = define("ModfresnelpBackward0", "modfresnelp(Tensor x) -> (Tensor f, Tensor k)",
+    x=(lambda ops, x: -turned(x * x, 1, ops=ops), lambda ops, x, k: -2 * imaginary(x, ops=ops) * k -
+        turned(-0.25 * pi * ops.ones_like(x), 1, ops=ops) * one_over_sqrt_pi))  # fmt: skip
+ModfresnelmBackward0 = define("ModfresnelmBackward0", "modfresnelm(Tensor x) -> (Tensor f, Tensor k)",
+    x=(lambda ops, x: -turned(x * x, -1, ops=ops), lambda ops, x, k: 2 * imaginary(x, ops=ops) * k -
+        turned(-0.25 * pi * ops.ones_like(x), -1, ops=ops) * one_over_sqrt_pi))  # fmt: skip
+KelvinBackward0 = define("KelvinBackward0",
     "kelvin(Tensor x) -> (Tensor be, Tensor ke, Tensor bep, Tensor kep)",
-    x=(
-        lambda ops, bep: bep,
-        lambda ops, kep: kep,
-        lambda ops, x, be, bep: ops.where(
-            x == 0, imaginary(0.5, ops=ops), imaginary(be, ops=ops) - bep / nonzero_or_inf(x, ops=ops)
-        ),
-        lambda ops, x, ke, kep: imaginary(ke, ops=ops) - kep / x,
-    ),
-)
-
-
+    x=(lambda ops, bep: bep, lambda ops, kep: kep, lambda ops, x, be, bep: ops.where(x == 0,
+        imaginary(0.5, ops=ops), imaginary(be, ops=ops) - bep / nonzero_or_inf(x, ops=ops)), lambda ops,
+        x, ke, kep: imaginary(ke, ops=ops) - kep / x))  # fmt: skip
 WrightBesselDerivativeBackward0 = define("WrightBesselDerivativeBackward0",
-"wright_bessel_derivative(Tensor a, Tensor b, Tensor x, int i, int j) -> Tensor",
+    "wright_bessel_derivative(Tensor a, Tensor b, Tensor x, int i, int j) -> Tensor",
     a=lambda ops, a, b, x, i, j: ops.scipy_special.wright_bessel_derivative(a, b, x, i + 1, j),
     b=lambda ops, a, b, x, i, j: ops.scipy_special.wright_bessel_derivative(a, b, x, i, j + 1),
     x=lambda ops, a, b, x, i, j: wright_bessel_argument_slope(a, b, x, i, j, ops=ops))  # fmt: skip
-
-
-WrightBesselBackward0 = define("WrightBesselBackward0", "wright_bessel(Tensor a, Tensor b, Tensor x) -> Tensor",
+WrightBesselBackward0 = define("WrightBesselBackward0",
+    "wright_bessel(Tensor a, Tensor b, Tensor x) -> Tensor",
     a=lambda ops, a, b, x: ops.scipy_special.wright_bessel_derivative(a, b, x, 1, 0),
     b=lambda ops, a, b, x: ops.scipy_special.wright_bessel_derivative(a, b, x, 0, 1),
     x=lambda ops, a, b, x: ops.scipy_special.wright_bessel(a, a + b, x))  # fmt: skip
-
-
 LogWrightBesselBackward0 = define("LogWrightBesselBackward0",
-"log_wright_bessel(Tensor a, Tensor b, Tensor x) -> Tensor",
-    a=lambda ops, a, b, x, result: ops.exp(-result) * ops.scipy_special.wright_bessel_derivative(a, b, x, 1, 0),
-    b=lambda ops, a, b, x, result: ops.exp(-result) * ops.scipy_special.wright_bessel_derivative(a, b, x, 0, 1),
+    "log_wright_bessel(Tensor a, Tensor b, Tensor x) -> Tensor",
+    a=lambda ops, a, b, x, result: ops.exp(-result) * ops.scipy_special.wright_bessel_derivative(a, b, x,
+        1, 0),
+    b=lambda ops, a, b, x, result: ops.exp(-result) * ops.scipy_special.wright_bessel_derivative(a, b, x,
+        0, 1),
     x=lambda ops, a, b, x, result: ops.exp(ops.scipy_special.log_wright_bessel(a, a + b, x) - result))  # fmt: skip
-
 
 # fmt: off
 like_digamma_difference = lambda run: lambda x, d, n: run(
@@ -3119,19 +1938,15 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 TANGENTS = {
     **define.tangents,
 }
-
 
 UNDERIVED = {
     **define.underived,
 }
 
-
 FORMULAS = "declarations.yaml"
-
 
 PUBLIC = enter(
     OPERATORS,
@@ -3146,7 +1961,6 @@ PUBLIC = enter(
 )
 globals().update(PUBLIC)
 __all__ = sorted(PUBLIC)
-
 
 def __dir__():
     """The operators."""
