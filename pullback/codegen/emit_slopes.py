@@ -39,7 +39,9 @@ def slopes_of(derivative: Derivative) -> dict[str, tuple[Formula, ...]] | None:
         found[arg.name] = slopes
     for nr, tangent in enumerate(derivative.tangents.values()):
         terms = {name: slopes[nr] for name, slopes in found.items() if slopes}
-        if terms and not (isinstance(tangent, Formula) and _says(tangent, terms, [a.name for a in schema.args if a.type.is_tensor])):
+        if terms and not (
+            isinstance(tangent, Formula) and _says(tangent, terms, [a.name for a in schema.args if a.type.is_tensor])
+        ):
             return None
     return found
 

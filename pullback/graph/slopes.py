@@ -7,13 +7,14 @@ of the arguments' tangents times their slopes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Released, save_input, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
+
 
 def weighed(grads: Sequence[Any], slopes: Sequence[Any], ops: Any) -> Any:
     """The sum of the outputs' slopes, weighed by their cotangents; an output without one has no say."""
@@ -78,9 +79,11 @@ def _node(name: str, schema: str, module: str, names: Any, outputs: Any, table: 
     """The class: its slots, and what the engine asks of it."""
     multi, arity = outputs != ("result",), len(names) - len(outputs)
     inputs = tuple(names.index(arg) for arg, _, _ in table)
-    users = [[nr for nr, (_, _, parts) in enumerate(table) if any(i in at for _, at in parts)] for i in range(len(names))]
+    users = [
+        [nr for nr, (_, _, parts) in enumerate(table) if any(i in at for _, at in parts)] for i in range(len(names))
+    ]
     kept = [i for i, of in enumerate(users) if of]
-    tensors = [i for i in kept if i in inputs or i >= arity or not names]
+    tensors = [i for i in kept if i in inputs or i >= arity]
     slots = [f"{kind}_{names[i]}" for i in kept for kind in (("saved", "version") if i in tensors else ("arg",))]
     space = {
         "__slots__": tuple(sorted(slots)), "__doc__": schema, "__module__": module, "inputs": inputs,
@@ -89,8 +92,8 @@ def _node(name: str, schema: str, module: str, names: Any, outputs: Any, table: 
     if multi:
         space |= {"output_names": outputs, "differentiable_outputs": (True,) * len(outputs)}
     cls = type(name, (MultiNode if multi else Node,), space)
-    wanted = {i: None if len(users[i]) == len(table) else tuple(users[i]) for i in kept}  # None: always
-    _add_methods(cls, names, table, kept, tensors, wanted, arity, multi)
+    # Kept for some of the inputs alone, or () for all of them.
+    _add_methods(cls, names, table, kept, {i: () if len(users[i]) == len(table) else tuple(users[i]) for i in tensors})
     return cls
 
 
@@ -99,50 +102,74 @@ def _places(slope: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
     return tuple(names.index(name) for name in code.co_varnames[1 : code.co_argcount])
 
 
-def _add_methods(
-    cls: Any, names: Sequence[str], table: Any, kept: Any, tensors: Any, wanted: Any, arity: int, multi: bool
-) -> None:
-    """Give the class what keeps, reads and lets go of the values that the slopes take."""
+def _add_methods(cls: Any, names: Sequence[str], table: Any, kept: Any, tensors: Any) -> None:
+    """Give the class what keeps, reads and lets go of the values that the slopes take.
+
+    `kept` are their places, `tensors` those of tensors, each with the inputs for which it is kept (none: always).
+    """
     held = {i: getattr(cls, f"saved_{names[i]}") for i in tensors}
     noted = {i: getattr(cls, f"version_{names[i]}") for i in tensors}
-    plain = [(i, getattr(cls, f"arg_{names[i]}").__set__, getattr(cls, f"arg_{names[i]}").__get__)
-             for i in kept if i not in tensors]  # fmt: skip
-    fixed = [isinstance(given, str) for _, given, _ in table]
-    given = [(i, held[i].__set__, noted[i].__set__, i in cls.inputs and fixed[cls.inputs.index(i)], wanted[i])
-             for i in tensors if i < arity]  # fmt: skip
-    results = [(i - arity, held[i].__set__, noted[i].__set__, wanted[i]) for i in tensors if i >= arity]
-    reads = [(i, held[i].__get__, noted[i].__get__, wanted[i]) for i in tensors]
-    several = len(table) > 1
+    plain = {i: getattr(cls, f"arg_{names[i]}") for i in kept if i not in tensors}
+
+    def release(self: Any) -> None:
+        for i in tensors:  # the version first: see codegen.emit_node
+            noted[i].__set__(self, Released)
+            held[i].__set__(self, None)
+
+    cls.save = _saving(cls, len(names), table, tensors, held, noted, plain)
+    cls.apply = _pulling(cls, names, table, tensors, held, noted, plain)
+    if tensors:
+        cls.release = release
+
+
+def _saving(cls: Any, width: int, table: Any, tensors: Any, held: Any, noted: Any, plain: Any) -> Any:
+    """The method `save`."""
+    multi = issubclass(cls, MultiNode)
+    arity = width - (len(cls.output_names) if multi else 1)
+    underived = {i for i, (_, _, parts) in zip(cls.inputs, table, strict=True) if not parts}
+    slots = [(i, held[i].__set__, noted[i].__set__, needed) for i, needed in tensors.items()]
+    given = [(i, hold, note, i in underived, needed) for i, hold, note, needed in slots if i < arity]
+    results = [(i - arity, hold, note, needed) for i, hold, note, needed in slots if i >= arity]
+    others = [(i, slot.__set__) for i, slot in plain.items()]
 
     def save(node: Any, out: Any, *args: Any) -> None:
         for i, hold, note, copied, needed in given:
-            if needed is None or _any_needed(node, needed):
+            if not needed or _any_needed(node, needed):
                 x, version = save_input(args[i], copied)
                 hold(node, x)
                 note(node, version)
         for nr, hold, note, needed in results:
-            if needed is None or _any_needed(node, needed):
+            if not needed or _any_needed(node, needed):
                 result = out[nr] if multi else out
                 hold(node, result._array)
                 note(node, watch_output(result))
-        for i, hold, _ in plain:
+        for i, hold in others:
             x = args[i]
             hold(node, x if type(x) in FIXED else snapshot(x))
 
+    return save
+
+
+def _pulling(cls: Any, names: Sequence[str], table: Any, tensors: Any, held: Any, noted: Any, plain: Any) -> Any:
+    """The method `apply`."""
+    reads = [(i, held[i].__get__, noted[i].__get__, needed) for i, needed in tensors.items()]
+    others = [(i, slot.__get__) for i, slot in plain.items()]
+    multi, several = issubclass(cls, MultiNode), len(table) > 1
+
     def apply(self: Any, ops: Any, grad: Any, unpack: Any) -> Any:
         values = [None] * len(names)  # which, as slope_of below, an error is told by
-        for i, held, noted, needed in reads:
-            if needed is None or _any_needed(self, needed):
-                values[i] = unpack(held(self), noted(self), self)
-        for i, _, get in plain:
+        for i, saved, version, needed in reads:
+            if not needed or _any_needed(self, needed):
+                values[i] = unpack(saved(self), version(self), self)
+        for i, get in others:
             values[i] = get(self)
         edges = self._nexts or (self._next0, self._next1)
-        grads = []
-        for (slope_of, each, parts), edge in zip(table, edges, strict=False):
+        grads: list[Any] = []
+        for (slope_of, given, parts), edge in zip(table, edges, strict=False):
             if edge is None and several:
                 grads.append(None)
             elif not parts:
-                raise derivative_not_implemented(self, each, slope_of)
+                raise derivative_not_implemented(self, given, slope_of)
             elif multi:
                 grads.append(weighed(grad, [slope(ops, *[values[i] for i in at]) for slope, at in parts], ops))
             else:
@@ -150,22 +177,12 @@ def _add_methods(
                 grads.append(grad * slope(ops, *[values[i] for i in at]).conjugate())
         return grads
 
-    def release(self: Any) -> None:
-        for i in tensors:  # the version first: see codegen.emit_node
-            noted[i].__set__(self, Released)
-            held[i].__set__(self, None)
-
-    cls.save, cls.apply = save, apply
-    if tensors:
-        cls.release = release
+    return apply
 
 
 def _any_needed(node: Any, inputs: tuple[int, ...]) -> bool:
     edges = node._nexts or (node._next0, node._next1)
-    for i in inputs:
-        if edges[i] is not None:
-            return True
-    return False
+    return any(edges[i] is not None for i in inputs)
 
 
 def _tangent(key: str, args: Sequence[str], outputs: Sequence[str], table: Any) -> Any:
