@@ -98,7 +98,7 @@ def main(check: bool) -> int:
     for slopes in sorted(ROOT.glob("pullback/scipy/rules/*/slopes.yaml")):
         bring(slopes.with_name("declarations.yaml"), expanded(slopes))
     for declarations in sorted(ROOT.glob("pullback/scipy/rules/*/declarations.yaml")):
-        bring(declarations.with_name("operators.py"), generate_third_party(declarations))
+        bring(declarations.with_name("operators.py"), generate_third_party(declarations, compact=True))
     for target in stale:
         print(f"{'out of date' if check else 'wrote'}: {target.relative_to(ROOT)}")
     return int(check and bool(stale))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
@@ -10,6 +11,7 @@ from textwrap import fill
 from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_node import NodeEmitter
 from pullback.codegen.emit_row import emit_rows
+from pullback.codegen.emit_slopes import WEIGHED, emit_slopes, slopes_of
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
@@ -27,6 +29,7 @@ class Sources:
     composites: Mapping[str, str]
     helpers: Mapping[str, str]
     declarations: str
+    compact: bool = False  # rules that are slopes as such, and tables that stand in the declarations not again
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,18 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
     check_emittable(natives, registry)
     nodes = [node for native in natives for node in _nodes(native, registry, sources)]
     formulas = _backward_formulas(natives, registry)
-    return Parts([*nodes, emit_rows(natives, registry)], _helpers(formulas), _constants(formulas))
+    statements = [text for text in nodes if not text.startswith("class ")]  # of slopes
+    if statements:
+        begin = f'define = Slopes(__name__, "{registry.namespace}")'
+        nodes = [*(text for text in nodes if text.startswith("class ")), "\n".join([begin, *statements])]
+    helpers = _helpers(formulas) - ({WEIGHED} if statements else set())
+    return Parts([*nodes, emit_rows(natives, registry)], helpers, _constants(formulas))
 
 
-def emit_docs(natives: Sequence[NativeFunction]) -> str:
+def emit_docs(natives: Sequence[NativeFunction], compact: bool = False) -> str:
     """The table of the operators' documentation, by unique name."""
-    entries = [f'    "{native.schema.full_name}": """{_doc(native)}""",' for native in natives]
+    quoted = json.dumps if compact else '"""{}"""'.format
+    entries = [f'    "{native.schema.full_name}": {quoted(_doc(native))},' for native in natives]
     return "\n".join(["DOCS = {", *entries, "}"])
 
 
@@ -87,13 +96,17 @@ def _constants(formulas: Sequence[Formula]) -> frozenset[str]:
     return frozenset().union(*(formula.constants for formula in formulas))
 
 
-def tangent_parts(registry: Registry) -> Parts:
+def tangent_parts(registry: Registry, compact: bool = False) -> Parts:
     """The tangent functions of differentiable primitives, their table, and that of the inputs that they ignore."""
     tables, space = registry.operator_tables, "" if registry.namespace is None else f"{registry.namespace}."
-    emitters = [TangentEmitter(derivative, tables) for derivative in registry.derivatives.values()]
+    derivatives = [d for d in registry.derivatives.values() if not (compact and slopes_of(d) is not None)]
+    emitters = [TangentEmitter(derivative, tables) for derivative in derivatives]
     emitters = [emitter for emitter in emitters if emitter.has_formula]
     entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
     ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
+    if len(derivatives) < len(registry.derivatives):
+        entries.append("    **define.tangents,")
+        ignored.append("    **define.underived,")
     ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]
     formulas = [formula for emitter in emitters for formula in emitter.rendered]
     return Parts([*(emitter.emit() for emitter in emitters), *ends], _helpers(formulas), _constants(formulas))
@@ -104,6 +117,8 @@ def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list
     derivative = registry.derivatives.get(native.schema.unique_name)
     if derivative is None:
         return []
+    if sources.compact and slopes_of(derivative) is not None:
+        return [emit_slopes(derivative, registry)]
     return [NodeEmitter(NodeLayout(derivative, registry), sources.declarations, registry.operator_tables).emit()]
 
 

@@ -21,6 +21,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.graph.node": ("MultiNode", "Node"),
     "pullback.graph.saved": ("Form", "Released", "let_go", "save_input", "save_list", "unwritten", "watch_output"),
     "pullback.graph.saving_nodes": tuple(SAVING_NODES),
+    "pullback.graph.slopes": ("Slopes",),
     "pullback.graph.snapshot": ("FIXED", "snapshot"),
     "pullback.graph.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",

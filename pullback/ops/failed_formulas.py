@@ -72,17 +72,35 @@ def _told(step: Any) -> Any:
         formula = vars(type(node)).get(frame.f_code.co_name)  # its own: an inherited apply() only unpacks
         if op is None or getattr(formula, "__code__", None) is not frame.f_code:
             return None
-        key, names = _gradient(step, _entry(op, frame.f_globals)), functools.partial(_in_node, node, frame.f_locals)
+        module = sys.modules[type(node).__module__].__dict__  # the frame's, but where a rule is made of slopes
+        variables = frame.f_locals
+        if (key := variables.get("slope_of")) is not None:
+            variables = {"grad": variables["grad"], **dict(zip(variables["names"], variables["values"], strict=True))}
+            names = functools.partial(_in_slopes, {name: x for name, x in variables.items() if x is not None})
+            if not frame.f_locals["parts"]:  # nobody has derived it, as the error says
+                return None
+        else:
+            key, names = _gradient(step, _entry(op, module)), functools.partial(_in_node, node, variables)
+    elif frame.f_code.co_name == "slopes_tangent" and "rule" in frame.f_locals:
+        name, parameters = frame.f_locals["rule"]
+        op = OPERATORS[name]
+        module = sys.modules[op.node.__module__].__dict__
+        outputs = parameters[-len(op.multi._fields) :] if op.multi is not None else ["result"]
+        entry, key = _entry(op, module), outputs[frame.f_locals.get("nr", 0)]
+        key = key if key in entry else "result"
+        values = dict(zip(parameters, frame.f_locals["given"], strict=True))
+        names = functools.partial(_in_tangent, values)
     elif frame.f_code.co_name.endswith("_tangent"):
         functions = frame.f_globals.get("TANGENTS", {})
         name = next((name for name, f in functions.items() if getattr(f, "__code__", None) is frame.f_code), None)
         op = None if name is None else OPERATORS.get(name)
         if op is None:
             return None
-        key, names = _output(step, op, _entry(op, frame.f_globals)), functools.partial(_in_tangent, frame.f_locals)
+        module = frame.f_globals
+        key, names = _output(step, op, _entry(op, module)), functools.partial(_in_tangent, frame.f_locals)
     else:
         return None
-    return None if key is None else _text(op, key, _entry(op, frame.f_globals), names, frame)
+    return None if key is None else _text(op, key, _entry(op, module), names, frame)
 
 
 def _refused(step: Any) -> Any:
@@ -171,6 +189,10 @@ class _Kept:
         return " and ".join(f"{how} {value}" for how, value in self.attributes.items())
 
 
+def _in_slopes(variables: Any, name: str) -> Any:
+    return (variables[name],) if name in variables else ()
+
+
 def _in_tangent(variables: Any, name: str) -> Any:
     found = next((n for n in (name, f"{name}_p") if n in variables and n != "ops"), None)
     return () if found is None else (variables[found],)
@@ -231,21 +253,37 @@ def _output(step: Any, op: Any, entry: Any) -> Any:
 def _entry(op: Any, module: Any) -> Any:
     """The formulas of an operator: place ("file:line") and text by key, those of gradients first."""
     of_module = module.get("FORMULAS")  # a third party's
-    return own_formulas().get(op.name, {}) if of_module is None else of_module[op.name.partition(".")[2]]
+    if of_module is None:
+        return own_formulas().get(op.name, {})
+    if type(of_module) is str:  # of a module of the package, beside its declarations
+        of_module = _written(Path(module["__file__"]).with_name(of_module), of_module)
+    return of_module[op.name.partition(".")[2]]
+
+
+def own_formulas() -> Any:
+    """The entries of derivatives.yaml by the operators' names."""
+    return _written(_DECLARATIONS, str(_DECLARATIONS))
 
 
 @functools.cache
-def own_formulas() -> Any:
-    """The entries of derivatives.yaml by the operators' names."""
+def _written(path: Path, shown: str) -> Any:
+    """The entries of a file of declarations by the operators' names; `shown` is the file in their places."""
     found: dict[str, Any] = {}
     written: list[Any] = []
-    for number, line in enumerate(_DECLARATIONS.read_text(encoding="utf-8").splitlines(), 1):
-        if line.startswith("- name: "):
-            entry = found[line.removeprefix("- name: ").partition("(")[0]] = {}
-        elif key := re.match(r"  (\w[\w, ]*): ", line):
+    entry: Any = None
+    indent = ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if begin := re.match(r"( *)- (name|func): (.*?)\(", line):
+            indent, kind, name = begin.groups()
+            entry = found.setdefault(name, {}) if kind == "name" else None
+            continue
+        line = line.removeprefix(indent)
+        if entry is None:
+            continue
+        if key := re.match(r"  (\w[\w, ]*): ", line):
             written = [line[key.end() :]]
             if key[1] not in ("node", "output_differentiability", "recompute"):
-                entry[key[1]] = (f"{_DECLARATIONS}:{number}", written)
+                entry[key[1]] = (f"{shown}:{number}", written)
         elif line.startswith("    "):
             written.append(line.strip())
     return {name: {key: (place, _joined(text)) for key, (place, text) in e.items()} for name, e in found.items()}

@@ -178,6 +178,9 @@ def _names_result(rule: Rule) -> bool:
 
 @cache
 def _named(function: Any, outputs: int, moving: Sequence[int]) -> bool:
+    takes = getattr(function, "takes", None)  # of a rule that is made of slopes
+    if takes is not None:
+        return bool(takes)
     code = function.__code__
     last = code.co_varnames[: code.co_argcount][-outputs:]
     wanted = {last[i] for i in moving}

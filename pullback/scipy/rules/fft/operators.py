@@ -8,15 +8,9 @@ from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_3
 from pullback.scipy.rules.fft import kernels
 
-
 DOCS = {
-    "orthonormal_transform": """The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such
-that its matrix is orthogonal.
-
-orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor
-""",
+    "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
 }
-
 
 class OrthonormalTransformBackward0(Node):
     """orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor"""
@@ -39,7 +33,6 @@ class OrthonormalTransformBackward0(Node):
             ),
         )
 
-
 # fmt: off
 like_orthonormal_transform = lambda run: lambda input, kind, variety, dim=UNSET, *, axis=UNSET: run(
     input, kind, variety if type(variety) in AN_INT else an_int(run.__name__, "variety", variety), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim))
@@ -51,29 +44,16 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def orthonormal_transform_tangent(self_p, self_t, kind_p, variety_p, dim_p, result, *, ops):
     return (ops.scipy_fft.orthonormal_transform(self_t, kind_p, variety_p, dim_p),)
-
 
 TANGENTS = {
     "scipy_fft.orthonormal_transform": orthonormal_transform_tangent,
 }
 
-
 UNDERIVED = {}
 
-
-FORMULAS = {
-    "orthonormal_transform": {
-        "self": (
-            "declarations.yaml:17",
-            "orthonormal_transform(grad, kind, 5 - variety if variety == 2 or variety == 3 else variety, dim)",
-        ),
-        "result": ("declarations.yaml:18", "auto_linear"),
-    },
-}
-
+FORMULAS = "declarations.yaml"
 
 PUBLIC = enter(
     OPERATORS,
@@ -86,9 +66,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-orthonormal_transform = PUBLIC["orthonormal_transform"]
-__all__ = ["orthonormal_transform"]
-
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 def __dir__():
     """The operators."""

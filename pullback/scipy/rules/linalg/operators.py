@@ -17,26 +17,12 @@ from pullback.scipy.rules.linalg.formulas import (
 )
 from pullback.scipy.rules.linalg import kernels
 
-
 DOCS = {
-    "matrix_map": """The function of a matrix, such as logm and sqrtm.
-
-matrix_map(Tensor A, any function) -> Tensor
-""",
-    "sylvester": """The X with A X + X B = Q.
-
-sylvester(Tensor A, Tensor B, Tensor Q) -> Tensor
-""",
-    "continuous_are": """The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.
-
-continuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor
-""",
-    "discrete_are": """The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.
-
-discrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor
-""",
+    "matrix_map": "The function of a matrix, such as logm and sqrtm.\n\nmatrix_map(Tensor A, any function) -> Tensor\n",
+    "sylvester": "The X with A X + X B = Q.\n\nsylvester(Tensor A, Tensor B, Tensor Q) -> Tensor\n",
+    "continuous_are": "The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.\n\ncontinuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
+    "discrete_are": "The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.\n\ndiscrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
 }
-
 
 class MatrixMapBackward0(Node):
     """matrix_map(Tensor A, any function) -> Tensor"""
@@ -56,7 +42,6 @@ class MatrixMapBackward0(Node):
 
     def release(self):
         self.version_A, self.saved_A = Released, None
-
 
 class SylvesterBackward0(Node):
     """sylvester(Tensor A, Tensor B, Tensor Q) -> Tensor"""
@@ -94,7 +79,6 @@ class SylvesterBackward0(Node):
         self.version_A, self.saved_A = Released, None
         self.version_B, self.saved_B = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class ContinuousAreBackward0(Node):
     """continuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor"""
@@ -146,7 +130,6 @@ class ContinuousAreBackward0(Node):
         self.version_R, self.saved_R = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class DiscreteAreBackward0(Node):
     """discrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor"""
 
@@ -197,7 +180,6 @@ class DiscreteAreBackward0(Node):
         self.version_R, self.saved_R = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 # fmt: off
 like_matrix_map = lambda run: lambda A, function: run(A, function)
 like_sylvester = lambda run: lambda A, B, Q: run(A, B, Q)
@@ -216,22 +198,17 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def matrix_map_tangent(A_p, A_t, function_p, result, *, ops):
     return (matrix_map_slope(A_p, A_t, function_p, ops=ops),)
-
 
 def sylvester_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, result, *, ops):
     return (sylvester_jvp(A_t, B_t, Q_t, A_p, B_p, result, ops=ops),)
 
-
 def continuous_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, ops):
     return (continuous_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result, ops=ops),)
 
-
 def discrete_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, ops):
     return (discrete_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result, ops=ops),)
-
 
 TANGENTS = {
     "scipy_linalg.matrix_map": matrix_map_tangent,
@@ -240,32 +217,9 @@ TANGENTS = {
     "scipy_linalg.discrete_are": discrete_are_tangent,
 }
 
-
 UNDERIVED = {}
 
-
-FORMULAS = {
-    "matrix_map": {
-        "A": ("declarations.yaml:28", "conj(matrix_map_slope(transpose(A, -1, -2), conj(grad), function))"),
-        "result": ("declarations.yaml:29", "matrix_map_slope(A_p, A_t, function)"),
-    },
-    "sylvester": {
-        "A, B, Q": (
-            "declarations.yaml:33",
-            "sylvester_backward(grad, A, B, wrap_opt_if(result, grad_input_mask[0] or grad_input_mask[1]), grad_input_mask)",
-        ),
-        "result": ("declarations.yaml:34", "sylvester_jvp(A_t, B_t, Q_t, A_p, B_p, result)"),
-    },
-    "continuous_are": {
-        "A, B, Q, R": ("declarations.yaml:39", "continuous_are_backward(grad, A, B, R, result, grad_input_mask)"),
-        "result": ("declarations.yaml:40", "continuous_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result)"),
-    },
-    "discrete_are": {
-        "A, B, Q, R": ("declarations.yaml:44", "discrete_are_backward(grad, A, B, R, result, grad_input_mask)"),
-        "result": ("declarations.yaml:45", "discrete_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result)"),
-    },
-}
-
+FORMULAS = "declarations.yaml"
 
 PUBLIC = enter(
     OPERATORS,
@@ -278,12 +232,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-matrix_map = PUBLIC["matrix_map"]
-sylvester = PUBLIC["sylvester"]
-continuous_are = PUBLIC["continuous_are"]
-discrete_are = PUBLIC["discrete_are"]
-__all__ = ["continuous_are", "discrete_are", "matrix_map", "sylvester"]
-
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 def __dir__():
     """The operators."""

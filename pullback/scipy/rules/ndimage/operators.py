@@ -11,24 +11,11 @@ from pullback.ops.generated.calls import one_tensor, two_tensors
 from pullback.scipy.rules.ndimage.formulas import expand_rows, gradients, spread_jvp, values_jvp
 from pullback.scipy.rules.ndimage import kernels
 
-
 DOCS = {
-    "spline_coefficients": """The coefficients of the spline through the samples along one dimension, or the adjoint of this map.
-
-spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor
-""",
-    "spline_values": """The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often
-it is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked
-in front.
-
-spline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor
-""",
-    "spline_spread": """The adjoint of spline_values in the coefficients.
-
-spline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor
-""",
+    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
+    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
+    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
 }
-
 
 class SplineCoefficientsBackward0(Node):
     """spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor"""
@@ -48,7 +35,6 @@ class SplineCoefficientsBackward0(Node):
                 grad, self.arg_order, self.arg_dim, self.arg_mode, not self.arg_transposed
             ),
         )
-
 
 class SplineValuesBackward0(Node):
     """spline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor"""
@@ -86,7 +72,6 @@ class SplineValuesBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_places, self.saved_places = Released, None
 
-
 class SplineSpreadBackward0(Node):
     """spline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor"""
 
@@ -118,7 +103,6 @@ class SplineSpreadBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_places, self.saved_places = Released, None
 
-
 # fmt: off
 like_spline_coefficients = lambda run: lambda input, order, dim=UNSET, mode=UNSET, transposed=False, *, axis=UNSET: run(
     input, order if type(order) in AN_INT else an_int(run.__name__, "order", order), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), mode if mode is not UNSET else missing_argument(run.__name__, "mode"), transposed if transposed is False or transposed is True else a_flag(run.__name__, "transposed", transposed))
@@ -138,22 +122,18 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def spline_coefficients_tangent(self_p, self_t, order_p, dim_p, mode_p, transposed_p, result, *, ops):
     return (ops.scipy_ndimage.spline_coefficients(self_t, order_p, dim_p, mode_p, transposed_p),)
-
 
 def spline_values_tangent(self_p, self_t, places_p, places_t, order_p, mode_p, slopes_p, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     places_t = tangent_or_zeros(places_t, places_p, ops)
     return (values_jvp(self_p, self_t, places_p, places_t, order_p, mode_p, slopes_p, ops=ops),)
 
-
 def spline_spread_tangent(self_p, self_t, places_p, places_t, shape_p, order_p, mode_p, slopes_p, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     places_t = tangent_or_zeros(places_t, places_p, ops)
     return (spread_jvp(self_p, self_t, places_p, places_t, shape_p, order_p, mode_p, slopes_p, ops=ops),)
-
 
 TANGENTS = {
     "scipy_ndimage.spline_coefficients": spline_coefficients_tangent,
@@ -161,36 +141,9 @@ TANGENTS = {
     "scipy_ndimage.spline_spread": spline_spread_tangent,
 }
 
-
 UNDERIVED = {}
 
-
-FORMULAS = {
-    "spline_coefficients": {
-        "self": ("declarations.yaml:26", "spline_coefficients(grad, order, dim, mode, not transposed)"),
-        "result": ("declarations.yaml:27", "auto_linear"),
-    },
-    "spline_values": {
-        "self": ("declarations.yaml:30", "spline_spread(grad, places, self.shape, order, mode, slopes)"),
-        "places": (
-            "declarations.yaml:31",
-            "expand_rows(grad, places) * conj(gradients(self, places, order, mode, slopes))",
-        ),
-        "result": ("declarations.yaml:32", "values_jvp(self_p, self_t, places_p, places_t, order, mode, slopes)"),
-    },
-    "spline_spread": {
-        "self": ("declarations.yaml:35", "spline_values(grad, places, order, mode, slopes)"),
-        "places": (
-            "declarations.yaml:36",
-            "gradients(grad, places, order, mode, slopes) * expand_rows(conj(self), places)",
-        ),
-        "result": (
-            "declarations.yaml:37",
-            "spread_jvp(self_p, self_t, places_p, places_t, shape, order, mode, slopes)",
-        ),
-    },
-}
-
+FORMULAS = "declarations.yaml"
 
 PUBLIC = enter(
     OPERATORS,
@@ -203,11 +156,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-spline_coefficients = PUBLIC["spline_coefficients"]
-spline_values = PUBLIC["spline_values"]
-spline_spread = PUBLIC["spline_spread"]
-__all__ = ["spline_coefficients", "spline_spread", "spline_values"]
-
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 def __dir__():
     """The operators."""

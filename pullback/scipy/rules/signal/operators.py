@@ -19,27 +19,12 @@ from pullback.scipy.rules.signal.formulas import (
 )
 from pullback.scipy.rules.signal import kernels
 
-
 DOCS = {
-    "moving_sum": """y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.
-
-moving_sum(Tensor self, Tensor b) -> Tensor
-""",
-    "recursion": """The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.
-
-recursion(Tensor self, Tensor a) -> Tensor
-""",
-    "lagged_products": """r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.
-
-lagged_products(Tensor self, Tensor other, int lags) -> Tensor
-""",
-    "correlated": """r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in
-front are broadcast.
-
-correlated(Tensor self, Tensor kernel, int dims) -> Tensor
-""",
+    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
+    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
+    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
+    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
 }
-
 
 class MovingSumBackward0(Node):
     """moving_sum(Tensor self, Tensor b) -> Tensor"""
@@ -70,7 +55,6 @@ class MovingSumBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_b, self.saved_b = Released, None
 
-
 class RecursionBackward0(Node):
     """recursion(Tensor self, Tensor a) -> Tensor"""
 
@@ -99,7 +83,6 @@ class RecursionBackward0(Node):
         self.version_a, self.saved_a = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class LaggedProductsBackward0(SavesForEachOther):
     """lagged_products(Tensor self, Tensor other, int lags) -> Tensor"""
 
@@ -114,7 +97,6 @@ class LaggedProductsBackward0(SavesForEachOther):
             self_ = unpack(self.saved_self, self.version_self, self)
             grad_of_other = ops.flip(ops.scipy_signal.moving_sum(ops.flip(self_, [-1]), grad.conjugate()), [-1])
         return grad_of_self, grad_of_other
-
 
 class CorrelatedBackward0(Node):
     """correlated(Tensor self, Tensor kernel, int dims) -> Tensor"""
@@ -148,7 +130,6 @@ class CorrelatedBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_kernel, self.saved_kernel = Released, None
 
-
 # fmt: off
 like_moving_sum = lambda run: lambda input, b: run(input, b)
 like_recursion = lambda run: lambda input, a: run(input, a)
@@ -170,30 +151,25 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def moving_sum_tangent(self_p, self_t, b_p, b_t, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     b_t = tangent_or_zeros(b_t, b_p, ops)
     return (moving_sum_jvp(self_p, self_t, b_p, b_t, ops=ops),)
-
 
 def recursion_tangent(self_p, self_t, a_p, a_t, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     a_t = tangent_or_zeros(a_t, a_p, ops)
     return (recursion_jvp(self_t, a_p, a_t, result, ops=ops),)
 
-
 def lagged_products_tangent(self_p, self_t, other_p, other_t, lags_p, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     other_t = tangent_or_zeros(other_t, other_p, ops)
     return (lagged_products_jvp(self_p, self_t, other_p, other_t, lags_p, ops=ops),)
 
-
 def correlated_tangent(self_p, self_t, kernel_p, kernel_t, dims_p, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
     kernel_t = tangent_or_zeros(kernel_t, kernel_p, ops)
     return (correlated_jvp(self_p, self_t, kernel_p, kernel_t, dims_p, ops=ops),)
-
 
 TANGENTS = {
     "scipy_signal.moving_sum": moving_sum_tangent,
@@ -202,39 +178,9 @@ TANGENTS = {
     "scipy_signal.correlated": correlated_tangent,
 }
 
-
 UNDERIVED = {}
 
-
-FORMULAS = {
-    "moving_sum": {
-        "self": ("declarations.yaml:28", "moving_sum(grad.flip([-1]), conj(b)).flip([-1])"),
-        "b": ("declarations.yaml:29", "lagged_products(grad, self, b.shape[-1])"),
-        "result": ("declarations.yaml:30", "moving_sum_jvp(self_p, self_t, b_p, b_t)"),
-    },
-    "recursion": {
-        "self": ("declarations.yaml:34", "recursion(grad.flip([-1]), conj(a)).flip([-1])"),
-        "a": (
-            "declarations.yaml:35",
-            "-lagged_products(recursion(grad.flip([-1]), conj(a)).flip([-1]), result, a.shape[-1])",
-        ),
-        "result": ("declarations.yaml:36", "recursion_jvp(self_t, a_p, a_t, result)"),
-    },
-    "lagged_products": {
-        "self": ("declarations.yaml:39", "moving_sum(other, grad)"),
-        "other": ("declarations.yaml:40", "moving_sum(self.flip([-1]), conj(grad)).flip([-1])"),
-        "result": ("declarations.yaml:41", "lagged_products_jvp(self_p, self_t, other_p, other_t, lags)"),
-    },
-    "correlated": {
-        "self": (
-            "declarations.yaml:44",
-            "correlated(padded_around(grad, kernel.shape, dims), conj(flipped(kernel, dims)), dims)",
-        ),
-        "kernel": ("declarations.yaml:45", "correlated(conj(self), grad, dims)"),
-        "result": ("declarations.yaml:46", "correlated_jvp(self_p, self_t, kernel_p, kernel_t, dims)"),
-    },
-}
-
+FORMULAS = "declarations.yaml"
 
 PUBLIC = enter(
     OPERATORS,
@@ -247,12 +193,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-moving_sum = PUBLIC["moving_sum"]
-recursion = PUBLIC["recursion"]
-lagged_products = PUBLIC["lagged_products"]
-correlated = PUBLIC["correlated"]
-__all__ = ["correlated", "lagged_products", "moving_sum", "recursion"]
-
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 def __dir__():
     """The operators."""

@@ -20,35 +20,14 @@ from pullback.scipy.rules.sparse.formulas import (
 )
 from pullback.scipy.rules.sparse import kernels
 
-
 DOCS = {
-    "spmap": """The vector that adds up, in row i, the elements of the vector self that the pattern names there.
-
-spmap(Tensor self, any pattern) -> Tensor
-""",
-    "spmm": """A @ x of the sparse A with these values, for a vector or matrix x.
-
-spmm(Tensor data, Tensor x, any pattern) -> Tensor
-""",
-    "sddmm": """u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.
-
-sddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor
-""",
-    "spsolve": """A^-1 b of the sparse A with these values, for a vector or matrix b.
-
-spsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor
-""",
-    "eigenpairs": """Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.
-
-eigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)
-""",
-    "eigenvalues": """Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues
-alone.
-
-eigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)
-""",
+    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
+    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
+    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
+    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
+    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
 }
-
 
 class SpmapBackward0(Node):
     """spmap(Tensor self, any pattern) -> Tensor"""
@@ -61,7 +40,6 @@ class SpmapBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.scipy_sparse.spmap(grad, transposed(self.arg_pattern, ops=ops)),)
-
 
 class SpmmBackward0(Node):
     """spmm(Tensor data, Tensor x, any pattern) -> Tensor"""
@@ -93,7 +71,6 @@ class SpmmBackward0(Node):
         self.version_data, self.saved_data = Released, None
         self.version_x, self.saved_x = Released, None
 
-
 class SddmmBackward0(Node):
     """sddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor"""
 
@@ -121,7 +98,6 @@ class SddmmBackward0(Node):
     def release(self):
         self.version_u, self.saved_u = Released, None
         self.version_v, self.saved_v = Released, None
-
 
 class SpsolveBackward0(Node):
     """spsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor"""
@@ -155,7 +131,6 @@ class SpsolveBackward0(Node):
     def release(self):
         self.version_data, self.saved_data = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class EigenpairsBackward0(MultiNode):
     """eigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
@@ -198,7 +173,6 @@ class EigenpairsBackward0(MultiNode):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 class EigenvaluesBackward0(MultiNode):
     """eigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
 
@@ -240,7 +214,6 @@ class EigenvaluesBackward0(MultiNode):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 # fmt: off
 like_spmap = lambda run: lambda input, pattern: run(input, pattern)
 like_spmm = lambda run: lambda data, x, pattern: run(data, x, pattern)
@@ -266,10 +239,8 @@ OPERATORS = [
 CHOICES = {}
 # fmt: on
 
-
 def spmap_tangent(self_p, self_t, pattern_p, result, *, ops):
     return (ops.scipy_sparse.spmap(self_t, pattern_p),)
-
 
 def spmm_tangent(data_p, data_t, x_p, x_t, pattern_p, result, *, ops):
     if data_t is None:
@@ -277,7 +248,6 @@ def spmm_tangent(data_p, data_t, x_p, x_t, pattern_p, result, *, ops):
     if x_t is None:
         return (ops.scipy_sparse.spmm(data_t, x_p, pattern_p),)
     return (ops.scipy_sparse.spmm(data_t, x_p, pattern_p) + ops.scipy_sparse.spmm(data_p, x_t, pattern_p),)
-
 
 def sddmm_tangent(u_p, u_t, v_p, v_t, pattern_p, columns_p, result, *, ops):
     if u_t is None:
@@ -288,10 +258,8 @@ def sddmm_tangent(u_p, u_t, v_p, v_t, pattern_p, columns_p, result, *, ops):
         ops.scipy_sparse.sddmm(u_t, v_p, pattern_p, columns_p) + ops.scipy_sparse.sddmm(u_p, v_t, pattern_p, columns_p),
     )
 
-
 def spsolve_tangent(data_p, data_t, b_p, b_t, pattern_p, method_p, result, *, ops):
     return (spsolve_jvp(data_t, b_t, data_p, pattern_p, method_p, result, ops=ops),)
-
 
 def eigenpairs_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, ops):
     return (
@@ -299,13 +267,11 @@ def eigenpairs_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, 
         eigenvectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
 
-
 def eigenvalues_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *, ops):
     return (
         general_eigenvalues_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
         general_vectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
-
 
 TANGENTS = {
     "scipy_sparse.spmap": spmap_tangent,
@@ -316,50 +282,9 @@ TANGENTS = {
     "scipy_sparse.eigenvalues": eigenvalues_tangent,
 }
 
-
 UNDERIVED = {}
 
-
-FORMULAS = {
-    "spmap": {
-        "self": ("declarations.yaml:32", "spmap(grad, transposed(pattern))"),
-        "result": ("declarations.yaml:33", "auto_linear"),
-    },
-    "spmm": {
-        "data": ("declarations.yaml:36", "sddmm(grad, conj(x), pattern, x.ndim - data.ndim)"),
-        "x": ("declarations.yaml:37", "spmm(conj(data), grad, transposed(pattern))"),
-        "result": ("declarations.yaml:38", "spmm(data_t, x_p, pattern) + spmm(data_p, x_t, pattern)"),
-    },
-    "sddmm": {
-        "u": ("declarations.yaml:41", "spmm(grad, conj(v), pattern)"),
-        "v": ("declarations.yaml:42", "spmm(grad, conj(u), transposed(pattern))"),
-        "result": ("declarations.yaml:43", "sddmm(u_t, v_p, pattern, columns) + sddmm(u_p, v_t, pattern, columns)"),
-    },
-    "spsolve": {
-        "data, b": (
-            "declarations.yaml:48",
-            "spsolve_backward(grad, data, pattern, method, wrap_opt_if(result, grad_input_mask[0]), grad_input_mask)",
-        ),
-        "result": ("declarations.yaml:49", "spsolve_jvp(data_t, b_t, data_p, pattern, method, result)"),
-    },
-    "eigenpairs": {
-        "data": (
-            "declarations.yaml:54",
-            "eigenpairs_backward(grads[0], grads[1], data, pattern, solver, values, vectors)",
-        ),
-        "values": ("declarations.yaml:55", "eigenvalues_jvp(data_t, pattern, vectors)"),
-        "vectors": ("declarations.yaml:56", "eigenvectors_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-    },
-    "eigenvalues": {
-        "data": (
-            "declarations.yaml:61",
-            "eigenvalues_backward(grads[0], grads[1], data, pattern, solver, values, vectors)",
-        ),
-        "values": ("declarations.yaml:62", "general_eigenvalues_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-        "vectors": ("declarations.yaml:63", "general_vectors_jvp(data_t, data_p, pattern, solver, values, vectors)"),
-    },
-}
-
+FORMULAS = "declarations.yaml"
 
 PUBLIC = enter(
     OPERATORS,
@@ -372,14 +297,8 @@ PUBLIC = enter(
     underived=UNDERIVED,
     kernels=kernels,
 )
-spmap = PUBLIC["spmap"]
-spmm = PUBLIC["spmm"]
-sddmm = PUBLIC["sddmm"]
-spsolve = PUBLIC["spsolve"]
-eigenpairs = PUBLIC["eigenpairs"]
-eigenvalues = PUBLIC["eigenvalues"]
-__all__ = ["eigenpairs", "eigenvalues", "sddmm", "spmap", "spmm", "spsolve"]
-
+globals().update(PUBLIC)
+__all__ = sorted(PUBLIC)
 
 def __dir__():
     """The operators."""

@@ -2,6 +2,8 @@
 
 import math
 
+from pullback.graph.slopes import weighed
+
 __all__ = [
     "bessel_excess", "beta_density_derivative_slope", "binomial_count_slope", "box_cox_1p_slope", "box_cox_slope",
     "elliptic_e_slope", "elliptic_f_slope", "expn_slope", "f_density", "f_lower_slope", "f_slope",
@@ -15,8 +17,7 @@ __all__ = [
 
 def weighed_slopes(grads, *slopes, ops):
     """The sum of the outputs' slopes, weighed by their cotangents; an output without one has no say."""
-    shares = [grad * ops.conj(slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
-    return sum(shares[1:], shares[0]) if shares else None
+    return weighed(grads, slopes, ops)
 
 
 def beta_density_derivative_slope(a, b, x, m, n, *, ops):
