@@ -64,12 +64,12 @@ class BatchedArray(Arithmetic):
 
     def conjugate(self) -> Any:
         """The complex conjugate: of real numbers this array itself."""
-        return super().conjugate() if self.values.dtype.kind == "c" else self
+        return super().conjugate() if self.values.dtype.kind == "c" else self  # type: ignore[misc]  # set below the class
 
     def __neg__(self) -> Any:
         if type(self.values) is np.ndarray and self.batch.open and self.values.dtype.kind in "fc":
             return BatchedArray(NUMPY.kernels["neg"](self.values), self.batch)
-        return super().__neg__()
+        return super().__neg__()  # type: ignore[misc]
 
     def astype(self, dtype: Any) -> Any:
         """The same numbers in another dtype."""
