@@ -67,7 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers, and choose the seed."""
     config.addinivalue_line("markers", "slow: takes many seconds, and --sample leaves it out")
-    config.addinivalue_line("markers", "each_operator: --sample has one case of each operator, in float64 if it can")
+    config.addinivalue_line(
+        "markers",
+        "each_operator: --sample has one case of each operator (`info`, or what `by` names), in float64 if it can",
+    )
     if config.option.sample_seed is None:  # the workers of xdist take the seed of the process that starts them
         config.option.sample_seed = int(f"{dt.datetime.now(tz=dt.UTC):%Y%m%d}")
 
@@ -97,10 +100,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     calls[:] = [call for call in calls if all(mark.name != "slow" for mark in call.marks)] or calls
     if len(calls) <= CASES:
         return
-    if metafunc.definition.get_closest_marker("each_operator"):
+    if each := metafunc.definition.get_closest_marker("each_operator"):
         first: dict[str, pytest.CallSpec] = {}
         for call in sorted(calls, key=lambda call: call.params.get("dtype", np.float64) != np.float64):
-            first.setdefault(call.params["info"].full_name, call)
+            name = call.params[each.kwargs["by"]] if each.kwargs else call.params["info"].full_name
+            first.setdefault(name, call)
         calls[:] = first.values()
     else:
         drawn = random.Random(f"{metafunc.config.option.sample_seed} {metafunc.definition.nodeid}")  # noqa: S311

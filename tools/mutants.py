@@ -131,10 +131,10 @@ MUTANTS = (
     ),
     Mutant(
         "error_swallowed",
-        "autograd/gradcheck/compare.py",
-        "rtol=problem.rtol, atol=problem.atol)",
-        "rtol=problem.rtol, atol=problem.atol, equal_nan=True)",
-        "gradcheck's verdict where both Jacobians are nan",
+        "autograd/accumulate.py",
+        "        if variable._fn is not None:\n",
+        "        if variable._fn is not None and run.level:\n",
+        "the error for a leaf that was moved into the graph, whose gradient nobody would find",
     ),
     Mutant(
         "state_not_restored",

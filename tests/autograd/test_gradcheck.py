@@ -353,3 +353,19 @@ def test_an_option_of_a_wrong_value_is_named(check, name, value, error):
 def test_an_output_that_depends_on_the_input_and_requires_no_grad_is_found():
     with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
         pb.autograd.gradcheck(lambda x: x.detach() * 2, inputs((3,)))
+
+
+def test_a_slope_that_is_nan_by_formula_and_by_differences_is_no_right_slope():
+    class Nowhere(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * np.nan
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * np.nan
+
+    (x,) = inputs((3,))
+    assert not pb.autograd.gradcheck(Nowhere.apply, x, raise_exception=False, check_forward_ad=False)
+    with pytest.raises(GradcheckError):
+        pb.autograd.gradcheck(Nowhere.apply, x)
