@@ -21,6 +21,7 @@ NUMBERS = frozenset([int, float, complex, bool])
 SCALARS: frozenset[type] = frozenset([int, float, complex, bool, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
 NUMERIC = "biufc"
 CONSTANTS = SCALARS | {ndarray}
+AS_IT_IS = CONSTANTS | {type(None), type(...), str, slice}  # what a kernel takes as it is: these and settings
 
 
 class OperatorTable:

@@ -12,13 +12,12 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, REGISTERED, SCALARS, TENSOR, OperatorTable, array_type, kernel_for
+from pullback.core.array_type import AS_IT_IS, NUMPY, REGISTERED, TENSOR, OperatorTable, array_type, kernel_for
 from pullback.core.late import ready
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, wrap
 from pullback.dispatch.operator import OPERATORS, parameters_of
 
 ABOVE = 1 << 30  # a level that no transform reaches
-_PLAIN = SCALARS | {ndarray, type(None), type(...), str, slice}
 _MORE = {"random", "buffer"}  # tags of operators that do more than their kernels
 
 
@@ -50,7 +49,7 @@ class MixedTable(OperatorTable):
         if isinstance(on_tensors, SimpleNamespace):  # the operators of a third party
             made = _Namespace(on_tensors, on_arrays)
         else:
-            made = _routed(on_tensors, on_arrays, *only_kernel(name))
+            made = _routed(on_tensors, on_arrays, *_only_kernel(name))
             self.__dict__[name] = made  # not so a namespace, which may be loaded again
         return made
 
@@ -63,7 +62,7 @@ class _Namespace:
         return _routed(getattr(self._on_tensors, name), getattr(self._on_arrays, name))
 
 
-def only_kernel(name: str) -> tuple[str, int]:
+def _only_kernel(name: str) -> tuple[str, int]:
     """The kernel that runs an operator as it is called, and how many arguments it takes; "" where that is not all.
 
     Where an operator has one overload and no options, its call with all arguments is that of its kernel.
@@ -110,7 +109,7 @@ def _kinds_if_plain(args: Sequence[Any]) -> tuple[type | None, bool] | None:
             found = kind
         elif issubclass(kind, Tensor):
             tensors = True
-        elif not (kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x)))):
+        elif not (kind in AS_IT_IS or (kind is tuple and AS_IT_IS.issuperset(map(type, x)))):
             return None
     return found, tensors
 

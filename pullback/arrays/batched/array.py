@@ -66,11 +66,6 @@ class BatchedArray(Arithmetic):
         """The complex conjugate: of real numbers this array itself."""
         return super().conjugate() if self.values.dtype.kind == "c" else self  # type: ignore[misc]  # set below the class
 
-    def __neg__(self) -> Any:
-        if type(self.values) is np.ndarray and self.batch.open and self.values.dtype.kind in "fc":
-            return BatchedArray(NUMPY.kernels["neg"](self.values), self.batch)
-        return super().__neg__()  # type: ignore[misc]
-
     def astype(self, dtype: Any) -> Any:
         """The same numbers in another dtype."""
         return on_wrapped(lambda tensor: tensor.to(dtype), self)

@@ -14,9 +14,8 @@ from pullback.arrays.batched.batch import Batch
 from pullback.arrays.batched.errors import ended, no_rule
 from pullback.arrays.batched.fallback import one_by_one
 from pullback.arrays.batched.rules import RULES, as_batched, rule_by_category
-from pullback.arrays.batched.values import PLAIN
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, TRANSFORMED, kernel_for
+from pullback.core.array_type import AS_IT_IS, NUMPY, REGISTERED, TENSOR, TRANSFORMED, kernel_for
 from pullback.core.array_type import innermost as innermost_array
 from pullback.core.tensor import Tensor, wrap
 from pullback.dispatch.mixed import MixedTable
@@ -58,7 +57,7 @@ def only_batch(args: Sequence[Any]) -> Batch | None:
                 batch = x.batch
             elif x.batch is not batch:
                 return None
-        elif not (kind in PLAIN or (kind is tuple and PLAIN.issuperset(map(type, x)))):
+        elif not (kind in AS_IT_IS or (kind is tuple and AS_IT_IS.issuperset(map(type, x)))):
             return None
     return batch
 

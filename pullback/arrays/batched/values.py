@@ -10,12 +10,11 @@ import numpy as np
 from pullback.arrays.batched.array import BatchedArray
 from pullback.arrays.batched.batch import Batch
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import CONSTANTS, NUMPY, SCALARS, attribute, kernel_for
+from pullback.core.array_type import AS_IT_IS, NUMPY, SCALARS, attribute, kernel_for
 from pullback.core.dims import wrap_dim, wrap_dims
 from pullback.core.tensor import ndarray
 from pullback.core.types import Shape
 
-PLAIN = CONSTANTS | {type(None), type(...), str, slice}
 FEW, MANY = 32, 256  # elements of a sample, samples: from where on values lie in columns
 _IN_TUPLES = (int, slice)  # of dimensions, or an index
 
@@ -23,7 +22,7 @@ _IN_TUPLES = (int, slice)  # of dimensions, or an index
 def run(name: str, *args: Any) -> Any:
     """The kernel of that name for arrays of these types."""
     for x in args:
-        if type(x) not in PLAIN and not (type(x) is tuple and (not x or type(x[0]) in _IN_TUPLES)):
+        if type(x) not in AS_IT_IS and not (type(x) is tuple and (not x or type(x[0]) in _IN_TUPLES)):
             return kernel_for(spread_lists(args), name)(*args)
     return NUMPY.kernels[name](*args)
 
