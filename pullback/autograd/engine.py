@@ -23,7 +23,15 @@ from pullback.autograd import dependencies, node_hooks, user_callbacks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import Box, Output, Roots, Run
-from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
+from pullback.autograd.structural_zeros import (
+    LARGE,
+    Masked,
+    is_masked,
+    masked_again,
+    root_cotangent,
+    run_masked,
+    unmasked,
+)
 from pullback.autograd.validate import validate_grad
 from pullback.core import modes, slots
 from pullback.core.array_face import Array
@@ -242,7 +250,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                         edge = node._next0
                         alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
                         # Cotangents of parts of a large array come together before they are put in their places.
-                        alone = alone and (get(edge) == 1 or prod(edge._shape) < FEW)  # type: ignore[arg-type, union-attr]
+                        alone = alone and (get(edge) == 1 or prod(edge._shape) < LARGE)  # type: ignore[arg-type, union-attr]
                         if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
                             # A mask would end at the leaf, where nothing asks for it.
                             grads = node.apply(ops, grad, unpack)

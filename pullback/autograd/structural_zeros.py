@@ -43,7 +43,7 @@ from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.ops.formulas.decompositions.spectra_in_use import masks_of_outputs
 
 _FEW = 3000  # elements
-_MANY = 2000  # from here on a pass over them costs more than what saves it
+LARGE = 2000  # elements, from where on a pass over them costs more than what saves it
 
 
 class Mask:
@@ -248,13 +248,13 @@ class Masked:
             if not _has_nan(value):
                 return value
             return np.where(self.mask.touched(), value, value.dtype.type(0))
-        if (only := array_type(value).only_part(value)) is not None:  # as below, in a third of its time
-            if not _has_nan(only):
-                return value
+        parts: list[ndarray] | None = None
+        if (only := array_type(value).only_part(value)) is not None:
+            parts = [only]
         elif _of_many(value) and not _is_wanted(value):
             parts = _parts(value)
-            if parts is not None and not any(map(_has_nan, parts)):
-                return value
+        if parts is not None and not any(map(_has_nan, parts)):
+            return value
         touched = self.mask.touched()
         return table_of((value, touched)).where(touched, value, value.dtype.type(0))
 
@@ -407,20 +407,13 @@ def _added(a: Any, b: Any) -> Any:
 
 
 def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
-    value: Any
-    mask: Mask | None
     parts: Sequence[Any]
     masks: Sequence[Mask | None]
-    if node.placing and type(grad) is not list:
-        value = plain(grad)
-        part = array_type(value).only_part(value)
-        if part is not None and (part.size >= _MANY or math.prod(node.self_shape) >= _MANY):  # type: ignore[attr-defined]
-            mask = grad.mask if type(grad) is Masked else None
-            pulled = NOTHING if mask is NOTHING else _Pulled(node, (), (value,), (mask,), True)
-            return (Masked.placed([(ops, node.arg_index, value)], node.self_shape, pulled),)  # type: ignore[attr-defined]
+    if node.placing and (placed := _placed(node, grad, ops)) is not None:
+        return (placed,)
     if type(grad) is Masked:
         mask, dirty = grad.mask, grad.dirty and node.pointwise
-        value = grad.value if dirty else grad.cleaned()
+        value: Any = grad.value if dirty else grad.cleaned()
         parts, masks, nothing = (value,), (mask,), mask is NOTHING
     elif type(grad) is list:
         if _all_is_touched(node, grad):
@@ -447,6 +440,17 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
     if len(grads) == 2 and grads[0] is not None and grads[1] is not None:  # the rest written out, for writes
         return Masked(grads[0], _Taken(pulled, 0), dirty), Masked(grads[1], _Taken(pulled, 1), dirty)
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
+
+
+def _placed(node: Any, grad: Any, ops: Any) -> Masked | None:
+    """The gradient of a large array of which a node saw a part, not yet in its place; None of a small one."""
+    value: Any = plain(grad)
+    part = array_type(value).only_part(value)
+    if part is None or (part.size < LARGE and math.prod(node.self_shape) < LARGE):
+        return None
+    mask = grad.mask if type(grad) is Masked else None
+    pulled = NOTHING if mask is NOTHING else _Pulled(node, (), (value,), (mask,), True)
+    return Masked.placed([(ops, node.arg_index, value)], node.self_shape, pulled)
 
 
 def _remembered(unpack: Unpack, saved: list[Any], x: Any, version: Any, node: Node) -> Any:

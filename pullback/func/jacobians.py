@@ -313,13 +313,11 @@ def _rows(recording: Recording, holomorphic: bool, chunk_size: int | None) -> An
         return [zeros_of(leaf) if g is None else g for leaf, g in zip(recording.leaves, found, strict=True)]
 
     count = len(basis[0]) if basis else 0
-    if count and (count == 1 or chunk_size == 1):  # without vmap, and so without its limits
-        each = [[_whole(g) for g in pull(*[x[k] for x in basis])] for k in range(count)]
-        if count > 1:
-            each = [[g[None] for g in gradients] for gradients in each]
-            rows = [table_of(pieces).cat(list(pieces), 0) for pieces in zip(*each, strict=True)]
-        else:
-            rows = each[0]
+    if count == 1:  # this and the next without vmap, and so without its limits
+        rows = [_whole(g) for g in pull(*[x[0] for x in basis])]
+    elif count and chunk_size == 1:
+        each = [[_whole(g)[None] for g in pull(*[x[k] for x in basis])] for k in range(count)]
+        rows = [table_of(pieces).cat(list(pieces), 0) for pieces in zip(*each, strict=True)]
     elif count:
         rows = [_whole(g) for g in vmap(pull, chunk_size=chunk_size)(*basis)]
     else:
