@@ -175,19 +175,24 @@ def test_no_circle(found):
         pytest.fail("a circle of imports: " + " <- ".join(error.args[1]))
 
 
+def written(package, files):
+    """The folder of a package, with these files in it."""
+    for name, text in files.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    return package
+
+
 def test_reader_sees_every_kind_of_import(tmp_path):
-    package = tmp_path / "pullback"
-    for name, text in {
+    files = {
         "__init__.py": "",
         "core/__init__.py": "from . import node",
         "core/node.py": "import pullback.core.tensor\ndef f():\n    from ..ops import load",
         "core/tensor.py": "from pullback.core.node import Node\nimport numpy",
         "ops/__init__.py": "",
         "ops/load.py": "from pullback import ops, __version__",
-    }.items():
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
-    known = modules(package)
+    }
+    known = modules(written(tmp_path / "pullback", files))
     assert imports("pullback.core", known) == {"pullback.core.node": 1}
     assert imports("pullback.core.node", known) == {"pullback.core.tensor": 1, "pullback.ops.load": 3}
     assert imports("pullback.core.tensor", known) == {"pullback.core.node": 1}
@@ -195,8 +200,7 @@ def test_reader_sees_every_kind_of_import(tmp_path):
 
 
 def test_reader_sees_modules_named_by_strings(tmp_path):
-    package = tmp_path / "pullback"
-    for name, text in {
+    files = {
         "__init__.py": "",
         "core/__init__.py": "",
         "core/late.py": "importlib.import_module('pullback.ops.load')\ncalling('pullback.func', 'vmap')",
@@ -204,10 +208,8 @@ def test_reader_sees_modules_named_by_strings(tmp_path):
         "ops/load.py": "HOMES = {'vmap': 'pullback.func'}\ndef find(name):\n    return import_module(HOMES[name])",
         "ops/other.py": "",
         "func/__init__.py": "LateAttribute(Tensor, 'x', from_module, 'pullback.ops.other', '')\nprint('pullback.core')",
-    }.items():
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
-    known = modules(package)
+    }
+    known = modules(written(tmp_path / "pullback", files))
     assert imports("pullback.core.late", known) == {"pullback.ops.load": 1, "pullback.func": 2}
     assert imports("pullback.ops", known) == {"pullback.ops.load": 3}
     assert imports("pullback.ops.load", known) == {"pullback.func": 3}

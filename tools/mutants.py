@@ -231,11 +231,13 @@ class Copy:
 
     def finds(self, mutant: Mutant, tier: list[str]) -> str | None:
         """The test that finds the fault; None if all pass."""
+        found: list[str] = []
         spread = ["-n", self.workers, "--dist", "worksteal"] if self.workers != "0" else []
         try:
             self.plant(mutant)
-            near = [f"tests/{part}" for part in (mutant.file.partition("/")[0],) if (ROOT / "tests" / part).is_dir()]
-            found = near and self.failed(*near, *tier, *spread, *self.more)  # a part of what comes next
+            near = f"tests/{mutant.file.partition('/')[0]}"
+            if (ROOT / near).is_dir():
+                found = self.failed(near, *tier, *spread, *self.more)  # a part of what comes next
             found = found or self.failed(*tier, *spread, *self.more)
         finally:
             self.restore()

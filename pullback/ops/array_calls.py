@@ -58,5 +58,4 @@ def array_call(op: Operator, kind: type) -> Callable[..., Any] | None:
 def made_by(given: dict[str, Callable[..., Any]], op: Operator, kernel: Any = None) -> Callable[..., Any]:
     """The operator's call by one of these factories."""
     call: Callable[..., Any] = given[op.factory.__name__](op, kernel or op.kernel_on_ndarrays)
-    named: Callable[..., Any] = runner(call, op.shown)
-    return named
+    return runner(call, op.shown)

@@ -127,7 +127,7 @@ def _left_out(x: Any, parameter: Any) -> Any:
     return x is default or (type(x) is type(default) and type(x) in _PLAIN and x == default)
 
 
-def own(function: Callable[..., Any], called: str) -> Any:
+def own(function: Callable[..., Any], called: str) -> Callable[..., Any]:
     """`function` under that name, with code of its own: Python then specialises it for this operator alone."""
     name = called.rpartition(".")[2]
     function.__name__, function.__qualname__ = name, called
@@ -135,7 +135,7 @@ def own(function: Callable[..., Any], called: str) -> Any:
     return function
 
 
-def runner(function: Callable[..., Any], called: str) -> Any:
+def runner(function: Callable[..., Any], called: str) -> Callable[..., Any]:
     """The same for what a signature calls: errors about arguments take the name of `function`."""
     own(function, called).__name__ = called
     return function

@@ -185,7 +185,7 @@ class _Kept:
     def __init__(self, attributes: Any) -> None:
         self.attributes = attributes
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         return " and ".join(f"{how} {value}" for how, value in self.attributes.items())
 
 
