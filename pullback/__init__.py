@@ -59,8 +59,6 @@ with _collector_paused():  # which would take a fifth of the time of this import
     from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
     from pullback.core.inspection import is_nonzero, is_same_size, is_signed
     from pullback.core.late import calling as _calling
-    from pullback.core.missing_names import announce as _announce_missing
-    from pullback.core.missing_names import missing_name as _missing_name
     from pullback.core.modes import (
         enable_grad,
         inference_mode,
@@ -70,6 +68,8 @@ with _collector_paused():  # which would take a fifth of the time of this import
         set_grad_enabled,
     )
     from pullback.core.tensor import Tensor
+    from pullback.explain.missing_names import announce as _announce_missing
+    from pullback.explain.missing_names import missing_name as _missing_name
     from pullback.interop import attach as _attach_numpy
     from pullback.ops.late import late_function as _late_function
     from pullback.ops.methods import attach as _attach_methods
@@ -81,7 +81,7 @@ with _collector_paused():  # which would take a fifth of the time of this import
     _attach_numpy()
 
     from pullback import autograd, ops  # they need Tensor's methods
-    from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+    from pullback.autograd.anomaly.detection import is_anomaly_check_nan_enabled, is_anomaly_enabled
 
 if _typing.TYPE_CHECKING:
     from pullback.autograd.cut_log import watch_cuts, why_no_grad
@@ -89,7 +89,7 @@ if _typing.TYPE_CHECKING:
     from pullback.core.progress import show_progress
     from pullback.exchange import for_jax, for_torch, jax_function, torch_function
     from pullback.func.batching import vmap
-    from pullback.func.custom_rules import custom_jvp, custom_vjp
+    from pullback.func.rules.custom import custom_jvp, custom_vjp
     from pullback.interop import from_dlpack
     from pullback.interop.adopt import adopt, release
     from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
@@ -121,8 +121,8 @@ _LATER = (  # imported when first used
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
-    "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.custom_rules",
-    "custom_vjp": "pullback.func.custom_rules", "from_dlpack": "pullback.interop",
+    "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.rules.custom",
+    "custom_vjp": "pullback.func.rules.custom", "from_dlpack": "pullback.interop",
     "release": "pullback.interop.adopt",
     **dict.fromkeys(("default_generator", "get_rng_state", "manual_seed", "set_rng_state"), "pullback.random"),
     "vmap": "pullback.func.batching",

@@ -67,10 +67,10 @@ from pullback.core.modes import is_grad_enabled as is_grad_enabled
 from pullback.core.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from pullback.core.modes import no_grad as no_grad
 from pullback.core.modes import set_grad_enabled as set_grad_enabled
-from pullback.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from pullback.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
-from pullback.func.custom_rules import custom_jvp as custom_jvp
-from pullback.func.custom_rules import custom_vjp as custom_vjp
+from pullback.autograd.anomaly.detection import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from pullback.autograd.anomaly.detection import is_anomaly_enabled as is_anomaly_enabled
+from pullback.func.rules.custom import custom_jvp as custom_jvp
+from pullback.func.rules.custom import custom_vjp as custom_vjp
 from pullback.exchange import for_jax as for_jax
 from pullback.exchange import for_torch as for_torch
 from pullback.exchange import jax_function as jax_function

@@ -1,7 +1,7 @@
 """Linear algebra, under the names of torch.linalg: norms, solves, decompositions."""
 
 from pullback.core.errors import LinAlgError
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.func.matrix_function import matrix_function
 from pullback.ops.late import public_functions as _public_functions
 from pullback.ops.tables import PUBLIC as _HOMES

@@ -1,6 +1,6 @@
 """Reductions, scans and normalisations of the elements that a mask selects, under the names of torch.masked."""
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions
 from pullback.ops.tables import PUBLIC as _HOMES
 

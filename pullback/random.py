@@ -5,7 +5,7 @@ own.
 """
 
 from pullback.arrays.numpy.random.draws import default_generator, get_rng_state, manual_seed, set_rng_state
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["default_generator", "get_rng_state", "manual_seed", "set_rng_state"]

@@ -1,6 +1,6 @@
 """Special functions, under the names of torch.special."""
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions
 from pullback.ops.tables import PUBLIC as _HOMES
 

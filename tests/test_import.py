@@ -71,7 +71,7 @@ before = state()
 import pullback
 first, last = allowed = sys.meta_path[0], sys.meta_path[-1]
 # The last to be asked knows only of `pullback.optim` and the like, the first of backends of einops and the like.
-assert (first.__module__, last.__module__) == ("pullback.interop.backends", "pullback.core.missing_names")
+assert (first.__module__, last.__module__) == ("pullback.interop.backends", "pullback.explain.missing_names")
 assert last.find_spec("optim") is last.find_spec("torch.optim") is first.find_spec("einops") is None
 assert "einops" not in sys.modules
 after = state()

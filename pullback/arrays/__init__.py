@@ -1,1 +1,1 @@
-"""Layer 4: kernels, one folder an array type."""
+"""Layer 5: kernels, one folder an array type."""

@@ -18,7 +18,7 @@ from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.levels import ENTERED
 from pullback.arrays.dual.untouched import zeros_in
-from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.array_type import memory_of
 from pullback.core.blocks import Block, Steps, several
 from pullback.core.errors import GradientError, type_name

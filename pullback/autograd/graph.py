@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pullback.autograd import user_callbacks
+from pullback.autograd.engine import user_callbacks
+from pullback.autograd.engine.validate import validate_grad
 from pullback.autograd.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.autograd.multi_grad_hooks import register_multi_grad_hook
 from pullback.autograd.raw_saved import SavedTensor
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
-from pullback.autograd.validate import validate_grad
 from pullback.core import modes, slots
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError, type_name, with_article

@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from pullback.autograd.node_hooks import RunHook
-from pullback.autograd.run import Run
+from pullback.autograd.engine.node_hooks import RunHook
+from pullback.autograd.engine.run import Run
 from pullback.core.errors import GradientError, type_name
 from pullback.core.hook_dict import RemovableHandle, hook_of
 from pullback.core.named import named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.autograd.user_callbacks import queue_callback
+from pullback.autograd.engine.user_callbacks import queue_callback
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor, set_requires_grad
 

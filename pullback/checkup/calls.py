@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.cuts import _PACKAGE
+from pullback.core.cuts import PACKAGE
 from pullback.interop.adopt.views import genuine_of
 from pullback.interop.adopt.ways import AS_IT_STANDS, IMPLICIT, WITHOUT_GRADIENT
 from pullback.interop.adoption import CMATH, MATH, NAMES, RULES
@@ -76,7 +76,7 @@ def _is_read(target: Any) -> bool:
     if plain is None:
         return False
     file = plain.__code__.co_filename
-    return not file.startswith(_PACKAGE) and "site-packages" not in file and not file.startswith("<frozen")
+    return not file.startswith(PACKAGE) and "site-packages" not in file and not file.startswith("<frozen")
 
 
 def _targets(code: types.CodeType, function: types.FunctionType) -> Iterator[tuple[Any, str, int]]:

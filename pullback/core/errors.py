@@ -296,6 +296,11 @@ _FIRST_ALONE = {
 }
 
 
+def as_list(shape: Any) -> str:
+    """(2, 3) as PyTorch writes it: [2, 3]."""
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
 def tuple_advice(results: Any) -> str:
     """Return what to write instead of the tuple that an operator of several results gave."""
     kind, fields = type(results).__name__, results._fields

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from pullback.core import slots
 from pullback.core.overrides import KNOWN, ask, taking_part
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -14,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def named(name: str, signature: str = "") -> Callable[[Function], Function]:
     """Decorate a function whose time does not count: errors of a call name it, and what it was given.
 
-    `signature` has the types of its arguments, as a declaration would: see core.misuse. Errors in code of the user's
+    `signature` has the types of its arguments, as a declaration would: see explain.calls. Errors in code of the user's
     that it calls stay as they are. What is given for a Tensor there is asked first if its class takes part.
     """
     arguments = [argument for argument in signature.split(", ") if argument != "*"]
@@ -33,9 +34,7 @@ def named(name: str, signature: str = "") -> Callable[[Function], Function]:
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - raised again, with what was called
-                from pullback.core import misuse
-
-                raise misuse.explained_call(name, function, args, kwargs, error, signature)  # noqa: B904
+                raise slots.explained_call(name, function, args, kwargs, error, signature)  # noqa: B904
 
         return called  # type: ignore[return-value]
 

@@ -25,6 +25,10 @@ show_saved: Callable[..., Any] = _unfilled
 raw_saved: Callable[..., Any] = _unfilled
 # (tensor): a computed tensor is about to lose its function or its memory; its views must keep theirs
 part_from_views: Callable[..., None] = _unfilled
+# (name, function, args, kwargs, error, signature) -> the error of a call that failed, in terms of the call
+explained_call: Callable[..., Exception] = _unfilled
+# () -> the user's call that led here through another library: its name, library, file and line
+call_site: Callable[[], Any] = _unfilled
 # (error): tells, with an error that came out of a formula, which formula it was
 formula_failed: Callable[[Exception], None] = _unfilled
 # () -> (the tangent functions, the inputs that they ignore), both by operator: see dispatch.tangent_rules
@@ -45,7 +49,7 @@ load_numpy_rules: Callable[[], None] = _unfilled
 load_scipy_rules: Callable[[str], None] = _unfilled
 # (name below `pullback`, "" for pullback itself) -> the public module, which is imported if need be
 public_module: Callable[[str], ModuleType] = _unfilled
-# (outputs, inputs) -> the graph between them, for backwards on batches: see autograd.batched_pass
+# (outputs, inputs) -> the graph between them, for backwards on batches: see autograd.rows.batched_pass
 batched_graph: Callable[..., Any] = _unfilled
 # (graph, gradients, batches, create_graph) -> the gradients for every row of the batches
 batched_backward: Callable[..., Any] = _unfilled

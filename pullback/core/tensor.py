@@ -33,11 +33,11 @@ from pullback.core.errors import (
     GradientError,
     InplaceError,
     UnsupportedError,
+    as_list,
     type_name,
     with_article,
 )
 from pullback.core.hook_dict import HookDict, warn_not_pickled
-from pullback.core.kernel_phrases import as_list
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, inference_counter, parted_counter, shown_version
@@ -1079,9 +1079,7 @@ def strided(tensor: Tensor, name: str) -> ndarray:
 
 
 def _cannot_be_copied(tensor: Tensor) -> GradientError:
-    from pullback.core.call_site import call_site  # for errors alone
-
-    call = call_site()
+    call = slots.call_site()
     if call.library not in ("", "copy", "pickle"):  # as matplotlib's plot copies what it draws
         return GradientError(
             f"{call.name or call.library} would copy a tensor computed by {tensor.grad_fn.name()}, which cannot be "

@@ -1,1 +1,1 @@
-"""Layer 3: how an operator runs: out of place, in place, into `out=`."""
+"""Layer 4: how an operator runs: out of place, in place, into `out=`."""

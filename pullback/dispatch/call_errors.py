@@ -37,19 +37,19 @@ def explain(op: Operator, args: Sequence[Any], error: Exception, called: str | N
 def explained(
     name: str, signature: str, args: Sequence[Any], error: Exception, *, takes_over: bool = False
 ) -> Exception:
-    """`core.misuse.explained`, imported when the first call fails."""
-    from pullback.core import misuse
+    """`explain.calls.explained`, imported when the first call fails."""
+    from pullback.explain import calls
 
-    return misuse.explained(name, signature, args, error, takes_over)
+    return calls.explained(name, signature, args, error, takes_over)
 
 
 def explained_call(
     name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Exception:
-    """`core.misuse.explained_call`, imported when the first call fails."""
-    from pullback.core import misuse
+    """`explain.calls.explained_call`, imported when the first call fails."""
+    from pullback.explain import calls
 
-    return misuse.explained_call(name, function, args, kwargs, error)
+    return calls.explained_call(name, function, args, kwargs, error)
 
 
 def results_class(name: str, fields: Sequence[str]) -> Any:

@@ -108,7 +108,7 @@ class Operator:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
         self.shown = CALLED.get(name) or shown or name
         self.inplace_name = "__setitem__" if name == "setitem" else name if mutates else f"{self.shown}_"
-        self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
+        self.signature = ""  # its declaration, for what says which argument does not fit: see explain.calls
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
         self.along, self.holds = along, holds

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.errors import with_article
 from pullback.core.pytree import flatten, leaves_like, unflatten
-from pullback.func.custom_rules import CustomFunction
+from pullback.func.rules.custom import CustomFunction
 
 Function = Callable[..., Any]
 

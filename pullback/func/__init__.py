@@ -9,7 +9,7 @@ import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 
-from pullback.core.missing_names import missing_name as _missing_name
+from pullback.explain.missing_names import missing_name as _missing_name
 from pullback.func.gradient import grad, grad_and_value, value_and_grad
 from pullback.ops.tables import PUBLIC as _HOMES
 

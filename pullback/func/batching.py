@@ -12,8 +12,8 @@ from pullback.arrays.batched import Batch
 from pullback.arrays.batched.boundary import checked_dim, constant, enter, leave
 from pullback.arrays.batched.random import Draws, note_state
 from pullback.arrays.numpy.random.draws import default_generator
-from pullback.autograd import function_vmap as _function_vmap  # noqa: F401 - lets custom Functions meet batches
-from pullback.autograd.large_backwards import looks
+from pullback.autograd.engine.large_backwards import looks
+from pullback.autograd.function import vmap as _function_vmap  # noqa: F401 - lets custom Functions meet batches
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, surfaced
 from pullback.core.array_type import memory_of, numbers_of, table_of
@@ -22,7 +22,7 @@ from pullback.core.errors import GradientError, explained, refusals, type_name, 
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray
-from pullback.func import rule_vmap as _rule_vmap  # noqa: F401 - lets functions with custom rules meet batches
+from pullback.func.rules import vmap as _rule_vmap  # noqa: F401 - lets functions with custom rules meet batches
 
 _PLAIN = frozenset([ndarray, Tensor])  # leaves, beyond doubt
 Dims: TypeAlias = Any  # int, None, or a tree of these

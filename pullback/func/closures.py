@@ -16,7 +16,7 @@ from pullback.core.array_face import ARRAYS, as_tensor, plain_until, wrap_array
 from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.left_behind import is_left_behind
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import LEAVES, is_users_class, parts_of
 

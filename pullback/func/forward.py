@@ -11,8 +11,8 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import alone_in_memory, pack, primal_part, tangent_part
 from pullback.arrays.dual.kernels import hoisted
 from pullback.arrays.dual.untouched import zeros_in
-from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.autograd.forward_ad import tangents_kept
+from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of

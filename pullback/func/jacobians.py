@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.accumulate import owned
+from pullback.autograd.engine.accumulate import owned
 from pullback.core import modes
 from pullback.core.array_type import table_of
 from pullback.core.errors import EndedLevelError, GradientError

@@ -18,8 +18,8 @@ from pullback.core import cuts
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError, IndependentResultWarning
 from pullback.core.tensor import Tensor
-from pullback.func.custom_rules import CustomFunction
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
+from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import Place
 

@@ -15,9 +15,9 @@ from pullback.core.errors import GradientError
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func import rule_calls
 from pullback.func.boundary import check_callable, direction_like, face_of
 from pullback.func.forward import paired, push
+from pullback.func.rules import calls
 from pullback.graph.kept_values import surfaced_result
 
 
@@ -193,4 +193,4 @@ def _on_tape(function: Callable[..., Any], args: Sequence[Any]) -> list[Any] | N
     return [None if x is None else wrap_as(unknown[0], x, level) for x in tape.apply(function, inside)]
 
 
-rule_calls.tape_apply = _on_tape
+calls.tape_apply = _on_tape

@@ -16,7 +16,6 @@ from pullback.core.errors import GradientError, explained, refusals, with_articl
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
-from pullback.func import rule_taylor  # noqa: F401 - registers itself
 from pullback.func.boundary import (
     check_callable,
     check_results,
@@ -26,6 +25,7 @@ from pullback.func.boundary import (
     note_on_lists,
     raw_outward,
 )
+from pullback.func.rules import taylor as _rule_taylor  # noqa: F401 - registers itself
 from pullback.graph.kept_values import surfaced_result
 
 

@@ -20,9 +20,9 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, plain_until, wrap_array, wrap_as
 from pullback.core.array_type import CONSTANTS
-from pullback.core.call_site import is_users_file
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor, ndarray
+from pullback.explain.call_site import is_users_file
 from pullback.graph.held_copies import Copies
 from pullback.graph.held_objects import (
     LEAVES,

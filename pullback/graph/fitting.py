@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.core.errors import GradientError
-from pullback.core.kernel_phrases import as_list
+from pullback.core.errors import GradientError, as_list
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import Edge, Node
 

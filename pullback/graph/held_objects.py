@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.core.call_site import is_users_file
 from pullback.core.tensor import Tensor, ndarray
+from pullback.explain.call_site import is_users_file
 
 
 class Whole:

@@ -12,13 +12,13 @@ import numpy as np
 from pullback.core import slots
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import array_type, innermost
-from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.late import caller
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, only_number
+from pullback.explain.call_site import call_site
 from pullback.graph.lent import lend
 from pullback.interop.adoption import to_record_writes
 from pullback.interop.awaited import refuse_if_awaited

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from types import TracebackType
 
-from pullback.core.call_site import call_site_of, is_users_file
 from pullback.core.errors import DetachingError, UnsupportedError, with_article
-from pullback.core.misuse import raises_itself
 from pullback.core.tensor import Tensor
+from pullback.explain.call_site import call_site_of, is_users_file
+from pullback.explain.calls import raises_itself
 from pullback.interop.instead import ADVICE
 from pullback.interop.suggest import remedy
 

@@ -1,6 +1,6 @@
 """Says what to write in place of functions that have no rule for Tensors: a table of texts, for error messages.
 
-Names are those that `core.call_site` finds. An expression holds for arguments of the names that the function's
+Names are those that `explain.call_site` finds. An expression holds for arguments of the names that the function's
 documentation has (tests/interop/test_suggest.py evaluates them).
 """
 

@@ -25,11 +25,11 @@ from pullback.core.array_type import (
     innermost,
     layout_of,
 )
-from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.overrides import takes_part
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.explain.call_site import call_site
 from pullback.interop.adoption import RULES, to_record_writes
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level

@@ -119,7 +119,7 @@ class CustomOp:
     tensor(6.)
     """
 
-    _is_operator = True  # see autograd/function_reads.py
+    _is_operator = True  # see autograd/function/reads.py
     _origin: tuple[str, str]  # the module and the name of the function
 
     def __init__(

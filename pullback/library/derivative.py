@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.function import FunctionNode, finish
-from pullback.autograd.function_arrays import differentiated_inside, named
+from pullback.autograd.function.arrays import differentiated_inside, named
+from pullback.autograd.function.node import FunctionNode
+from pullback.autograd.function.outputs import finish
 from pullback.core import modes
 from pullback.core.array_face import as_array, shown_as_tensors
 from pullback.core.array_type import SCALARS, TENSOR
@@ -96,7 +97,7 @@ class Derivative:
             self.setup_context(ctx, tuple(args), list(outputs) if self.signature.outputs is None else out)
         ctx._to_save = named(ctx.name(), ctx._level, leaves, [], ctx._to_save, "save_for_backward")
 
-    # -- what is asked of a custom Function: see autograd/function_reads.py ------------------------------------------
+    # -- what is asked of a custom Function: see autograd/function/reads.py ------------------------------------------
     def _written(self) -> tuple[Any, ...]:
         return self.setup_context, self.pull
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.function_vmap import VmapInfo, results_and_dims, samples_first
-from pullback.autograd.node_hooks import raw_of
+from pullback.autograd.engine.node_hooks import raw_of
+from pullback.autograd.function.vmap import VmapInfo, results_and_dims, samples_first
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, as_array, as_tensor, wrap_array
 from pullback.core.array_type import REGISTERED, SCALARS, is_array

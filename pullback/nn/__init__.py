@@ -3,7 +3,7 @@
 import sys as _sys
 from importlib import import_module as _import_module
 
-from pullback.core.missing_names import missing_name as _missing_name
+from pullback.explain.missing_names import missing_name as _missing_name
 from pullback.nn import functional
 from pullback.ops.tables import PUBLIC as _HOMES
 

@@ -6,7 +6,7 @@ Each is a plain function: parameters are arguments.
 
 import sys as _sys
 
-from pullback.core.missing_names import missing_name as _missing_name
+from pullback.explain.missing_names import missing_name as _missing_name
 from pullback.ops.late import late_function as _late_function
 from pullback.ops.tables import PUBLIC as _PUBLIC
 

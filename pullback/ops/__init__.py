@@ -1,4 +1,4 @@
-"""Layer 5: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
+"""Layer 6: which operators exist and how they differentiate. Importing it names them in the tables; see `late`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pullback.arrays.numpy.fast.updates import WRITE_OUT
 from pullback.core import slots
 from pullback.core.array_type import NUMPY
 from pullback.core.late import calling
-from pullback.core.missing_names import missing_name as _missing_name
+from pullback.explain.missing_names import missing_name as _missing_name
 from pullback.ops import late
 from pullback.ops.tables import PUBLIC as _HOMES
 

@@ -66,7 +66,7 @@ class Overload:
             self.called = f"Tensor.{self.shown}"
         elif home:
             self.called = f"{home}.{self.shown}"
-        self.schema = ""  # its declaration, for what says which argument does not fit: see core.misuse
+        self.schema = ""  # its declaration, for what says which argument does not fit: see explain.calls
         self.function: Any = None
         self.raw: Any = None
         self.inplace: Any = None

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pullback.core.misuse import IN_FORMULA, described, raises_itself
 from pullback.dispatch.operator import OPERATORS
+from pullback.explain.calls import IN_FORMULA, described, raises_itself
 from pullback.graph.node import Node
 
 _DECLARATIONS = Path(__file__).with_name("derivatives.yaml")
@@ -32,8 +32,8 @@ _NO_FORMULA = ("non_differentiable", "not_implemented")
 _ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
 # Where a node's gradients are checked. Of other frames nothing is read: a frame keeps what was read, its error too.
 _CHECKING = {
-    "_run_ready": ("pullback.autograd.engine",),
-    "_run_plainly": ("pullback.autograd.engine",),
+    "_run_ready": ("pullback.autograd.engine.loop",),
+    "_run_plainly": ("pullback.autograd.engine.loop",),
     "<genexpr>": ("pullback.autograd.graph",),
 }
 _RENAMED = frozenset({"node", "ops", "out", "result", "self", "unpack"})  # in generated code `self_` stands for these

@@ -16,7 +16,7 @@ The files of this package:
     lr_scheduler/   learning rates that change from epoch to epoch
 """
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.optim import lr_scheduler
 from pullback.optim.adam_family import Adam, Adamax, AdamW, NAdam, RAdam

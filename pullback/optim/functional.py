@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core.errors import type_name
-from pullback.core.misuse import shown
 from pullback.core.pytree import tree_flatten, tree_unflatten
+from pullback.explain.calls import shown
 from pullback.optim.options import check_options
 from pullback.optim.rules import Options, Rule, State
 

@@ -11,10 +11,10 @@ import numpy as np
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError, type_name
-from pullback.core.misuse import shown
 from pullback.core.modes import enable_grad
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
+from pullback.explain.calls import shown
 from pullback.graph.journal import note_write
 from pullback.optim.functional import FunctionalOptimizer, begun
 from pullback.optim.options import check_options, checked, shown_dict

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pullback.core.misuse import Declared, declared, fits, shown
 from pullback.core.tensor import Tensor
+from pullback.explain.calls import Declared, declared, fits, shown
 
 Init = TypeVar("Init", bound=Callable[..., None])
 
@@ -46,7 +46,7 @@ _RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-# By the annotation of an argument, as it would be declared (core.misuse). A number of epochs may be a float, as in
+# By the annotation of an argument, as it would be declared (explain.calls). A number of epochs may be a float, as in
 # PyTorch.
 _KINDS: dict[str, str] = {
     "float": "float {}", "int": "float {}", "bool": "bool {}", "str": "str {}",

@@ -4,7 +4,7 @@ Arguments, methods and results are SciPy's. Each function supplies the derivativ
 be trees of arrays, and the solution can itself be differentiated.
 """
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.optimize.curve import curve_fit
 from pullback.optimize.least import least_squares

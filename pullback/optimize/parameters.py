@@ -13,7 +13,7 @@ from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.ravel import ravel_pytree
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
 
 
 class Parameters:

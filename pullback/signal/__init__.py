@@ -1,6 +1,6 @@
 """Signal processing, under the names of torch.signal. The functions are in `signal.windows`."""
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.signal import windows
 

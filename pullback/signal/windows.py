@@ -1,6 +1,6 @@
 """torch.signal.windows' names: windows."""
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions
 from pullback.ops.tables import PUBLIC as _HOMES
 

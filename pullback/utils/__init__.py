@@ -1,6 +1,6 @@
 """Checkpointing (`utils.checkpoint`) and trees of arrays (`utils.pytree`), under the names of torch.utils."""
 
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.utils import checkpoint, pytree
 

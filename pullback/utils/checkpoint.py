@@ -11,7 +11,7 @@ from pullback.autograd.checkpoint import (
     set_checkpoint_early_stop,
 )
 from pullback.autograd.checkpoint.api import no_contexts as noop_context_fn
-from pullback.core.missing_names import getter as _getter
+from pullback.explain.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = [

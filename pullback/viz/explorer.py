@@ -12,8 +12,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from pullback.autograd.function import FunctionNode
-from pullback.autograd.source_lines import traceback_of
+from pullback.autograd.anomaly.source_lines import traceback_of
+from pullback.autograd.function.node import FunctionNode
 from pullback.core.array_type import memory_of
 from pullback.viz.drawing import edges, metadata, reachable, start_node, tensors_in
 from pullback.viz.formulas import rule_of

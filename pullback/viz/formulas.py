@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from pullback.autograd.function import FunctionNode
+from pullback.autograd.function.node import FunctionNode
 from pullback.graph.node import Node
 
 _OWN = Path(__file__).parents[1] / "ops" / "derivatives.yaml"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.checkpoint.frame import Frame, frame_behind
-from pullback.autograd.function import FunctionNode
+from pullback.autograd.function.node import FunctionNode
 from pullback.core.array_type import memory_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor, ndarray

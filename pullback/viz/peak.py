@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from pullback.autograd.checkpoint.frame import frame_behind
-from pullback.autograd.function import FunctionNode
+from pullback.autograd.function.node import FunctionNode
 from pullback.core.array_type import NUMPY, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import AccumulateGrad, Node
@@ -151,7 +151,7 @@ class _Rehearsal:
                 if edge is not None:
                     self.awaited[edge.node()] += 1
         self.arrived: dict[Node, list[Cotangent | None]] = {}
-        # What the mask of a gradient on its way to a node keeps alive: see autograd/structural_zeros.py.
+        # What the mask of a gradient on its way to a node keeps alive: see autograd/engine/structural_zeros.py.
         self.masks: dict[Node, list[Buffer]] = {}
         for node, nr in roots:
             size, layout = _in_order(*_form(node, nr))

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from pullback.autograd.source_lines import line_of
+from pullback.autograd.anomaly.source_lines import line_of
 from pullback.graph.node import Node
 
 _FRAME = re.compile(r'  File "((?s:.*))", line (\d+), in (.*)\n(?:    (.*)\n)?')

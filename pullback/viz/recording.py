@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from pullback.autograd.function import FunctionNode
-from pullback.autograd.nonfinite import arrays_in
-from pullback.autograd.source_lines import remember_traceback, users_frames
+from pullback.autograd.anomaly.nonfinite import arrays_in
+from pullback.autograd.anomaly.source_lines import remember_traceback, users_frames
+from pullback.autograd.function.node import FunctionNode
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.observers import Observer
 from pullback.core.types import Gradient

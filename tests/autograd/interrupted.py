@@ -26,7 +26,8 @@ import numpy as np
 
 import pullback as pb
 from pullback.arrays.dual.levels import ENTERED
-from pullback.autograd import forward_ad, user_callbacks
+from pullback.autograd import forward_ad
+from pullback.autograd.engine import user_callbacks
 from pullback.core import modes
 from pullback.core.cuts import WATCHED
 from pullback.core.drawing import drawing

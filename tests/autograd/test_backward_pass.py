@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd.backward_pass import BackwardPass
-from pullback.autograd.structural_zeros import root_cotangent
-from pullback.autograd.user_callbacks import here
+from pullback.autograd.engine.backward_pass import BackwardPass
+from pullback.autograd.engine.structural_zeros import root_cotangent
+from pullback.autograd.engine.user_callbacks import here
 from pullback.graph.node import edge_to
 from pullback.ops.formulas.decompositions import spectra_in_use
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import batched_grads
+from pullback.autograd.rows import batched_grads
 from pullback.core.factory import from_numpy
 from pullback.testing.opinfo.calls import accepted, sampling
 from tests.arrays.batched.looping import Case, number_like

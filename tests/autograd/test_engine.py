@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 from pullback.arrays.numpy import for_few
 from pullback.arrays.numpy.declarations import ufunc_for_few
-from pullback.autograd import dependencies
+from pullback.autograd.engine import dependencies
 from pullback.core.array_type import NUMPY
 from pullback.graph.node import KEEPS_FEW
 from pullback.graph.saved import unpack_raw

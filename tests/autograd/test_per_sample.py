@@ -172,7 +172,7 @@ def test_mixed_samples_are_right_and_said(name):
 
 
 def test_rows_come_in_chunks(monkeypatch):
-    monkeypatch.setattr(pb.autograd.per_sample, "ELEMENTS", 40)
+    monkeypatch.setattr(pb.autograd.rows.per_sample, "ELEMENTS", 40)
     function, *shapes = MIXED["mean"]
     params = leaves(*shapes)
     expected = by_loop(function(*params), params)

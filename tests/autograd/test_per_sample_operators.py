@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import per_sample
-from pullback.autograd.batched_pass import Graph
+from pullback.autograd.rows import per_sample
+from pullback.autograd.rows.batched_pass import Graph
 from pullback.testing.opinfo.calls import REFUSALS, accepted, sampling
 from tests.arrays.batched.looping import Case, number_like
 from tests.opinfo.records import OPINFOS

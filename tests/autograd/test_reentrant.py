@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import user_callbacks
+from pullback.autograd.engine import user_callbacks
 
 pytestmark = pytest.mark.usefixtures("both_loops")
 

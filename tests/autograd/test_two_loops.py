@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import engine
+from pullback.autograd.engine import loop
 from pullback.core.errors import BackwardTwiceError
 
 
 @pytest.fixture
 def plainly(monkeypatch):
     """Run every backward of a test in the plain loop from the call on."""
-    return lambda: monkeypatch.setattr(engine, "_run_ready", engine._run_plainly)
+    return lambda: monkeypatch.setattr(loop, "_run_ready", loop._run_plainly)
 
 
 STEPS = [
@@ -102,7 +102,7 @@ def test_both_loops_raise_the_same_errors(plainly):
 
 def test_the_fast_loop_reads_what_is_saved_through_unpack(monkeypatch):
     """An `unpack` of another kind, as that of a compiled backward, is asked for every saved tensor."""
-    from pullback.autograd import run
+    from pullback.autograd.engine import run
 
     asked = []
 

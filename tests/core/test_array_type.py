@@ -37,20 +37,20 @@ TELLING = {
 FOR_SPEED = "said here for ndarrays, which all fast paths do; the others are asked by array_type"
 OF_USERS = "what a user may give"
 COUNTED = {
-    "autograd/accumulate.py": (5, FOR_SPEED),
+    "autograd/engine/accumulate.py": (5, FOR_SPEED),
     "autograd/api.py": (3, FOR_SPEED),
     "autograd/basic_nodes.py": (1, OF_USERS),
-    "autograd/batched_grads.py": (1, OF_USERS),
-    "autograd/batched_pass.py": (2, "among ndarrays alone batched arrays are bare"),
-    "autograd/engine.py": (2, FOR_SPEED),
+    "autograd/rows/batched_grads.py": (1, OF_USERS),
+    "autograd/rows/batched_pass.py": (2, "among ndarrays alone batched arrays are bare"),
+    "autograd/engine/loop.py": (2, FOR_SPEED),
     "autograd/forward_ad.py": (1, OF_USERS),
-    "autograd/function.py": (3, OF_USERS),
-    "autograd/function_arrays.py": (6, OF_USERS),
-    "autograd/function_jvp.py": (2, "duals of ndarrays share memory, which is looked at"),
-    "autograd/function_reads.py": (8, OF_USERS),
-    "autograd/node_hooks.py": (1, FOR_SPEED),
-    "autograd/roots.py": (4, OF_USERS),
-    "autograd/structural_zeros.py": (3, FOR_SPEED),
+    "autograd/function/node.py": (3, OF_USERS),
+    "autograd/function/arrays.py": (6, OF_USERS),
+    "autograd/function/jvp.py": (2, "duals of ndarrays share memory, which is looked at"),
+    "autograd/function/reads.py": (8, OF_USERS),
+    "autograd/engine/node_hooks.py": (1, FOR_SPEED),
+    "autograd/engine/roots.py": (4, OF_USERS),
+    "autograd/engine/structural_zeros.py": (3, FOR_SPEED),
     "dispatch/call_errors.py": (1, OF_USERS),
     "dispatch/element_writes.py": (2, FOR_SPEED),
     "dispatch/nested_calls.py": (1, FOR_SPEED),
@@ -71,9 +71,9 @@ COUNTED = {
     "func/linearization.py": (3, OF_USERS),
     "func/matrix_function.py": (1, OF_USERS),
     "func/reverse.py": (1, OF_USERS),
-    "func/rule_calls.py": (6, OF_USERS),
-    "func/rule_nodes.py": (9, OF_USERS),
-    "autograd/function_vmap.py": (1, OF_USERS),
+    "func/rules/calls.py": (6, OF_USERS),
+    "func/rules/nodes.py": (9, OF_USERS),
+    "autograd/function/vmap.py": (1, OF_USERS),
     "graph/captured.py": (5, OF_USERS),
     "graph/held_copies.py": (1, OF_USERS),
     "graph/held_objects.py": (2, OF_USERS),
@@ -139,7 +139,7 @@ _ABOVE = ("testing/", "demo/", "checkup/", "lab/")  # which users' plain values 
 def modules():
     """(name, tree) of each module that meets arrays of every type."""
     names = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
-    apart = ("core/", "arrays/", "ops/generated/", "codegen/", *_ABOVE)
+    apart = ("core/", "explain/", "arrays/", "ops/generated/", "codegen/", *_ABOVE)
     return [(name, ast.parse(path.read_text("utf-8"))) for name, path in names.items() if not name.startswith(apart)]
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import pullback as pb
-from pullback.core.missing_names import INSTEAD
+from pullback.explain.missing_names import INSTEAD
 
 ATTRIBUTES = {
     "nn.Linear": "call pullback.nn.functional.linear",

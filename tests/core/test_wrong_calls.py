@@ -7,10 +7,10 @@ import pytest
 
 import pullback as pb
 import pullback.nn.functional as F
-from pullback.core.misuse import declared
 from pullback.dispatch.operator import OPERATORS
 from pullback.dispatch.pipeline import dispatch
 from pullback.dispatch.steps import may_be_none
+from pullback.explain.calls import declared
 from pullback.ops.late import load_all
 
 load_all()  # operators of late areas are tried too

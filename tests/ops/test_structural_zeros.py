@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import structural_zeros
+from pullback.autograd.engine import structural_zeros
 
 NAN, INF = np.nan, np.inf
 

@@ -10,7 +10,7 @@ import pytest
 
 import pullback as pb
 from pullback import viz
-from pullback.autograd.source_lines import line_of
+from pullback.autograd.anomaly.source_lines import line_of
 from pullback.core import modes
 from pullback.viz.places import frame_of, place_of
 from pullback.viz.recording import Flow, flow, noted

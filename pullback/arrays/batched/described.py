@@ -18,11 +18,11 @@ from pullback.arrays.batched.kernels import innermost as innermost_batch
 from pullback.arrays.batched.values import aligned, everywhere, in_columns, is_batched
 from pullback.core import array_type as types
 from pullback.core.array_type import TRANSFORMED, ArrayType, innermost, layout_of, memory_of, register_array_type
-from pullback.core.call_site import call_site
 from pullback.core.errors import InplaceError, ReadError
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.dispatch.outer_levels import constant_part
 from pullback.dispatch.targets import assigned, write_array
+from pullback.explain.call_site import call_site
 
 
 class BatchedType(ArrayType):

@@ -5,7 +5,7 @@ though, a tangent of 0 meets an infinite slope there, and 0 * inf is NaN. So a d
 whose tangent is 0 by structure: an operator that masks has put them there (tagged `masking` in native_functions.yaml),
 or a constant among the inputs of one that copies and moves (`structural`), or the tangent that the user gave is 0. A
 zero that was computed is another matter: 0 * inf has no value then, and stays NaN. Reverse mode has the same rule, see
-`pullback.autograd.structural_zeros`.
+`pullback.autograd.engine.structural_zeros`.
 
 - In a pointwise operator each tangent adds 0 where it is untouched, and the result is untouched where all are.
 - The rule of a structural operator, run on NaN for touched and 0 for the rest, tells by its NaNs what is touched.

@@ -14,8 +14,8 @@ from pullback.autograd.checkpoint.reentrant import reentrant
 from pullback.core import modes
 from pullback.core.blocks import Steps
 from pullback.core.errors import type_name
-from pullback.core.misuse import described
 from pullback.core.modes import ModeSwitch
+from pullback.explain.calls import described
 
 _early_stop: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_early_stop", default=None)
 _debug: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_checkpoint_debug", default=None)

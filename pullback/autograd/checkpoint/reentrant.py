@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from pullback.autograd import user_callbacks
 from pullback.autograd.api import run_backward
 from pullback.autograd.checkpoint.randomness import as_it_was, states_around
+from pullback.autograd.engine import user_callbacks
 from pullback.autograd.function import Function, once_differentiable
 from pullback.core import modes
 from pullback.core.errors import GradientError

@@ -10,9 +10,9 @@ import numpy as np
 
 from pullback.arrays.batched import Batch, BatchedArray
 from pullback.arrays.batched.boundary import leave
-from pullback.autograd.batched_pass import opened
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.functional.arguments import Bundle, Point
+from pullback.autograd.rows.batched_pass import opened
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, wrap

@@ -9,11 +9,11 @@ import numpy as np
 from pullback.arrays.batched import BatchedArray
 from pullback.arrays.batched.boundary import leave
 from pullback.autograd.api import gradients_of
-from pullback.autograd.batched_pass import Graph, in_one, opened
 from pullback.autograd.gradcheck.analytical import pull_back
 from pullback.autograd.gradcheck.error import GradcheckError
 from pullback.autograd.gradcheck.forward import pushed
 from pullback.autograd.gradcheck.problem import Problem, values_of
+from pullback.autograd.rows.batched_pass import Graph, in_one, opened
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, wrap
 

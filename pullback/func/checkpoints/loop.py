@@ -16,14 +16,14 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.checkpoints.schedule import on_disk, reversal, slots_for_two
 from pullback.func.checkpoints.states import States, copied
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.left_behind import leave
-from pullback.func.rule_calls import handed_out, levels_of
+from pullback.func.rules.calls import handed_out, levels_of
+from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+from pullback.func.rules.custom import CustomFunction
 
 
 def by_sample(function: Callable[..., Any], args: Sequence[Any], of_leaves: CustomFunction | None = None) -> Any:

@@ -13,14 +13,14 @@ from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError, type_name
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.convergence import check_residual, found_by
 from pullback.func.implicit.flat import Layout
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_systems import ONE_SYSTEM, System
 from pullback.func.left_behind import leave
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
+from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
 Condition = Callable[..., Any]  # of (x, *args): a tree of as many numbers as x has, which are zero

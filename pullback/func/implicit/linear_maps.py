@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.engine import execute
+from pullback.autograd.engine.loop import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import wrap_array
 from pullback.core.array_type import array_type
 from pullback.core.tensor import Tensor, ndarray, new_extra
 from pullback.func import forward
-from pullback.func.rule_calls import levels_of, stripped
+from pullback.func.rules.calls import levels_of, stripped
 from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
 

@@ -15,11 +15,11 @@ from scipy.sparse.linalg import LinearOperator
 from pullback.core import cuts
 from pullback.core.errors import ConvergenceError, GradientError, LinAlgError
 from pullback.core.tensor import Tensor
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.convergence import check_step, check_unchanged
 from pullback.func.implicit.flat import Kept, Layout, is_single, same
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_solvers import Factors, iterated, stuck
+from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
 _AFFORDABLE = 2000  # unknowns: the matrix takes 32 MB

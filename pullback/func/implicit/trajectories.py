@@ -14,7 +14,6 @@ from scipy.optimize import OptimizeResult
 
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.core.tensor import Tensor, ndarray
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
@@ -22,6 +21,7 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
+from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
 Slope = Callable[[Leaves, Any, Leaves], Leaves]  # dy/dt = slope(y, t, args)

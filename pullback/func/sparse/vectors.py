@@ -16,7 +16,7 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.batching import vmap
 from pullback.func.boundary import Argnums, Choice, floating_argument, split_aux
 from pullback.func.held_arrays import arrays_held
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
 
 
 def one_argument(transform: str, function: Any, argnums: Argnums) -> Choice:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
-from pullback.core.call_site import is_users_file
+from pullback.explain.call_site import is_users_file
 from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor, joined_list
 from pullback.interop.adoption import (

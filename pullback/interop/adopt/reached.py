@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from pullback.core.call_site import is_users_file
+from pullback.explain.call_site import is_users_file
 from pullback.interop.adoption import State
 
 Namespace = dict[str, Any]

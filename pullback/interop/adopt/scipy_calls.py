@@ -16,12 +16,12 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import numbers_of
-from pullback.core.call_site import home_of
 from pullback.core.cuts import left_behind, transform_runs
 from pullback.core.errors import DetachingError, GradientError, UnsupportedError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
+from pullback.explain.call_site import home_of
 from pullback.func.closures import capture_tensors
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like

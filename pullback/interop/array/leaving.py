@@ -15,12 +15,12 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
 from pullback.core.array_type import TENSOR, numbers_of, read
-from pullback.core.call_site import called_in
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import UnsupportedError
 from pullback.core.late import caller
 from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
+from pullback.explain.call_site import called_in
 from pullback.interop.array.functions import of_a_number
 from pullback.interop.numpy_errors import refused_as_numpy
 from pullback.interop.operands import needs_grad

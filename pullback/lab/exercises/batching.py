@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.function_vmap import VmapInfo
+from pullback.autograd.function.vmap import VmapInfo
 from pullback.lab.judge import Answer, Mistake, check_array, inputs, refuse
 
 TEMPLATE = '''\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pullback.core.misuse import shown
+from pullback.explain.calls import shown
 from pullback.optim.optimizer import Optimizer
 from pullback.optim.options import checked, shown_dict
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pullback.core.misuse import shown
+from pullback.explain.calls import shown
 from pullback.optim.lr_scheduler.base import LRScheduler
 from pullback.optim.optimizer import Optimizer
 from pullback.optim.options import shown_dict

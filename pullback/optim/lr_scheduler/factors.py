@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
-from pullback.core.misuse import shown
+from pullback.explain.calls import shown
 from pullback.optim.lr_scheduler.base import LRScheduler, by_group, check_length
 from pullback.optim.optimizer import Optimizer
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.core.misuse import declared, fits, shown
 from pullback.core.tensor import Tensor
+from pullback.explain.calls import declared, fits, shown
 from pullback.optim.lr_scheduler.base import LRScheduler, by_group
 from pullback.optim.optimizer import Optimizer
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from pullback.arrays.numpy.random.draws import manual_seed
-from pullback.autograd.structural_zeros import _numbers
+from pullback.autograd.engine.structural_zeros import _numbers
 from pullback.core import modes
 from pullback.core.annotations import DTypeLike
 from pullback.core.array_type import NUMPY

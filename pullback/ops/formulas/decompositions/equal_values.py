@@ -12,7 +12,7 @@ diagonal of G. So
 * a loss of the vectors alone that no rotation of V_B changes, such as one of V_B V_B^H, is right: gw = 0, hence G = 0;
   that a rotation changes nothing shows in the skew part of V_B^H gV, which must vanish. So it does by chance for one
   vector that lies along an axis; but a rotation mixes the elements of a row of V_B, so such a loss touches all of them
-  or none (masks of a backward tell what is touched: `autograd.structural_zeros`);
+  or none (masks of a backward tell what is touched: `autograd.engine.structural_zeros`);
 * a loss of both is not determined, however smooth: of V f(W) V^H with slope M the block is G = f'(w) V_B^H M V_B, and
   its part off the diagonal is neither in gw nor in gV. (V_B^H gV = 2 f(w) V_B^H M V_B holds f, not f', and for
   f(w) = 0 nothing.) Daleckii and Krein's divided differences, with f' known, give it: `linalg.matrix_function`.

@@ -15,7 +15,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.rule_calls import stripped
+from pullback.func.rules.calls import stripped
 from pullback.interop.adopt.ways import IMPLICIT, genuine
 from pullback.interop.adoption import scipy_rule
 from pullback.interop.operands import array

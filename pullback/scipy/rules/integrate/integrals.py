@@ -15,12 +15,12 @@ import numpy as np
 from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
 from pullback.func.batching import vmap
-from pullback.func.custom_rules import CustomFunction
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
+from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
 
 _ONE = "Its integrand cannot run on all samples at once, or its limits differ; quad_vec integrates them as one vector"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pullback.core.call_site import call_site
 from pullback.core.errors import UnsupportedError
+from pullback.explain.call_site import call_site
 
 SMOOTHING = (
     "FITPACK finds the knots and the smoothing factor of a smoothing spline (s > 0) by a search, which ends when it "
