@@ -34,7 +34,7 @@ def nothing_left_on() -> Iterator[None]:
     """A test that leaves on what changes how others behave fails itself, not one of those that come later."""
     import pullback as pb
     from pullback.core import cuts, modes
-    from pullback.interop.adoption import State
+    from pullback.interop.adopt.state import State
 
     def left_on() -> set[str]:
         state = modes.current()

@@ -91,7 +91,7 @@ if _typing.TYPE_CHECKING:
     from pullback.func.batching import vmap
     from pullback.func.rules.custom import custom_jvp, custom_vjp
     from pullback.interop import from_dlpack
-    from pullback.interop.adopt import adopt, release
+    from pullback.interop.adopt.switch import adopt, release
     from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
 
 __version__ = "0.2.0"
@@ -121,9 +121,9 @@ _LATER = (  # imported when first used
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
-    "adopt": "pullback.interop.adopt", "custom_jvp": "pullback.func.rules.custom",
+    "adopt": "pullback.interop.adopt.switch", "custom_jvp": "pullback.func.rules.custom",
     "custom_vjp": "pullback.func.rules.custom", "from_dlpack": "pullback.interop",
-    "release": "pullback.interop.adopt",
+    "release": "pullback.interop.adopt.switch",
     **dict.fromkeys(("default_generator", "get_rng_state", "manual_seed", "set_rng_state"), "pullback.random"),
     "vmap": "pullback.func.batching",
     "check": "pullback.checkup", "show_progress": "pullback.core.progress",

@@ -36,8 +36,8 @@ from pullback.core.operator_methods import (
     ValuesIndices,
 )
 
-from pullback.interop.adopt import adopt as adopt
-from pullback.interop.adopt import release as release
+from pullback.interop.adopt.switch import adopt as adopt
+from pullback.interop.adopt.switch import release as release
 from pullback.core.array_face import Array as Array
 from pullback.core.array_face import Scalar as Scalar
 from pullback.core.tensor import Tensor as Tensor

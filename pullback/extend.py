@@ -61,7 +61,7 @@ from pullback.dispatch.mixed import Arithmetic, MixedTable
 from pullback.dispatch.operator import tags_of
 from pullback.graph.node import Node
 from pullback.graph.undifferentiable import DerivativeNotImplementedError
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.registry import rule as numpy_rule
 from pullback.ops.extension import NameTakenError
 from pullback.ops.loading import DeclarationError, load

@@ -28,7 +28,7 @@ from pullback.autograd.gradcheck import GradcheckError
 from pullback.core import modes
 from pullback.core.errors import DetachingError, GradientError, InplaceError, InternalError
 from pullback.core.extras import MissingExtraError
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
 
 # Functions that change what the whole program sees, that write files, or that are no functions of arguments.
 LEFT_OUT = re.compile(

@@ -15,7 +15,7 @@ import pytest
 
 import pullback as pb
 from pullback.__main__ import main, parser
-from pullback.interop.adoption import RULES
+from pullback.interop.adopt.rules import RULES
 from pullback.testing import check_operator
 
 ROOT = Path(__file__).parents[1]

@@ -26,8 +26,8 @@ from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
 from pullback.func.forward import jvp
 from pullback.func.reverse import vjp
-from pullback.interop.adopt import adopt
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
+from pullback.interop.adopt.switch import adopt
 from pullback.interop.operands import CANT_CALL_NUMPY
 
 _ELEMENTS = 64  # of an argument, which are looked at one by one to find the wrong one

@@ -20,7 +20,7 @@ from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.explain.call_site import call_site
 from pullback.graph.lent import lend
-from pullback.interop.adoption import to_record_writes
+from pullback.interop.adopt.state import to_record_writes
 from pullback.interop.awaited import refuse_if_awaited
 from pullback.interop.operands import CANT_CALL_NUMPY, is_hidden, needs_grad
 from pullback.interop.suggest import remedy, would_detach

@@ -30,7 +30,8 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.overrides import takes_part
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.explain.call_site import call_site
-from pullback.interop.adoption import RULES, to_record_writes
+from pullback.interop.adopt.rules import RULES
+from pullback.interop.adopt.state import to_record_writes
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import UnsupportedError, type_name
-from pullback.interop.adopt.scipy_calls import scipy_name
-from pullback.interop.adoption import NAMES, RULES, has_views
+from pullback.interop.adopt.rules import NAMES, RULES, has_views
+from pullback.interop.adopt.scipy.calls import scipy_name
 from pullback.interop.registry import FUNCTIONS, UFUNCS, find_function, numpy_name, numpy_object
 from pullback.interop.suggest import ufunc_name
 from pullback.interop.ufuncs import OF_ONE, find_ufunc

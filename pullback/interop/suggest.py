@@ -12,7 +12,8 @@ import numpy as np
 from pullback.core.cuts import transform_runs
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
 from pullback.explain.call_site import PACKAGES, call_site
-from pullback.interop.adoption import BY_STORE, State, by_call, has_rule, would_help
+from pullback.interop.adopt.rules import has_rule
+from pullback.interop.adopt.state import BY_STORE, State, by_call, would_help
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, METHODS, NOT_THE_SAME, SAME, WRITES
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.late import late_function

@@ -15,7 +15,7 @@ from pullback.core.late import ready
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop import ufunc_methods
-from pullback.interop.adoption import RULES
+from pullback.interop.adopt.rules import RULES
 from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import (
     READY,

@@ -185,7 +185,7 @@ def test_the_line_is_that_of_the_user():
 
 
 def test_adoption_is_needed_and_undone():
-    from pullback.interop.adoption import State
+    from pullback.interop.adopt.state import State
 
     assert pb.check(buffer, X).needs_adopt
     assert not State.on

@@ -86,7 +86,7 @@ COUNTED = {
     "graph/view.py": (2, FOR_SPEED),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
     "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
-    "interop/adopt/scipy_calls.py": (1, FOR_SPEED),
+    "interop/adopt/scipy/calls.py": (1, FOR_SPEED),
     "interop/array/functions.py": (1, FOR_SPEED),
     "interop/array/indexing.py": (2, FOR_SPEED),
     "interop/array/leaving.py": (1, OF_USERS),

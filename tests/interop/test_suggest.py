@@ -24,7 +24,7 @@ from scipy.special import logsumexp as renamed
 import pullback as pb
 from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.interop.adopt import patches
-from pullback.interop.adoption import RULES
+from pullback.interop.adopt.rules import RULES
 from pullback.interop.instead import ADVICE, EXPRESSIONS, SAME
 from pullback.interop.operands import CANT_CALL_NUMPY
 from pullback.interop.suggest import counterpart, nearest, supported

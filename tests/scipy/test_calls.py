@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.interop.adopt.rules import RULES
+from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, REFUSED, WITHOUT_GRADIENT, genuine
 from pullback.interop.adopt.views import genuine_of
-from pullback.interop.adopt.ways import AS_IT_STANDS, REFUSED, WITHOUT_GRADIENT, genuine
-from pullback.interop.adoption import RULES
 from tests.scipy.calls import areas, cases
 
 ALL = [*cases()]

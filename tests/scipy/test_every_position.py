@@ -13,8 +13,8 @@ import pytest
 
 import pullback as pb
 from pullback.graph.undifferentiable import DerivativeNotImplementedError
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.adopt.views import genuine_of
-from pullback.interop.adopt.ways import genuine
 from tests.scipy.calls import areas, at
 from tests.scipy.calls import x as POINT
 from tests.scipy.test_calls import in_terms_of, weighed

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import pullback as pb
-from pullback.interop.adopt.ways import WITHOUT_GRADIENT
+from pullback.interop.adopt.scipy.ways import WITHOUT_GRADIENT
 from pullback.scipy import stats as ours
 
 X = np.array([0.31, 1.7, 2.4, 0.93, 3.3, 1.21, 0.55, 2.9])

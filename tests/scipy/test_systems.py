@@ -9,7 +9,7 @@ from scipy import signal as genuine
 
 import pullback as pb
 from pullback.core.errors import DetachingError
-from pullback.interop.adopt.clones import _NUMBERS
+from pullback.interop.adopt.scipy.clones import _NUMBERS
 from pullback.scipy import signal
 
 T = np.linspace(0, 1, 5)

@@ -8,16 +8,9 @@ dispatchers.py  what all dispatchers have in common; lists of tensors
 creation.py     np.zeros, np.array and their kin
 ufuncs.py       np.sin and all other ufuncs, of lists of tensors
 mathematics.py  math and cmath
-scipy_calls.py  SciPy's functions and classes; their rules are in pullback/scipy, entered in interop/adoption.py
-ways.py         what a function of SciPy may do with our tensors besides a rule of its own
-clones.py       NumPy's and SciPy's own Python for our tensors
+rules.py        what is made to work, and the table of SciPy's rules, which are in pullback/scipy
+state.py        whether it is in force: errors ask
+scipy/          SciPy's functions: as adopted modules see them, and the ways in which they take our tensors
 patches.py      methods that are replaced in place: np.r_, np.vectorize
 backends.py     einops and opt_einsum, which are told of our tensors
 """
-
-from __future__ import annotations
-
-from pullback.interop.adopt import ways as _ways  # noqa: F401 - which enters numpy.polynomial
-from pullback.interop.adopt.switch import adopt, release
-
-__all__ = ["adopt", "release"]

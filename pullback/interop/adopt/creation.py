@@ -22,7 +22,7 @@ from pullback.core.cuts import WATCHED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
 from pullback.interop.awaited import FILES
 from pullback.interop.operands import SEQUENCES, frozen, in_order, is_hidden
 

@@ -17,15 +17,10 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS
 from pullback.explain.call_site import is_users_file
-from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor, joined_list
-from pullback.interop.adoption import (
-    DISTRIBUTION_METHODS,
-    DISTRIBUTIONS_OF_VECTORS,
-    METHODS_OF_VECTORS,
-    RULES,
-    State,
-)
+from pullback.interop.adopt.rules import DISTRIBUTION_METHODS, DISTRIBUTIONS_OF_VECTORS, METHODS_OF_VECTORS, RULES
+from pullback.interop.adopt.scipy.clones import clone, twin
+from pullback.interop.adopt.state import State
 from pullback.interop.holders import Holder
 
 _genuine: dict[tuple[type, str], Any] = {}  # what stood in the class before

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback.explain.call_site import is_users_file
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
 
 Namespace = dict[str, Any]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from pullback.core.cuts import transform_runs
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, joined_list
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
 
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 

@@ -20,10 +20,10 @@ import numpy as np
 from pullback.interop.adopt.dispatchers import Dispatcher
 from pullback.interop.adopt.patches import apply_patches
 from pullback.interop.adopt.reached import is_source
-from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
+from pullback.interop.adopt.rules import MAKERS, RULES, has_views
+from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Switch, kinds
-from pullback.interop.adoption import MAKERS, RULES, has_views
 
 
 class View(ModuleType):

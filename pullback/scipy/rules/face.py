@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from pullback.interop.adopt.clones import distributions
 from pullback.interop.adopt.patches import with_rules
+from pullback.interop.adopt.scipy.clones import distributions
 from pullback.interop.adopt.views import adopted
 
 

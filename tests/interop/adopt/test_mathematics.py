@@ -8,7 +8,7 @@ import pytest
 
 import pullback as pb
 from pullback.interop.adopt import mathematics
-from pullback.interop.adoption import CMATH, MATH
+from pullback.interop.adopt.rules import CMATH, MATH
 
 plain = [math, cmath]  # adopt() reaches names, not lists
 

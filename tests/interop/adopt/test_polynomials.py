@@ -7,7 +7,7 @@ import pytest
 from numpy.polynomial import polynomial as P
 
 import pullback as pb
-from pullback.interop.adoption import POLYNOMIALS, RULES
+from pullback.interop.adopt.rules import POLYNOMIALS, RULES
 
 c = np.array([1.0, 2.0, 0.5, 0.3])
 x = np.array([0.3, -0.5, 0.8])

@@ -10,7 +10,7 @@ from scipy import linalg, stats
 
 import pullback as pb
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
 
 x = np.array([1.37, 0.71, 2.2, 0.5])
 v = np.array([0.3, 0.8, 1.5, 2.0])

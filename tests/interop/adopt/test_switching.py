@@ -9,7 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.interop.adopt import switch
-from pullback.interop.adoption import State
+from pullback.interop.adopt.state import State
 
 
 class CutOffError(BaseException):

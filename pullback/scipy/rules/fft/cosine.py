@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
 from pullback.scipy.rules.fft.operators import orthonormal_transform
 from pullback.scipy.rules.fft.sizes import resized

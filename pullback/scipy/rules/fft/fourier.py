@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
 
 _OPPOSITE: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

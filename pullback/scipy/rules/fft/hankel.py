@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.interop.adopt.ways import leaves_out
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.ways import leaves_out
 
 
 def _enter(name: str) -> None:

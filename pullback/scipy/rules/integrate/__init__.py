@@ -1,6 +1,6 @@
 """scipy.integrate."""
 
-from pullback.interop.adopt.ways import gives_no_gradient, is_refused, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, is_refused, runs_as_it_stands
 from pullback.scipy.rules.integrate import boundary_values, initial_values, quadrature, regions
 
 __all__ = ["boundary_values", "initial_values", "quadrature", "regions"]

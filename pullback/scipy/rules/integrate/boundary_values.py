@@ -9,7 +9,7 @@ import numpy as np
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.functions import plain
-from pullback.interop.adopt.ways import genuine
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 

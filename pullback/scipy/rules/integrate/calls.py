@@ -16,8 +16,8 @@ from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.rules.calls import stripped
-from pullback.interop.adopt.ways import IMPLICIT, genuine
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.ways import IMPLICIT, genuine
 from pullback.interop.operands import array
 
 

@@ -20,7 +20,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
 from pullback.func.left_behind import leave
-from pullback.interop.adopt.ways import genuine
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.interop.adopt.ways import genuine
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
 from pullback.scipy.rules.integrate.integrals import Integral, within
 

@@ -13,8 +13,8 @@ from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.left_behind import leave
-from pullback.interop.adopt.clones import clone
-from pullback.interop.adopt.ways import genuine
+from pullback.interop.adopt.scipy.clones import clone
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
 from pullback.scipy.rules.integrate.integrals import Integral

@@ -1,7 +1,7 @@
 """scipy.interpolate: the classes run as they stand, on rules for what is compiled."""
 
-from pullback.interop.adopt.clones import CLASSES
-from pullback.interop.adopt.ways import functions_run_as_they_stand, methods_run_as_they_stand, runs_as_it_stands
+from pullback.interop.adopt.scipy.clones import CLASSES
+from pullback.interop.adopt.scipy.ways import functions_run_as_they_stand, methods_run_as_they_stand, runs_as_it_stands
 from pullback.scipy.rules.interpolate import fitpack as _fitpack  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.interpolate import grids as _grids  # noqa: F401
 from pullback.scipy.rules.interpolate import objects as _objects  # noqa: F401

@@ -13,9 +13,9 @@ import scipy.interpolate
 from scipy.interpolate import _dfitpack
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.clones import clone
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
+from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.interpolate.pieces import DOUBLINGS, picked
 from pullback.scipy.rules.interpolate.refusals import SMOOTHING, refused

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.interpolate import _ndbspline
 
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.creation import buffer
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
+from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, frozen
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.interop.adopt.clones import CLASSES, class_clone, copy_of
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adopt.scipy_calls import plain, scipy_name
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.calls import plain, scipy_name
+from pullback.interop.adopt.scipy.clones import CLASSES, class_clone, copy_of
 from pullback.interop.operands import frozen, is_hidden
 from pullback.interop.suggest import unsupported
 from pullback.scipy.rules.interpolate.radial import Tree

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.interpolate import _cubic, _ppoly
 
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.creation import buffer
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, floating, frozen, is_hidden
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import factorial
 
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import array, floating
 from pullback.scipy.rules.interpolate.pieces import picked
 

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.interpolate
 import scipy.spatial
 
-from pullback.interop.adopt.clones import clone
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.interpolate.splines import Float
 

@@ -12,8 +12,8 @@ import scipy.interpolate
 import scipy.spatial
 
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.holders import Holder
 from pullback.interop.operands import array, frozen, ops
 from pullback.scipy.rules.interpolate.grids import ndim_coords_from_arrays

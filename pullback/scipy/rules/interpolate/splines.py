@@ -13,8 +13,8 @@ import numpy as np
 from scipy.interpolate import _bsplines, _dierckx
 
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.clones import clone
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, frozen, is_hidden, ops
 from pullback.scipy.rules.interpolate.pieces import picked
 from pullback.scipy.rules.interpolate.refusals import refused

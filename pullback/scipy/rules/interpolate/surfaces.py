@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import _dfitpack
 
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.interpolate.fitpack import integrals, interpolating_knots, interpolation
 from pullback.scipy.rules.interpolate.refusals import SMOOTHING, refused

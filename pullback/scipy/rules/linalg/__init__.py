@@ -9,7 +9,7 @@ matrix_functions.py  logarithm, roots, functions of matrices
 stacks.py            stacks of matrices
 """
 
-from pullback.interop.adopt.ways import gives_no_gradient, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, runs_as_it_stands
 from pullback.scipy.rules.linalg import (  # noqa: F401 - which enter their rules
     dense,
     equations,

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.errors import OperatorError
 from pullback.interop.adapters.decompositions import mirrored
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, ops
 from pullback.scipy.rules.linalg.stacks import over_stacks
 

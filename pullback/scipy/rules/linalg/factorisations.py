@@ -11,7 +11,7 @@ from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.decompositions import mirrored
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
 from pullback.scipy.rules.linalg.stacks import over_stacks
 

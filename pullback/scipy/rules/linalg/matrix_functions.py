@@ -10,7 +10,7 @@ import scipy.linalg
 
 from pullback.core.errors import LinAlgError
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, ops
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks

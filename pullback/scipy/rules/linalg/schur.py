@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks

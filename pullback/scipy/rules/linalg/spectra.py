@@ -9,7 +9,7 @@ import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
 from pullback.interop.adapters.decompositions import mirrored
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
 from pullback.scipy.rules.linalg.factorisations import adjoint, known, phases_towards
 from pullback.scipy.rules.linalg.stacks import over_stacks

@@ -1,6 +1,6 @@
 """scipy.ndimage."""
 
-from pullback.interop.adopt.ways import gives_no_gradient, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, runs_as_it_stands
 from pullback.scipy.rules.ndimage import batching as _batching  # noqa: F401
 from pullback.scipy.rules.ndimage import filters as _filters  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.ndimage import fourier as _fourier  # noqa: F401

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import OperatorError
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, values
 from pullback.scipy.rules.ndimage.borders import sequence
 from pullback.scipy.rules.ndimage.filters import whole

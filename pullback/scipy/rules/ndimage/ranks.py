@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import OperatorError
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, values
 from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
 from pullback.scipy.rules.ndimage.filters import axes_of, given

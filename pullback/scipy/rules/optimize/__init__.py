@@ -1,6 +1,6 @@
 """scipy.optimize."""
 
-from pullback.interop.adopt.ways import gives_no_gradient, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, runs_as_it_stands
 from pullback.scipy.rules.optimize import minima, roots, squares
 
 __all__ = ["minima", "roots", "squares"]

@@ -12,7 +12,7 @@ from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten
 from pullback.func.implicit.adopting import adopting
 from pullback.func.jacobians import jacobian
-from pullback.interop.adopt.ways import genuine
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array, frozen
 from pullback.optimize.results import only_differentiable
 from pullback.scipy.rules.optimize.calls import Call, implicit

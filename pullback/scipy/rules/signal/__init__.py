@@ -1,6 +1,11 @@
 """scipy.signal."""
 
-from pullback.interop.adopt.ways import classes_run_as_they_stand, gives_no_gradient, leaves_out, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import (
+    classes_run_as_they_stand,
+    gives_no_gradient,
+    leaves_out,
+    runs_as_it_stands,
+)
 from pullback.scipy.rules.signal import batching as _batching  # noqa: F401
 from pullback.scipy.rules.signal import convolution as _convolution  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.signal import design as _design  # noqa: F401

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from scipy import fft as _fft
 
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, needs_grad
 from pullback.scipy.rules.signal.operators import correlated
 

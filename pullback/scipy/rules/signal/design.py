@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import array, floating, frozen
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.operands import array, floating, frozen, ops
 
 

@@ -12,7 +12,7 @@ from scipy import signal
 
 from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import along, array, floating
 from pullback.scipy.rules.signal.filters import upfirdn
 

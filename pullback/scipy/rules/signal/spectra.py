@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 
 
 @scipy_rule("scipy.signal._spectral_py._fft_helper")

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adopt.ways import gives_no_gradient
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
+from pullback.interop.adopt.scipy.ways import gives_no_gradient
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.sparse_array import (

@@ -10,9 +10,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adopt.ways import gives_no_gradient
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.calls import plain
+from pullback.interop.adopt.scipy.ways import gives_no_gradient
 from pullback.interop.holders import Holder
 from pullback.interop.operands import array, frozen, ops
 from pullback.scipy.rules.sparse import sparse_array

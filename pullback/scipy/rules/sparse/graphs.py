@@ -13,8 +13,8 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.ways import gives_no_gradient
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.ways import gives_no_gradient
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.operators import spmap
 from pullback.scipy.rules.sparse.pattern import Pattern

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
 from pullback.scipy.rules.sparse.sparse_array import is_sparse, sparse
 

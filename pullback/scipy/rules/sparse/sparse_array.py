@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csc_array, csr_array
 
 from pullback.core.errors import OperatorError, UnsupportedError
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.scipy_calls import plain as plain_of
+from pullback.interop.adopt.scipy.calls import plain as plain_of
 from pullback.interop.holders import Holder
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse import kernels

@@ -1,6 +1,6 @@
 """scipy.spatial."""
 
-from pullback.interop.adopt.ways import gives_no_gradient, leaves_out, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, leaves_out, runs_as_it_stands
 from pullback.scipy.rules.spatial import pairs, rotations
 
 __all__ = ["pairs", "rotations"]

@@ -11,8 +11,8 @@ from scipy import special
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.ways import genuine
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array, floating, frozen, ops
 
 _HOME = "scipy.spatial.distance."

@@ -2,8 +2,8 @@
 
 import scipy.special as _special
 
-from pullback.interop.adopt.ways import gives_no_gradient, runs_as_it_stands
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.ways import gives_no_gradient, runs_as_it_stands
 from pullback.scipy.rules.special import distributions as _distributions  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.special import functions as _functions  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.special import operators

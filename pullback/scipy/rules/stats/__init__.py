@@ -1,6 +1,11 @@
 """scipy.stats."""
 
-from pullback.interop.adopt.ways import classes_run_as_they_stand, gives_no_gradient, leaves_out, runs_as_it_stands
+from pullback.interop.adopt.scipy.ways import (
+    classes_run_as_they_stand,
+    gives_no_gradient,
+    leaves_out,
+    runs_as_it_stands,
+)
 from pullback.scipy.rules.stats import densities as _densities  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.stats import distributions as _distributions  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.stats import multivariate as _multivariate  # noqa: F401

@@ -11,9 +11,9 @@ import scipy.special as sp
 import scipy.stats
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.clones import clone
-from pullback.interop.adopt.ways import genuine
-from pullback.interop.adoption import scipy_rule
+from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.scipy.clones import clone
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import frozen
 from pullback.scipy.rules.special.quadrature import gauss
 

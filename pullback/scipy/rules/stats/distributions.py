@@ -1,7 +1,7 @@
 """The methods of scipy.stats' distributions, with our tensors among the arguments.
 
-SciPy's own Python runs on a twin of the distribution (see interop/adopt/clones.py). Quantiles are roots that SciPy
-searches: they go by the implicit function theorem.
+SciPy's own Python runs on a twin of the distribution (see interop/adopt/scipy/clones.py). Quantiles are roots that
+SciPy searches: they go by the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pullback.core.array_face import as_array
 from pullback.core.errors import DetachingError, UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.func.forward import jvp
-from pullback.interop.adopt.clones import twin
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
-from pullback.interop.adopt.scipy_calls import named, plain
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.calls import named, plain
+from pullback.interop.adopt.scipy.clones import twin
 from pullback.interop.operands import array, frozen, is_hidden
 
 FROM_POINTS = ("cdf", "logcdf", "logpdf", "logpmf", "logsf", "pdf", "pmf", "sf")

@@ -13,9 +13,9 @@ import scipy.stats._multivariate as genuine
 from scipy.stats import Covariance
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.clones import kind_of_twin, twin
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adoption import METHODS_OF_VECTORS, RULES, scipy_rule
+from pullback.interop.adopt.rules import METHODS_OF_VECTORS, RULES, scipy_rule
+from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.stats.distributions import refuse_counts
 

@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.stats import gaussian_kde
 
 from pullback.core.errors import UnsupportedError
-from pullback.interop.adopt.clones import kind_of_twin, twin
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adoption import RULES, scipy_rule
+from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
 
 

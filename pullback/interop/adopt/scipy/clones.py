@@ -28,10 +28,10 @@ from pullback.core.array_face import SCALAR_FACES
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.reached import is_source
-from pullback.interop.adopt.scipy_calls import ScipyClass, ScipyFunction, plain, scipy_name
+from pullback.interop.adopt.rules import RULES, has_views
+from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, plain, scipy_name
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Ufunc
-from pullback.interop.adoption import RULES, has_views
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import from_scipy
 

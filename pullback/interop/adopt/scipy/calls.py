@@ -25,7 +25,7 @@ from pullback.explain.call_site import home_of
 from pullback.func.closures import capture_tensors
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
-from pullback.interop.adoption import MAKERS, RULES
+from pullback.interop.adopt.rules import MAKERS, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
 

@@ -1,6 +1,6 @@
 """The ways in which a function of SciPy, or of numpy.polynomial, may take our tensors.
 
-scipy_rule          a rule of ours: an operator, or several (interop/adoption.py has it)
+scipy_rule          a rule of ours: an operator, or several (interop/adopt/rules.py has it)
 runs_as_it_stands   SciPy's own Python, run on our tensors by a clone
 gives_no_gradient   the genuine function: what it gives is made of steps, truth values, whole numbers or text
 """
@@ -17,9 +17,9 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_array, as_tensor
 from pullback.core.errors import UnsupportedError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.clones import CLASSES, class_clone, clone
-from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import MAKERS, POLYNOMIALS, RULES
+from pullback.interop.adopt.rules import MAKERS, POLYNOMIALS, RULES
+from pullback.interop.adopt.scipy.calls import plain
+from pullback.interop.adopt.scipy.clones import CLASSES, class_clone, clone
 from pullback.interop.operands import frozen, needs_grad
 from pullback.interop.suggest import unsupported
 
