@@ -196,8 +196,17 @@ def surfaced(x: Any, level: int) -> Any:
     A program may do so without knowing: a table that it computes once, at the first call, and keeps.
     """
     while isinstance(x, Tensor) and x._level > level and issubclass(type(x._array), (Tensor, ndarray)):
+        if type(x) is Tensor:  # of code for Tensors, which gets one
+            return at_ground(x)
         x = x._array
     return x
+
+
+def at_ground(x: Tensor) -> Tensor:
+    """A Tensor of no transform over the ndarray that is in `x`; what is written into one is known to both."""
+    out = wrap(x._array)
+    out._counter = x._counter
+    return out
 
 
 # The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a

@@ -23,6 +23,8 @@ def tensor_repr(self: Tensor) -> str:
     if self._array.dtype not in _IMPLIED or (self._array.size == 0 and self._array.dtype.kind != "f"):
         parts.append(f"dtype={self._array.dtype}")
     text = prefix + ", ".join([body, *parts])
+    if type(self) is Tensor and self._level:  # of a transform, directly around numbers
+        return f"GradTrackingTensor(lvl={self._level}, value={text}))"
     return f"{text}{_autograd_part(self)})"
 
 

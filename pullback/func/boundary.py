@@ -10,11 +10,12 @@ import numpy as np
 
 from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, surfaced, wrap_array, wrap_as
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, at_ground, faced_as, surfaced, wrap_array, wrap_as
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
+from pullback.core.version import counter_inside
 from pullback.dispatch.steps import lift
 from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
@@ -185,11 +186,15 @@ def _leaf(given: Any, run: cuts.Run) -> Tensor:
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )
-    leaf = enter(given, x, run.level)
+    if type(x) is Tensor and not x._requires_grad and not x._level:  # nothing further out asks for its derivative
+        leaf: Tensor = wrap(x._array, run.level)
+        leaf._counter = counter_inside(x)  # the caller, and a result that shares the memory, may write into it
+    else:
+        leaf = enter(given, x, run.level)
     leaf._requires_grad = True
     leaf._extra = extra = new_extra()
     extra.entered = run
-    return leaf  # type: ignore[no-any-return]
+    return leaf
 
 
 def to_write_into(leaf: Tensor) -> Any:
@@ -303,6 +308,8 @@ def leave(value: Any, level: int) -> Any:
     value = surfaced(value, level)
     if not isinstance(value, Tensor) or value._level != level:
         return value
+    if type(value) is Tensor:
+        return at_ground(value)
     return raw_outward(value, value._array, level)
 
 
