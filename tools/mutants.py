@@ -3,7 +3,8 @@
 python tools/mutants.py [--tier sample|all] [--only NAME ...] [-n WORKERS] [PYTEST_ARGS ...]
 
 Each fault goes into a copy of the tree, never into the tree itself. First run the tests of its part of the
-package, then all of the tier, up to the first failure. A fault counts as found if that test passes without it.
+package, then all of the tier, up to the first failure. A fault counts as found if that test fails with it when it runs
+alone, and passes without it.
 """
 
 from __future__ import annotations
@@ -231,19 +232,26 @@ class Copy:
 
     def finds(self, mutant: Mutant, tier: list[str]) -> str | None:
         """The test that finds the fault; None if all pass."""
-        found: list[str] = []
-        spread = ["-n", self.workers, "--dist", "worksteal"] if self.workers != "0" else []
+        near = f"tests/{mutant.file.partition('/')[0]}"
+        parts = [[near], []] if (ROOT / near).is_dir() else [[]]  # a part of the tier, then all of it
         try:
             self.plant(mutant)
-            near = f"tests/{mutant.file.partition('/')[0]}"
-            if (ROOT / near).is_dir():
-                found = self.failed(near, *tier, *spread, *self.more)  # a part of what comes next
-            found = found or self.failed(*tier, *spread, *self.more)
+            found = next(filter(None, (self.first_failure([*part, *tier]) for part in parts)), None)
         finally:
             self.restore()
-        if found and (also := self.failed(found[0])):
-            raise RuntimeError(f"{also[0]} fails without a fault too.")
-        return found[0] if found else None
+        if found and self.failed(found):
+            raise RuntimeError(f"{found} fails without a fault too.")
+        return found
+
+    def first_failure(self, which: list[str]) -> str | None:
+        """The first of these tests that fails, also where it runs alone; what fails by chance is passed over."""
+        spread = ["-n", self.workers, "--dist", "worksteal"] if self.workers != "0" else []
+        left_out: list[str] = []
+        while found := self.failed(*which, *spread, *self.more, *left_out):
+            if self.failed(found[0]):
+                return found[0]
+            left_out.append(f"--deselect={found[0]}")
+        return None
 
 
 def main() -> int:
