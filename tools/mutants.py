@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         "unreleased_saved_value",
-        "autograd/engine/loop.py",
+        "autograd/engine/plain_loop.py",
         "        if not run.keep_graph:\n            node.release()\n    if extra is not None and extra.post_hooks:",
         "    if extra is not None and extra.post_hooks:",
         "the release of what a node with a hook has saved",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from pullback.autograd.engine import accumulate, loop
+from pullback.autograd.engine import accumulate, execution
 from pullback.autograd.engine.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.engine.run import Box, Output, Roots
 from pullback.autograd.gradient_edge import GradientEdge
@@ -142,14 +142,14 @@ def run_backward(
         )
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        loop.execute(roots, level=level, keep_graph=keep, create_graph=create_graph)
+        execution.execute(roots, level=level, keep_graph=keep, create_graph=create_graph)
         return
     edges = _edges_towards(inputs, "backward")
     towards: dict[Node, dict[int, Tensor]] = {edge.node(): {} for edge in edges}
     for tensor, edge in zip(inputs, edges, strict=True):
         if tensor.grad_fn is not None and not tensor.retains_grad:  # keeps its grad as if it were retained, this once
             towards[edge.node()][edge.output_nr] = tensor
-    loop.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
+    execution.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
 
 
 @overload
@@ -347,7 +347,7 @@ def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, cre
     places = _edges_towards(inputs, "grad")
     for i, edge in enumerate(places):
         captures.setdefault((edge.node(), edge.output_nr), i)
-    captured = loop.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
+    captured = execution.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
     keys = [captures[edge.node(), edge.output_nr] for edge in places]
     return [captured.get(key) for key in keys]
 
@@ -468,7 +468,7 @@ def tensor_backward(
         if retain_graph is not None and retain_graph is not False and retain_graph is not True:
             retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
         one = data.dtype.type(1)
-        loop.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
+        execution.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
         return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs, per_sample=per_sample)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.engine.loop import execute
+from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_type import table_of
 from pullback.core.errors import GradientError, refusals

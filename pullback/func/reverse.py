@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.engine.accumulate import owned
-from pullback.autograd.engine.loop import execute
+from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import surfaced
 from pullback.core.array_type import array_type, is_array

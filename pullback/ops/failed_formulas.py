@@ -32,8 +32,8 @@ _NO_FORMULA = ("non_differentiable", "not_implemented")
 _ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
 # Where a node's gradients are checked. Of other frames nothing is read: a frame keeps what was read, its error too.
 _CHECKING = {
-    "_run_ready": ("pullback.autograd.engine.loop",),
-    "_run_plainly": ("pullback.autograd.engine.loop",),
+    "run_fast": ("pullback.autograd.engine.fast_loop",),
+    "run_plainly": ("pullback.autograd.engine.plain_loop",),
     "<genexpr>": ("pullback.autograd.graph",),
 }
 _RENAMED = frozenset({"node", "ops", "out", "result", "self", "unpack"})  # in generated code `self_` stands for these
@@ -110,7 +110,7 @@ def _refused(step: Any) -> Any:
     while later is not None:
         called.append(later.tb_frame.f_code.co_name)
         later = later.tb_next
-    if called[:1] == ["_deliver"]:
+    if called[:1] == ["deliver"]:
         del called[0]
     if called[:1] != ["validate_grad"] and (called or hasattr(g, "shape")):
         return None  # it is not the check that failed

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from pullback.autograd.engine import loop
+from pullback.autograd.engine import execution
 from pullback.graph.replay import force_replay
 
 
@@ -19,4 +19,4 @@ def both_paths(request):
 def both_loops(request, monkeypatch):
     """The test runs twice: in the engine's fast loop, and in the plain one that defines what it computes."""
     if request.param == "plain":
-        monkeypatch.setattr(loop, "_run_ready", loop._run_plainly)
+        monkeypatch.setattr(execution, "run_fast", execution.run_plainly)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd.engine import loop
+from pullback.autograd.engine import execution
 from pullback.core.errors import BackwardTwiceError
 
 
 @pytest.fixture
 def plainly(monkeypatch):
     """Run every backward of a test in the plain loop from the call on."""
-    return lambda: monkeypatch.setattr(loop, "_run_ready", loop._run_plainly)
+    return lambda: monkeypatch.setattr(execution, "run_fast", execution.run_plainly)
 
 
 STEPS = [

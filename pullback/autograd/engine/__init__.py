@@ -1,1 +1,1 @@
-"""The engine: runs a graph backward, from the outputs of a function to its inputs. Begin with `loop`."""
+"""The engine: runs a graph backward, from the outputs of a function to its inputs. Begin with `execution`."""

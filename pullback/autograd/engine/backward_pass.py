@@ -5,7 +5,7 @@ process, or has been compiled, gradients for the rest come from there, one by on
 waits and go on later. What is to come must be known beforehand, or a node could run too early: so every edge to which a
 gradient will be delivered is counted first.
 
-See docs/design/loop.md.
+See docs/design/engine.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from pullback.autograd.engine import dependencies, loop
+from pullback.autograd.engine import dependencies, execution
 from pullback.autograd.engine.run import Output, Run
 from pullback.autograd.engine.structural_zeros import Masked
 from pullback.core.array_type import ARRAY_TYPES
@@ -172,7 +172,7 @@ class BackwardPass(Run):
 
     def _plan(self) -> None:
         if self.state is _COUNTING:
-            loop.plan(self)
+            execution.plan(self)
             self.state = _WAITING
 
     def _run(self, ends: bool) -> None:
@@ -180,7 +180,7 @@ class BackwardPass(Run):
         self._plan()
         self.state = _RUNNING
         try:
-            loop.go(self, ends)
+            execution.go(self, ends)
             self.state = _FINISHED if ends else _WAITING
         finally:
             if self.state is _RUNNING:

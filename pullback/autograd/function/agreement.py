@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd.engine.loop import execute
+from pullback.autograd.engine.execution import execute
 from pullback.core import modes
 from pullback.core.array_type import array_type, is_array, numbers_of
 from pullback.core.tensor import Tensor, inside_tensors, new_extra, wrap

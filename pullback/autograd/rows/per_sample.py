@@ -16,7 +16,7 @@ import numpy as np
 from pullback.arrays.batched import Batch, BatchedArray
 from pullback.arrays.diagonal import DiagonalArray, SamplesMixed
 from pullback.autograd.api import gradients_of_rows
-from pullback.autograd.engine import dependencies, loop
+from pullback.autograd.engine import dependencies, execution
 from pullback.autograd.engine.accumulate import owned
 from pullback.autograd.engine.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.engine.run import Output
@@ -151,7 +151,7 @@ def _in_one(graph: Graph, cotangents: Sequence[ndarray], samples: int) -> list[T
                 for loss, cotangent in zip(graph.outputs, cotangents, strict=True)
             ]
             # The graph stays as it is, for the rows if samples turn out to be mixed.
-            captured = loop.execute(roots, keep_graph=True, captures=captures)  # type: ignore[arg-type]
+            captured = execution.execute(roots, keep_graph=True, captures=captures)  # type: ignore[arg-type]
     except SamplesMixed as mixed:
         warnings.warn(
             f"backward(per_sample=True): {mixed.shown} may mix the samples of a batch, so the gradient of each goes "

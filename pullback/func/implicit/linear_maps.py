@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.engine.loop import execute
+from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import wrap_array
 from pullback.core.array_type import array_type

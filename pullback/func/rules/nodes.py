@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.autograd.engine.loop import execute
+from pullback.autograd.engine.execution import execute
 from pullback.autograd.function.definition import Function
 from pullback.autograd.function.intermediates import guarded
 from pullback.autograd.function.reads import Apart, alike, is_apart, may_share, moved, reads_outside
