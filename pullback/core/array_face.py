@@ -197,16 +197,15 @@ def surfaced(x: Any, level: int) -> Any:
     """
     while isinstance(x, Tensor) and x._level > level and issubclass(type(x._array), (Tensor, ndarray)):
         if type(x) is Tensor:  # of code for Tensors, which gets one
-            return at_ground(x)
+            return in_memory_of(x, wrap(x._array))
         x = x._array
     return x
 
 
-def at_ground(x: Tensor) -> Tensor:
-    """A Tensor of no transform over the ndarray that is in `x`; what is written into one is known to both."""
-    out = wrap(x._array)
-    out._counter = x._counter
-    return out
+def in_memory_of(x: Tensor, fresh: Tensor) -> Tensor:
+    """A fresh Tensor over the memory of `x`: what is written into one is known to both."""
+    fresh._counter = x._counter
+    return fresh
 
 
 # The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a

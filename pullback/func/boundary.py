@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, at_ground, faced_as, surfaced, wrap_array, wrap_as
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, in_memory_of, surfaced, wrap_array, wrap_as
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
@@ -133,29 +133,34 @@ def enter_chosen(
     level = run.level
     leaves: list[Tensor] = []
     structures: list[Structure] = []
-    for n in places:
-        holder: Any = kwargs if type(n) is str else args
-        given = surfaced(holder[n], level - 1)
-        if is_array(given) or issubclass(type(given), ndarray):
-            leaves.append(_leaf(given, run))
-            holder[n] = to_write_into(leaves[-1])
-            structures.append(None)
-            continue
-        if given is None:
-            raise TypeError(f"cannot differentiate with respect to argument {n!r}, which is None; choose with argnums.")
-        found, structure = flatten(given)
+    chosen = [(kwargs if type(n) is str else args, n, *_parts(n, args, kwargs, level - 1)) for n in places]
+    bare = all(is_plain(x) for _, _, found, _ in chosen for x in found)
+    holder: Any
+    for holder, n, found, structure in chosen:
         own: list[Tensor] = []
         try:
-            own.extend(_leaf(surfaced(x, level - 1), run) for x in found)  # those before a refused one stay
+            own.extend(_leaf(x, run, bare) for x in found)  # those before a refused one stay
         except TypeError as error:
-            path = list(paths_of(structure))[len(own)]
+            path = "" if structure is None else list(paths_of(structure))[len(own)]
             where = f" It is the leaf {path} of its argument." if path else ""  # an argument that is no tree has none
-            raise type(error)(f"{error}{where}") from error
-        holder[n] = unflatten(structure, [to_write_into(leaf) for leaf in own])
+            raise (type(error)(f"{error}{where}") if where else error) from None
+        within = [to_write_into(leaf) for leaf in own]
+        holder[n] = within[0] if structure is None else unflatten(structure, within)
         leaves += own
-        structures.append((structure, len(own)))
+        structures.append(None if structure is None else (structure, len(own)))
     lift_others(args, kwargs, level)
     return leaves, structures
+
+
+def _parts(n: Place, args: list[Any], kwargs: dict[str, Any], outside: int) -> tuple[list[Any], Any]:
+    """(the arrays of an argument, as they are seen at the level `outside`; its structure, None for a single array)."""
+    given = surfaced(kwargs[n] if isinstance(n, str) else args[n], outside)
+    if is_array(given) or issubclass(type(given), ndarray):
+        return [given], None
+    if given is None:
+        raise TypeError(f"cannot differentiate with respect to argument {n!r}, which is None; choose with argnums.")
+    found, structure = flatten(given)
+    return [surfaced(x, outside) for x in found], structure
 
 
 def lift_others(args: list[Any], kwargs: dict[str, Any], level: int) -> None:
@@ -176,7 +181,12 @@ def enter(given: Any, array: Any, level: int) -> Any:
     )
 
 
-def _leaf(given: Any, run: cuts.Run) -> Tensor:
+def is_plain(x: Any) -> bool:
+    """True for a Tensor of which nothing further out asks for a derivative: a transform may take its numbers."""
+    return type(x) is Tensor and not x._requires_grad and not x._level
+
+
+def _leaf(given: Any, run: cuts.Run, bare: bool) -> Tensor:
     x = given
     if type(x) is not ndarray:
         x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
@@ -186,7 +196,7 @@ def _leaf(given: Any, run: cuts.Run) -> Tensor:
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )
-    if type(x) is Tensor and not x._requires_grad and not x._level:  # nothing further out asks for its derivative
+    if bare:
         leaf: Tensor = wrap(x._array, run.level)
         leaf._counter = counter_inside(x)  # the caller, and a result that shares the memory, may write into it
     else:
@@ -308,9 +318,7 @@ def leave(value: Any, level: int) -> Any:
     value = surfaced(value, level)
     if not isinstance(value, Tensor) or value._level != level:
         return value
-    if type(value) is Tensor:
-        return at_ground(value)
-    return raw_outward(value, value._array, level)
+    return value_outward(value, value._array, level)
 
 
 def leave_all(tree: Any, level: int) -> Any:
@@ -326,10 +334,18 @@ def outward(like: Any, raw: Any, level: int) -> Any:
 
 
 def raw_outward(like: Any, raw: Any, level: int) -> Any:
-    """The same; a number for an array without dimensions."""
+    """The same, for results: a Tensor for one, and a number for another array without dimensions."""
+    if type(like) in TENSOR_FACES and type(raw) is ndarray:
+        return wrap(raw)
     if issubclass(type(raw), (int, float, complex)):
         return raw
     return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
+
+
+def value_outward(value: Tensor, raw: Any, level: int) -> Any:
+    """The same, where `raw` is in the memory of the value."""
+    out = raw_outward(value, raw, level)
+    return in_memory_of(value, out) if type(out) is Tensor and type(raw) is ndarray else out
 
 
 def zeros_of(leaf: Tensor) -> Any:

@@ -19,7 +19,8 @@ from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_o
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.tensor import NestedTensor, Tensor, wrap
+from pullback.core.version import counter_inside
 from pullback.func.boundary import (
     called_as,
     check_callable,
@@ -27,9 +28,11 @@ from pullback.func.boundary import (
     direction_like,
     enter,
     floating_argument,
+    is_plain,
     note_on_lists,
     raw_outward,
     split_aux,
+    value_outward,
 )
 from pullback.graph.kept_values import surfaced_result
 
@@ -107,7 +110,8 @@ def push(
     inner = state.deeper() if state.plain else tangents_kept(state.deeper())
     before, refused = modes.set_modes(inner), refusals.last
     try:
-        duals = [enter(given, _dual(given, p, t, forward), level) for given, p, t in leaves]
+        entered = _bare if all(is_plain(p) for _, p, _ in leaves) else _entered
+        duals = [entered(given, p, t, forward, level) for given, p, t in leaves]
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
@@ -129,6 +133,19 @@ def push(
         names = names or [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
         cuts.warn(run, f"func.{transform}", function, names)
     return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
+    """What the function gets for an argument: a tensor of the level around a dual array."""
+    return enter(given, _dual(given, primal, tangent, forward), level)
+
+
+def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, level: int) -> Tensor:
+    """The same around the numbers of a Tensor, whose memory it still shares."""
+    tangent = tangent._array.copy() if is_plain(tangent) else tangent
+    entered = wrap(_dual(given, primal._array, tangent, forward), level)
+    entered._counter = counter_inside(primal)
+    return entered
 
 
 def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
@@ -214,11 +231,9 @@ def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool,
             )
         depends = depends or dual
         parts = [primal_part(raw, forward), tangent_part(raw, forward)] if dual else [raw]
-        if tensors and type(x) is NestedTensor:
-            parts = [wrap(part) if issubclass(type(part), ndarray) else part for part in parts]
-        value, *tangent = (raw_outward(x, part, level) for part in parts)
+        value = value_outward(x, parts[0], level)
         values.append(value)
-        tangents.append(tangent[0] if dual else _zeros_like(value))
+        tangents.append(raw_outward(x, parts[1], level) if dual else _zeros_like(value))
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
@@ -228,7 +243,7 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
     found = [surfaced(x, level) for x in found]
     own = [hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]
-    left = [raw_outward(x, raw, level) if hasattr(raw, "shape") else raw for x, raw in zip(found, own, strict=True)]
+    left = [value_outward(x, raw, level) if hasattr(raw, "shape") else raw for x, raw in zip(found, own, strict=True)]
     return unflatten(structure, left)
 
 

@@ -26,6 +26,7 @@ from pullback.func.boundary import (
     Structure,
     face_of,
     gradient_outward,
+    is_plain,
     lift_others,
     name_of,
     rebuild,
@@ -376,17 +377,17 @@ def _columns(
     names = [name_of(choice.function, n, args) for n in places]
 
     # Masks of all directions at once cost twice the rest, and matter only where a NaN shows: see `_repaired`.
-    masks = bool(modes.current().level) or not _are_plain(arrays)
+    masks = bool(modes.current().level) or not _are_plain(map(_numbers, arrays))
 
     def push_all(*tangents: Any) -> Any:
         directions = unflatten(structure, list(tangents))
         value, tangent, *aux = push(name, function, primals, directions, has_aux=has_aux, names=names, masks=masks)
         kept[:] = [value, aux[0] if has_aux else None]
-        return flatten(tangent)[0]
+        return [_numbers(x) for x in flatten(tangent)[0]]
 
     push_all.__name__ = f"func.{name}"
     at_once = vmap(push_all, out_dims=-1, randomness=randomness, chunk_size=chunk_size)
-    columns, plain = at_once(*basis), not masks
+    columns, plain = [_numbers(c) for c in at_once(*basis)], not masks
     masks = True
     if plain and not _are_plain(columns):  # the function holds tensors that record
         columns = at_once(*basis)
@@ -414,6 +415,10 @@ def _columns(
         arranged = rebuild(row, structures)
         blocks.append(tuple(arranged) if choice.several else arranged[0])
     return unflatten(built, blocks), kept[1]
+
+
+def _numbers(x: Any) -> Any:
+    return x._array if is_plain(x) else x
 
 
 def _are_plain(arrays: Iterable[Any]) -> bool:

@@ -29,6 +29,7 @@ from pullback.func.boundary import (
     enter_chosen,
     floating_argument,
     gradient_outward,
+    is_plain,
     leave,
     leave_all,
     rebuild,
@@ -267,6 +268,8 @@ def _beside(y: Tensor, cotangent: Any) -> Any:
     """A cotangent as it is to flow beside what is in `y`."""
     if isinstance(y._array, Tensor) and issubclass(type(cotangent), (ndarray, np.generic)):
         return wrap(np.array(cotangent), y._array._level)
+    if type(y) is Tensor and is_plain(cotangent):
+        return cotangent._array
     return cotangent
 
 
