@@ -240,7 +240,8 @@ def note_cut(op: Operator, args: Sequence[Any]) -> None:
         cuts = not op.name.endswith("_like") and not op.name.startswith("new_")
     else:
         outputs = getattr(op.node, "differentiable_outputs", ())
-        cuts = op.multi is not None and not all(outputs) and called_by_user(op.shown)
+        unseen = op.row is not None and op.row.internal and op.shown == op.name  # no user calls it
+        cuts = op.multi is not None and not all(outputs) and not unseen and called_by_user(op.shown)
     if cuts:
         note_operator(op.shown, *(x for _, x in array_arguments(op, args)))
 
