@@ -204,7 +204,7 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
     """(the gradients, the numbers of the leaves on which the value does not depend, which Functions kept some back)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        return [zeros_of(leaf) for leaf in leaves], list(range(len(leaves))), {}
+        return [gradient_outward(leaf, zeros_of(leaf), level) for leaf in leaves], list(range(len(leaves))), {}
     start: Any = edge_to(value)
     execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []

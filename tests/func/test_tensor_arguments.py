@@ -39,6 +39,27 @@ def test_the_result_is_a_tensor_and_differentiable_where_the_argument_is(transfo
     assert transformed(x.numpy()).tolist() == [2, 4, 6]
 
 
+@pytest.mark.filterwarnings("ignore::pullback.extend.IndependentResultWarning")
+@pytest.mark.parametrize(
+    "result", [lambda t: 3.0, lambda t: pb.tensor(3.0), lambda t: t.detach().sum(), lambda t: t.argmax() * 1.0]
+)
+@pytest.mark.parametrize("given", [pb.tensor([1.0, 2.0]), np.array([1.0, 2.0]), 2.0])
+def test_zeros_have_the_face_of_the_argument(result, given):
+    def f(x):
+        return result(x if isinstance(x, pb.Tensor) else pb.tensor([1.0, 2.0]))
+
+    kind = pb.Tensor if isinstance(given, pb.Tensor) else np.ndarray if isinstance(given, np.ndarray) else np.float64
+    for found in (grad(f)(given), value_and_grad(f)(given)[1]):
+        assert type(found) is kind
+        assert not np.any(np.asarray(found))
+    if kind is pb.Tensor:
+        assert type(hessian(lambda t: t.sum())(given)) is kind
+        assert type(jvp(lambda t: pb.ones(2), (given,), (given,))[1]) is kind
+        assert type(vjp(lambda t: pb.ones(2) + 0 * t.detach(), given)[1](pb.ones(2))[0]) is kind
+        assert type(jacfwd(lambda t: pb.ones(2))(given)) is kind
+        assert type(jacrev(lambda t: pb.ones(2))(given)) is kind
+
+
 def test_a_captured_tensor_that_requires_grad_is_differentiated_through():
     c = pb.tensor([1.0, 2.0], requires_grad=True)
     for transform in (grad, jacrev, jacfwd):
