@@ -12,6 +12,7 @@ import numpy as np
 
 from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.fast.products_with_ones import ONE_THREAD, row_sums
 
 LARGE = 1 << 14  # elements
 _WIDTH = 128
@@ -62,7 +63,7 @@ def _sorted_axes(axis, ndim):
 
 def _flat_sum(x):
     whole = x.size - x.size % _WIDTH
-    total = np.add.reduce(np.dot(x[:whole].reshape(-1, _WIDTH), ones_of(_WIDTH, x.dtype)))
+    total = np.add.reduce(row_sums(x[:whole].reshape(-1, _WIDTH)))
     return total + np.add.reduce(x[whole:])
 
 
@@ -70,22 +71,23 @@ def _fill_row_sums(x, out):
     length = x.shape[1]
     if not 1 < length <= _LONGEST[x.dtype.char]:
         return False
-    np.dot(x.reshape(-1, length), ones_of(length, x.dtype), out=out.reshape(-1))
+    row_sums(x.reshape(-1, length), out.reshape(-1))
     return True
 
 
 def _fill_slice_sums(x, out):
-    """The sums over the middle dimension, of at most MOST slices at a time."""
+    """The sums over the middle dimension, of so many slices at a time as one thread adds."""
     count, width = x.shape[1:]
     if count < 2 or not x.size or (width > _NARROW and x.nbytes > _MANY):
         return False
     out = out.reshape(-1, width)
-    if count <= MOST:
+    most = max(2, min(MOST, ONE_THREAD // width))
+    if count <= most:
         np.matmul(ones_of(count, x.dtype), x, out=out)
         return True
-    whole = count - count % MOST
-    parts = x[:, :whole].reshape(len(x), -1, MOST, width)
-    np.add.reduce(np.matmul(ones_of(MOST, x.dtype), parts), axis=1, out=out)
+    whole = count - count % most
+    parts = x[:, :whole].reshape(len(x), -1, most, width)
+    np.add.reduce(np.matmul(ones_of(most, x.dtype), parts), axis=1, out=out)
     if whole < count:
         out += np.matmul(ones_of(count - whole, x.dtype), x[:, whole:])
     return True

@@ -10,8 +10,9 @@ import numpy as np
 
 from pullback.arrays.numpy.fast.blocks import by_blocks
 from pullback.arrays.numpy.fast.flat_indices import summed_rows
-from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.fast.kept_vectors import MOST
 from pullback.arrays.numpy.fast.normal_distribution import times_normal_cdf
+from pullback.arrays.numpy.fast.products_with_ones import row_sums
 from pullback.arrays.numpy.indexing.subscripts import add_at
 from pullback.arrays.numpy.random.draws import source
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only
@@ -248,7 +249,7 @@ def _as_rows(x, dim):
 def _row_sums(rows):
     """The sums of the rows of a matrix, as a column."""
     if rows.shape[1] <= MOST:
-        return rows.dot(ones_of(rows.shape[1], rows.dtype))[:, None]
+        return row_sums(rows)[:, None]
     return np.add.reduce(rows, axis=1, keepdims=True)
 
 

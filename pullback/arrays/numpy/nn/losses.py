@@ -6,6 +6,7 @@ import numpy as np
 
 from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of, steps_of
+from pullback.arrays.numpy.fast.products_with_ones import row_sums
 from pullback.arrays.numpy.nn.layers import floating_only, log_softmax, log_softmax_backward
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 from pullback.core.loss_arguments import check_reduction, warn_of_sizes
@@ -187,7 +188,7 @@ def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
     if scores is None:
         return nll_loss(log_softmax(input, 1), target, None, reduction, ignore_index)
     rows, classes = input.shape
-    losses = np.log(np.exp(scores).dot(ones_of(classes, input.dtype)))
+    losses = np.log(row_sums(np.exp(scores)))
     losses -= scores.take(_first_places(rows, classes) + target)
     total = losses.dot(ones_of(rows, input.dtype)) if rows <= MOST else np.add.reduce(losses)
     return total if reduction == "sum" else total / rows
@@ -202,7 +203,7 @@ def cross_entropy_loss_backward(grad_output, input, target, reduction="mean", ig
     rows, classes = input.shape
     share = grad_output.item() if reduction == "sum" else grad_output.item() / rows
     out = np.exp(scores)
-    sums = out.dot(ones_of(classes, input.dtype))
+    sums = row_sums(out)
     out *= np.divide(share, sums, out=sums)[:, None]
     out.ravel()[_first_places(rows, classes) + target] -= share
     return out

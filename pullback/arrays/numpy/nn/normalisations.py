@@ -6,7 +6,8 @@ import numpy as np
 
 from pullback.arrays.numpy import reductions
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.fast.kept_vectors import MOST
+from pullback.arrays.numpy.fast.products_with_ones import column_sums, row_sums
 
 _BLOCK = 1 << 17  # elements of a block of rows
 _FEW = 1024  # elements of a row
@@ -104,7 +105,7 @@ def _count(rows):
 def _row_sums(rows):
     """As dot products for rows that are not so long that adding in a few lanes would lose digits."""
     if rows.shape[1] <= _FEW and rows.flags.c_contiguous:
-        return rows.dot(ones_of(rows.shape[1], rows.dtype))
+        return row_sums(rows)
     return reductions.sum(rows, 1)
 
 
@@ -114,5 +115,5 @@ def _square_sums(rows):
 
 def _column_sums(rows):
     if len(rows) <= MOST and rows.flags.c_contiguous:
-        return ones_of(len(rows), rows.dtype).dot(rows)
+        return column_sums(rows)
     return reductions.sum(rows, 0)

@@ -4,8 +4,9 @@ import numpy as np
 
 from pullback.arrays.numpy import reductions
 from pullback.arrays.numpy.declarations import Exactness, fast
-from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.fast.kept_vectors import MOST
 from pullback.arrays.numpy.fast.products import products_of_others
+from pullback.arrays.numpy.fast.products_with_ones import column_sums
 
 
 @fast(plain=reductions.sum, pays_from=0, exact=Exactness(8, "terms"))
@@ -14,7 +15,7 @@ def summed(x, dim=None, keepdim=False, dtype=None):
     if dim == 0 and dtype is None and not keepdim and type(x) is np.ndarray and x.ndim == 2 and x.dtype.char in "fd":
         rows = x.shape[0]
         if rows <= MOST and x.flags.c_contiguous:
-            return np.dot(ones_of(rows, x.dtype), x)
+            return column_sums(x)
     return reductions.sum(x, dim, keepdim, dtype)
 
 
