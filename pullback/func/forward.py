@@ -136,7 +136,7 @@ def push(
 
 
 def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
-    """What the function gets for an argument: a tensor of the level around a dual array."""
+    """A tensor of the level around a dual array, which the function gets for an argument."""
     return enter(given, _dual(given, primal, tangent, forward), level)
 
 
