@@ -395,6 +395,21 @@ def test_the_noncentral_t_distribution_far_from_the_center(args, place, wanted):
     assert slope == pytest.approx(wanted, rel=2e-4)
 
 
+@pytest.mark.parametrize(("df", "t"), [(0.5, 1e18), (0.001, 1e17), (3.0, 1e6), (100.0, 10.0), (0.5, -1e18)])
+def test_the_noncentral_t_distribution_moves_with_df_as_students_does_at_the_center(df, t):
+    wanted = pb.func.grad(lambda df: special.stdtr(df, t))(df)
+    assert pb.func.grad(lambda df: special.nctdtr(df, 0.0, t))(df) == pytest.approx(wanted, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_noncentral_t_distribution_of_few_degrees_of_freedom_far_from_its_center(side):
+    # the rest, 1 - F or F, falls as |t|**-df
+    df, nc, t = 0.01, 0.5, side * 1e18
+    density = pb.func.grad(lambda t: special.nctdtr(df, nc, t))(t)
+    beyond = special.nctdtr(df, nc, t) if side < 0 else 1 - special.nctdtr(df, nc, t)
+    assert density * abs(t) == pytest.approx(df * beyond, rel=1e-8)
+
+
 @pytest.mark.parametrize(("df", "nc"), [(1.0, 10.0), (2.0, 20.0), (6.0, 40.0), (10.0, 60.0), (30.0, -20.0)])
 def test_the_density_of_the_noncentral_t_distribution_is_the_slope(df, nc):
     for q in (0.01, 0.5, 0.99):
