@@ -98,7 +98,7 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
             moving = values[-1]
         y = t[:, None] * s - nc[:, None]
         if j + k == 0:
-            # the weight of h is 1 whatever df is, so the smaller side of Phi will do: the other one, near 1, is lost in it
+            # the weight of h is 1 whatever df is, so either side of Phi will do; the larger one would hide the smaller
             side = np.where(t > nc, -1.0, 1.0)[:, None]
             inner = side * sp.ndtr(side * y)
         else:
