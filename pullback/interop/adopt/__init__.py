@@ -10,6 +10,7 @@ ufuncs.py       np.sin and all other ufuncs, of lists of tensors
 mathematics.py  math and cmath
 scipy_calls.py  SciPy's functions and classes; their rules are in pullback/scipy, entered in interop/adoption.py
 ways.py         what a function of SciPy may do with our tensors besides a rule of its own
+polynomials.py  numpy.polynomial, which leaves out zeros
 clones.py       NumPy's and SciPy's own Python for our tensors
 patches.py      methods that are replaced in place: np.r_, np.vectorize
 backends.py     einops and opt_einsum, which are told of our tensors
@@ -17,7 +18,7 @@ backends.py     einops and opt_einsum, which are told of our tensors
 
 from __future__ import annotations
 
-from pullback.interop.adopt import ways as _ways  # noqa: F401 - which enters numpy.polynomial
+from pullback.interop.adopt import polynomials as _polynomials  # noqa: F401 - which enters their rules
 from pullback.interop.adopt.switch import adopt, release
 
 __all__ = ["adopt", "release"]

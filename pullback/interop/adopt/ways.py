@@ -19,7 +19,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.clones import CLASSES, class_clone, clone
 from pullback.interop.adopt.scipy_calls import plain
-from pullback.interop.adoption import MAKERS, POLYNOMIALS, RULES
+from pullback.interop.adoption import MAKERS, RULES
 from pullback.interop.operands import frozen, needs_grad
 from pullback.interop.suggest import unsupported
 
@@ -169,6 +169,3 @@ def _of_plain(function: Any) -> Callable[..., Any]:
         return frozen(x, function.__name__)[()] if type(x) in SCALAR_FACES else frozen(x, function.__name__)
 
     return lambda *args, **kwargs: function(*plain(args, values), **plain(kwargs, values))
-
-
-runs_as_it_stands(*POLYNOMIALS)
