@@ -169,8 +169,8 @@ class EndedLevelError(Portable, GradientError, page=None):
         ours = str(getattr(function, "__module__", "")).startswith("pullback.")  # it calls the user's
         where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code and not ours else ""
         several = (
-            f" func.{run.transform} calls the function several times for one result: for an object of a class Memo, with a cache, write "
-            f"func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one in each call."
+            f" func.{run.transform} calls the function several times for one result: for an object of a class Memo, "
+            f"with a cache, write func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one in each call."
             if str(run.transform).startswith("sparse_")
             else ""
         )
