@@ -170,7 +170,7 @@ class EndedLevelError(Portable, GradientError, page=None):
         where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code and not ours else ""
         several = (
             f" func.{run.transform} calls the function several times for one result: for an object of a class Memo, "
-            f"with a cache, write func.{run.transform}(lambda x: Memo()(x)), which begins with an empty cache each time."
+            f"with a cache, write func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one each time."
             if str(run.transform).startswith("sparse_")
             else ""
         )
