@@ -382,6 +382,13 @@ def test_far_tails_of_the_f_distribution_keep_their_digits():
     np.testing.assert_allclose([slope("fdtr", 0, a, b, x), slope("fdtr", 1, a, b, x)], wanted, rtol=1e-11)
 
 
+@pytest.mark.parametrize(("place", "central"), [(0, 0), (1, 1), (3, 2)])
+def test_far_tails_of_the_noncentral_f_distribution_keep_their_digits_too(place, central):
+    for dfn, dfd, f in ((0.5, 0.05, 1e14), (3.0, 0.05, 1e14), (1000.0, 0.05, 1e8), (3.0, 3.0, 1e-14)):
+        found, wanted = slope("ncfdtr", place, dfn, dfd, 0.0, f), slope("fdtr", central, dfn, dfd, f)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("args", "place", "wanted"),
     [  # central differences in mpmath's 40 digits

@@ -11,6 +11,7 @@ import scipy.special as sp
 
 from pullback.scipy.rules.special.formulas import beta_density_derivative_slope
 from pullback.scipy.rules.special.integrals import (
+    among,
     beta_density_derivative,
     betainc_derivative,
     gamma_density_derivative,
@@ -59,10 +60,22 @@ def _beta_density_slope(a: Any, b: Any, w: Any, m: int, n: int) -> Any:
 
 
 @of_arrays(3)
-def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, w: Any, m: int, n: int, density: int) -> Any:
-    """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights."""
+def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, r: Any, m: int, n: int, density: int) -> Any:
+    """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights.
+
+    w = r / (1 + r). Where it is near 1, all is computed from 1 - w, which keeps its digits: betainc less 1, of which
+    only differences are asked for.
+    """
     kind = (betainc_derivative, beta_density_derivative, _beta_density_slope)[density]
-    return _mixed(nc, lambda j, a, b, w: kind(a / 2 + j, b / 2, w, m, n), dfn, dfd, w)
+    sign = 1.0 if density == 1 else -1.0
+
+    def central(j: Any, a: Any, b: Any, r: Any) -> Any:
+        upper = r > 1
+        low = among(~upper, lambda a, b, r: kind(a, b, r / (1 + r), m, n), a / 2 + j, b / 2, r)
+        high = among(upper, lambda a, b, r: sign * kind(b, a, 1 / (1 + r), n, m), a / 2 + j, b / 2, r)
+        return np.where(upper, high, low)
+
+    return _mixed(nc, central, dfn, dfd, r)
 
 
 @of_arrays(3)
