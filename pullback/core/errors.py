@@ -169,8 +169,8 @@ class EndedLevelError(Portable, GradientError, page=None):
         ours = str(getattr(function, "__module__", "")).startswith("pullback.")  # it calls the user's
         where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code and not ours else ""
         several = (
-            f" func.{run.transform} calls the function several times for one result: for an object with a cache, write "
-            f"func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one in each call."
+            f" func.{run.transform} calls the function several times for one result: for an object of a class Memo, "
+            f"with a cache, write func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one each time."
             if str(run.transform).startswith("sparse_")
             else ""
         )
@@ -178,7 +178,7 @@ class EndedLevelError(Portable, GradientError, page=None):
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "
             f"returned is used again: it leaked out of the function{where} (into a cache, a global variable, an "
             "attribute or a default argument), and its derivative would be lost here. Compute it again in each call; "
-            f"or keep x.detach() of it, which says that it is a constant.{several}"
+            f"or keep pullback.func.stop_gradient(x) of it, which says that it is a constant.{several}"
         )
 
 

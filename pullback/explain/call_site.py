@@ -28,7 +28,7 @@ _HOMES = (
     "scipy.interpolate", "scipy.stats", "scipy.signal", "scipy.signal.windows", "scipy.ndimage", "scipy.fft",
     "scipy.spatial", "scipy.spatial.distance", "scipy.spatial.transform", "scipy.sparse", "scipy.sparse.linalg",
     "scipy.sparse.csgraph", "scipy.cluster.vq", "matplotlib.pyplot", "math", "cmath", "builtins",
-    "numpy.lib.stride_tricks", "numpy.ma", "numpy.rec",
+    "numpy.lib.stride_tricks", "numpy.ma", "numpy.polynomial", "numpy.rec",
 )  # fmt: skip
 PACKAGES = {"np", *(home.partition(".")[0] for home in _HOMES)}
 _LONGEST = 100  # characters of a line that a message has room for
@@ -195,7 +195,7 @@ def _short(name: str) -> str:
 def _entered(frames: list[FrameType]) -> str:
     """The public function or class of a library that was entered first."""
     for frame in reversed(frames):
-        name = home_of(type(frame.f_locals.get("self")))
+        name = home_of(type(frame.f_locals.get("self"))) or home_of(frame.f_locals.get("cls"))
         if name:
             return name
         module, name = _module(frame), frame.f_code.co_name

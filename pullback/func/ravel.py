@@ -67,7 +67,7 @@ def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 class Unravel:
-    """Of a vector, the tree whose numbers it holds."""
+    """Makes of a vector the tree whose numbers it holds."""
 
     __slots__ = ("_forms", "_structure", "size")
 
@@ -80,7 +80,7 @@ class Unravel:
         return f"<unravel of {self.size} numbers to {len(self._forms)} arrays>"
 
     def __call__(self, vector: Any) -> Any:
-        """The tree."""
+        """Return the tree."""
         if np.shape(vector) != (self.size,):
             raise GradientError(
                 f"unravel: the vector must have shape ({self.size},), as the one that ravel_pytree gave, got "

@@ -87,13 +87,14 @@ ADVICE = {
     "scipy.linalg.hessenberg": "np.linalg.eig, svd or qr: a matrix does not determine the basis of its Hessenberg form",
     "scipy.linalg.matrix_balance": "np.linalg.solve(T, A @ T) with T = "
     "scipy.linalg.matrix_balance(A.detach().numpy())[1], whose powers of two are constants",
+    "scipy.signal.residuez": "p = np.roots(a) and r = -p * np.polyval(b[::-1], 1 / p) / "
+    "np.polyval(np.polyder(a[::-1]), 1 / p), for simple poles and b shorter than a",
     "scipy.signal.residue": "p = np.roots(a) and r = np.polyval(b, p) / np.polyval(np.polyder(a), p), for simple poles",
     "statistics.NormalDist": "scipy.stats.norm(mu, sigma) after pullback.adopt(), or pullback.scipy.stats.norm",
     "math.hypot": "np.hypot(x, y), or np.linalg.norm(np.stack([...])) of more numbers",
     "math.log": "np.log(x), or np.log(x) / np.log(base)",
     "cmath.log": "np.log(z + 0j), or np.log(z + 0j) / np.log(base + 0j)",
     "math.gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
-    "np.polynomial.Polynomial": "np.polyval(coef[::-1], x) for Polynomial(coef)(x)",
 }
 
 # Methods of plain arrays, which are in C, and see that an argument is a Tensor only when they have lost its gradient.
@@ -108,8 +109,16 @@ METHODS = {
 
 WRITES = frozenset({"ndarray.__setitem__", "ndarray.fill", "ndarray.put", "operator.setitem"})
 
-# For all that is in a module and not above.
+_POLYNOMIALS = ("Polynomial", "Chebyshev", "Legendre", "Hermite", "HermiteE", "Laguerre")
+
+# For all that is in a module, or of a class, and not above.
 HOMES = {
+    **dict.fromkeys(
+        ("np.polynomial", *(f"np.polynomial.{kind}" for kind in _POLYNOMIALS)),
+        "A polynomial object holds plain numbers. Keep the array c of its coefficients (p.convert().coef of a plain "
+        "p). After pullback.adopt(), functions take it: np.polynomial.polynomial.polyval(x, c), polyfit, polymul, "
+        "polyder, polyint, and those of the other bases (chebval, legval).",
+    ),
     "np.ma": "Masked arrays are plain. Write np.where(mask, 0.0, x), and count the rest by the plain mask.",
     "np.rec": "Records are plain. Keep an array for each field.",
     "scipy.optimize": (

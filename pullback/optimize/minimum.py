@@ -158,7 +158,7 @@ def minimize(
 
 
 class _Problem:
-    """One call."""
+    """A call of `minimize`: what SciPy's solver is given, and what becomes of its result."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class _Problem:
         )
 
     def _with_derivatives(self, sparse: bool | None) -> dict[str, Any]:
-        """SciPy's arguments jac, hess and hessp."""
+        """Return SciPy's arguments jac, hess and hessp, and note in `derivatives` where each comes from."""
         objective, parameters = self.objective, self.parameters
         if self.kind in WITHOUT_GRADIENT:
             objective.check_start(objective.plain(parameters.start))
@@ -229,7 +229,7 @@ class _Problem:
         return derived | self._given_hessians()
 
     def _given_hessians(self) -> dict[str, Any]:
-        """The user's, as functions of the solver's vector."""
+        """Return hess and hessp that the user gave, as functions of the solver's vector."""
         parameters, args = self.parameters, self.objective.args
         found: dict[str, Any] = {}
         if callable(self._hess):
@@ -245,7 +245,7 @@ class _Problem:
         return found
 
     def solved(self) -> OptimizeResult:
-        """SciPy's result, about the parameters themselves."""
+        """Run the solver; its result speaks of the parameters, no longer of the solver's vector."""
         objective, options = self.objective, self._options
         if self.kind == "trust-constr" and self.constraints.given:
             options.setdefault("sparse_jacobian", self.constraints.any_sparse)
@@ -274,7 +274,7 @@ class _Problem:
         return result
 
     def _finish(self, result: OptimizeResult) -> None:
-        """Back from the solver's vector."""
+        """Put the parameters, with their names and shapes, in place of the solver's vector in the result."""
         parameters, z = self.parameters, self._z
         result.x = parameters.tree(z)
         result.derivatives = self.derivatives

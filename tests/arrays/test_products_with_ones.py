@@ -10,7 +10,9 @@ OPENBLAS = 115200 * 4  # elements of a matrix from which on it gives a product w
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (7, 1), (1, 7), (1024, 300), (4096, 130), (100_003, 8), (2, 300_000)])
+@pytest.mark.parametrize(
+    "shape", [(3, 4), (1, 1), (7, 1), (1, 7), (1024, 300), (4096, 130), (100_003, 8), (2, 300_000)]
+)
 def test_sums_are_those_of_numpy(shape, dtype, monkeypatch):
     rows = np.random.default_rng(3).random(shape).astype(dtype)
     largest = 0

@@ -540,3 +540,25 @@ def test_assigning_data_is_refused_in_a_transform_of_forward_mode():
 
     with pytest.raises(pb.extend.GradientError, match=r"`.data` inside func.jvp is not allowed"):
         pb.func.jvp(function, (pb.tensor(X),), (pb.tensor(V),))
+
+
+OVERWRITTEN = {
+    "copy_": lambda y, x: y.copy_(x[0] * pb.ones(3)), "fill_": lambda y, x: y.fill_(x[0]),
+    "fill_ with a number": lambda y, x: y.fill_(2.0), "zero_": lambda y, x: y.zero_(),
+    "floor": lambda y, x: pb.floor(y), "sign": lambda y, x: pb.sign(y),
+    "floor_divide": lambda y, x: pb.floor_divide(y, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_a_reverse_over_forward_pass_goes_by_what_has_gradient_zero(name):
+    def f(x):
+        return (OVERWRITTEN[name](x * x, x) * x**2 + x**3).sum()
+
+    def along(x):
+        with dual_level():
+            return unpack_dual(f(make_dual(x, pb.ones_like(x)))).tangent
+
+    x = pb.tensor([1.2, 2.3, 3.4])
+    found, expected = pb.func.grad(along)(x), pb.func.hessian(f)(x).sum(0)
+    assert np.allclose(found, expected)

@@ -254,3 +254,27 @@ def test_the_output_number_of_a_view_follows_its_function():
     y.mul_(2)
     assert v.output_nr == 0
     v.backward()
+
+
+FAILING = {
+    "put_": lambda y: y.put_(pb.tensor([0, 10]), pb.ones(2)),
+    "put_ into columns": lambda y: y.reshape(2, 2).t().put_(pb.tensor([0, 10]), pb.ones(2)),
+    "index_copy_": lambda y: y.index_copy_(0, pb.tensor([0, 10]), pb.ones(2)),
+    "index_add_": lambda y: y.index_add_(0, pb.tensor([0, 10]), pb.ones(2)),
+    "scatter_": lambda y: y.scatter_(0, pb.tensor([0, 10]), 1.0),
+    "index_put_": lambda y: y.index_put_((pb.tensor([0, 10]),), pb.ones(2)),
+    "masked_scatter_": lambda y: y.masked_scatter_(pb.ones(4).bool(), pb.ones(2)),
+    "copy_": lambda y: y[:2].copy_(pb.ones(7)),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_write_that_fails_has_written_nothing(name):
+    x = pb.tensor([1.5, 2.5, 0.5, 3.5], requires_grad=True)
+    y = x * 2
+    z = y * y
+    with pytest.raises((IndexError, RuntimeError, ValueError)):
+        FAILING[name](y)
+    assert y.tolist() == [3.0, 5.0, 1.0, 7.0]
+    (z * y).sum().backward()
+    assert np.allclose(x.grad, 24 * x.detach().numpy() ** 2)

@@ -7,6 +7,7 @@ import pytest
 
 import pullback as pb
 from pullback.autograd import forward_ad, functional
+from pullback.core.cuts import Run
 from pullback.core.errors import BackwardTwiceError, EndedLevelError
 from pullback.func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, linearize, vhp, vjp, vmap
 
@@ -386,3 +387,26 @@ def test_the_error_of_a_sparse_function_says_how_to_write_one_with_a_cache():
     assert "vectors.py" not in str(raised.value)
     found = pb.func.sparse_hessian(lambda x: Memo()(x))(np.ones(3))
     np.testing.assert_allclose(found.toarray(), np.diag(np.full(3, 2 * np.cos(2.0))))
+
+
+class Watched:
+    """A function that compares its value with the one before, which it keeps as a constant."""
+
+    last = 0.0
+
+    def __call__(self, x):
+        value = np.sum(np.sin(x) ** 2)
+        self.still = abs(value - self.last) < 1e-12
+        self.last = pb.func.stop_gradient(value)
+        return value
+
+
+def test_a_value_that_is_kept_as_a_constant_may_be_compared_in_later_calls():
+    f, x = Watched(), np.ones(3)
+    assert "pullback.func.stop_gradient" in str(EndedLevelError(Run(1, "jvp", f)))
+    f(x)
+    pb.func.jvp(f, (x,), (x,))
+    np.testing.assert_allclose(grad(f)(x), np.full(3, np.sin(2.0)))
+    found = pb.func.sparse_hessian(f)(x)
+    np.testing.assert_allclose(found.toarray(), np.diag(np.full(3, 2 * np.cos(2.0))), atol=1e-15)
+    assert f(x) == f.last

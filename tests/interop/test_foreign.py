@@ -110,10 +110,15 @@ def test_it_does_not_say_so_where_it_would_not_do(call):
         assert "adopt()" not in refusal(call)
 
 
+KINDS = {np.polynomial.Chebyshev}
+PLAIN = np.polynomial.Legendre([1.0, 2.0])
 CLASSES = {
     "scipy.interpolate.CubicSpline": (lambda x: scipy.interpolate.CubicSpline(x, x)(0.5), "np.eye(len(x)))(at) @ y"),
     "scipy.sparse.csr_matrix": (lambda x: scipy.sparse.csr_matrix(np.diag(x)).sum(), "A.toarray() @ x"),
-    "np.polynomial.Polynomial": (lambda x: np.polynomial.Polynomial(x)(2.0), "np.polyval(coef[::-1], x)"),
+    "np.polynomial.Polynomial": (lambda x: np.polynomial.Polynomial(x)(2.0), "np.polynomial.polynomial.polyval(x, c)"),
+    "np.polynomial.Chebyshev": (lambda x: next(iter(KINDS))(x)(2.0), "chebval"),
+    "np.polynomial.Laguerre": (lambda x: np.polynomial.Laguerre.fit(np.arange(2), x, 1)(2.0), "polyfit"),
+    "np.polynomial.Legendre": (lambda x: PLAIN(x).sum(), "p.convert().coef"),
     "np.ma.array": (lambda x: np.ma.array(x, mask=[True, False]).sum(), "np.where(mask, 0.0, x)"),
 }
 

@@ -1,6 +1,8 @@
 """The operand on the right is asked: operators beside objects of other classes, as NumPy and PyTorch have them."""
 
 import operator
+from array import array as numbers
+from collections import deque
 from fractions import Fraction
 
 import numpy as np
@@ -150,3 +152,31 @@ def test_a_float64_compares_with_float32_as_in_numpy():
     x = np.array([0.1], np.float32)
     pb.func.grad(lambda y: (seen.append(y > np.float64(0.1)), y.sum())[1])(x)
     assert bool(seen[0][0]) is bool((x > np.float64(0.1))[0]) is True
+
+
+@pytest.mark.parametrize(
+    "beside", [range(1, 4), deque([1.0, 2.0, 3.0]), memoryview(np.arange(1.0, 4.0)), numbers("d", [1.0, 2.0, 3.0])]
+)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "matmul"])
+def test_what_numpy_makes_an_array_of_is_an_operand(name, beside):
+    operation, x = ARITHMETIC[name], np.array([0.5, 2.0, 3.5])
+
+    def total(x):
+        y = x * 1.0
+        y += beside
+        return np.sum(operation(x, beside)) + np.sum(operation(beside, y))
+
+    value, gradient = pb.func.value_and_grad(total)(x)
+    assert value == pytest.approx(total(x))
+    np.testing.assert_allclose(
+        gradient, [(total(x + step) - total(x - step)) / 2e-6 for step in 1e-6 * np.eye(3)], rtol=1e-5
+    )
+
+
+def test_a_number_times_what_repeats_is_refused_as_by_numpy():
+    for beside in (deque([1.0]), numbers("d", [1.0]), [1.0]):
+        with pytest.raises(TypeError):
+            np.float64(2.0) * beside
+        with pytest.raises(TypeError):
+            pb.func.grad(lambda x, beside=beside: np.sum(x[0] * beside))(np.ones(2))
+    assert np.array_equal(pb.func.grad(lambda x: np.sum(x[0] * range(4)))(np.ones(2)), [6.0, 0.0])

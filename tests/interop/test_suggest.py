@@ -434,6 +434,11 @@ REWRITTEN = {
         lambda a: np.polyval([1.0, 3.0], p := np.roots(a)) / np.polyval(np.polyder(a), p),
         [1.0, 3.0, 2.0],
     ),
+    "scipy.signal.residuez": (
+        lambda a: scipy.signal.residuez([1.0, 3.0], a)[0],
+        lambda a: -(p := np.roots(a)) * np.polyval([3.0, 1.0], 1 / p) / np.polyval(np.polyder(a[::-1]), 1 / p),
+        [1.0, 3.0, 2.0],
+    ),
     "scipy.linalg.hessenberg": (scipy.linalg.hessenberg, None, np.eye(2)),
 }
 

@@ -382,6 +382,13 @@ def test_far_tails_of_the_f_distribution_keep_their_digits():
     np.testing.assert_allclose([slope("fdtr", 0, a, b, x), slope("fdtr", 1, a, b, x)], wanted, rtol=1e-11)
 
 
+@pytest.mark.parametrize(("place", "central"), [(0, 0), (1, 1), (3, 2)])
+def test_far_tails_of_the_noncentral_f_distribution_keep_their_digits_too(place, central):
+    for dfn, dfd, f in ((0.5, 0.05, 1e14), (3.0, 0.05, 1e14), (1000.0, 0.05, 1e8), (3.0, 3.0, 1e-14)):
+        found, wanted = slope("ncfdtr", place, dfn, dfd, 0.0, f), slope("fdtr", central, dfn, dfd, f)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("args", "place", "wanted"),
     [  # central differences in mpmath's 40 digits
@@ -393,6 +400,21 @@ def test_the_noncentral_t_distribution_far_from_the_center(args, place, wanted):
     function = special.nctdtrit if args[2] < 1 else special.nctdtr
     slope = pb.func.grad(lambda x: function(*args[:place], x, *args[place + 1 :]))(args[place])
     assert slope == pytest.approx(wanted, rel=2e-4)
+
+
+@pytest.mark.parametrize(("df", "t"), [(0.5, 1e18), (0.001, 1e17), (3.0, 1e6), (100.0, 10.0), (0.5, -1e18)])
+def test_the_noncentral_t_distribution_moves_with_df_as_students_does_at_the_center(df, t):
+    wanted = pb.func.grad(lambda df: special.stdtr(df, t))(df)
+    assert pb.func.grad(lambda df: special.nctdtr(df, 0.0, t))(df) == pytest.approx(wanted, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_noncentral_t_distribution_of_few_degrees_of_freedom_far_from_its_center(side):
+    # the rest, 1 - F or F, falls as |t|**-df
+    df, nc, t = 0.01, 0.5, side * 1e18
+    density = pb.func.grad(lambda t: special.nctdtr(df, nc, t))(t)
+    beyond = special.nctdtr(df, nc, t) if side < 0 else 1 - special.nctdtr(df, nc, t)
+    assert density * abs(t) == pytest.approx(df * beyond, rel=1e-8)
 
 
 @pytest.mark.parametrize(("df", "nc"), [(1.0, 10.0), (2.0, 20.0), (6.0, 40.0), (10.0, 60.0), (30.0, -20.0)])

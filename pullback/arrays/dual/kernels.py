@@ -84,7 +84,8 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     given, moving = spread_lists(primals), [t for t in spread_lists(tangents) if t is not None]
     result = kernel_for(given, name)(*primals)
     if rule is None and (rule := rule_for(name, len(args))) is None:  # asked again: the call may have loaded its area
-        return result
+        # The zeros that a formula gives in place of a cotangent go on as one of its kind.
+        return DualArray(result, None, level, True) if co and name == "zeros_like" else result
     if rule.function is None and moving:
         raise no_forward_derivative(rule.operator)
     if not any(_moves(tangents[i]) for i in rule.inputs):

@@ -44,7 +44,8 @@ MOVING = PLAIN | AROUND_NDARRAYS | NESTED
 def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
     if rule is None:
-        return _of_values(name, in_general)
+        in_short = _of_values(name, in_general)
+        return _of_zeros(in_short, in_general) if name == "zeros_like" else in_short
     if rule.function is None or rule.mutates:
         return in_general
     if rule.outputs == 1 and not (rule.lists or rule.returns_list or rule.underived):
@@ -80,6 +81,11 @@ def _of_values(name: str, in_general: Kernel) -> Kernel:
         return run(*values)
 
     return kernel
+
+
+def _of_zeros(in_short: Kernel, in_general: Kernel) -> Kernel:
+    """A rule for zeros_like, whose result is a co-dual where a formula gives it in place of one."""
+    return lambda x, *rest: (in_general if type(x) is DualArray and x.co else in_short)(x, *rest)
 
 
 def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - the cases written out

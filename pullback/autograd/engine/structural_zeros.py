@@ -42,7 +42,7 @@ from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.ops.formulas.decompositions.spectra_in_use import masks_of_outputs
 
-_FEW = 3000  # elements
+_FEW = 3000  # elements, below which a cotangent's zeros are counted
 LARGE = 2000  # elements, from where on a pass over them costs more than what saves it
 
 

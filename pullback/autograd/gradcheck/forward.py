@@ -142,7 +142,7 @@ def _rule(problem: Problem, outputs: list[Tensor]) -> Map:
 
 
 def _side(problem: Problem, outputs: list[Tensor], blocks: list[Block]) -> tuple[str | None, str]:
-    """Which rule is wrong where forward mode is, by a look at the backward; and a remark on it."""
+    """Say which rule is wrong where forward mode is ("forward", "both"), by the backward; and a remark."""
     try:
         found, _ = analytical_jacobians(problem, outputs)
     except Exception:  # noqa: BLE001 - whatever a wrong backward raises, it is told of when its turn comes

@@ -66,12 +66,12 @@ class Kept:
         self.found: list[tuple[Sequence[Any], Any]] = []
 
     def keep(self, point: Sequence[Any], what: Any) -> None:
-        """Keep what belongs to these numbers; nothing new if there is something."""
+        """Keep `what` for these numbers, unless something is kept for them already."""
         if self.at(point) is None:
             self.found.append((point, what))
 
     def take(self, point: Sequence[Any]) -> Any:
-        """The same, which is kept no longer."""
+        """Return what was kept for these numbers, or None, and keep it no longer."""
         what = self.at(point)
         self.found = [pair for pair in self.found if pair[1] is not what]
         return what

@@ -161,7 +161,7 @@ def _at(s: Any, index: Any) -> Any:
 
 
 def _asked(keepdims: Any) -> bool:
-    """keepdims, of which NumPy says by a value of its own that it was not given."""
+    """True if keepdims was given, and is true. NumPy's default is an object of its own, not False."""
     return keepdims is not np._NoValue and bool(keepdims)
 
 
@@ -341,7 +341,7 @@ def _examine_freedom(observations: int, free: Any) -> None:
 
 
 def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:
-    """One variable a row."""
+    """The observations as a matrix with one variable in each row."""
     m = floating(array(m)) if dtype is None else cast(array(m), dtype, "cov", "unsafe")
     if m.ndim > 2:
         raise ValueError(f"np.cov: expected at most 2 dimensions, got shape {tuple(m.shape)}.")

@@ -11,6 +11,7 @@ mathematics.py  math and cmath
 rules.py        what is made to work, and the table of SciPy's rules, which are in pullback/scipy
 state.py        whether it is in force: errors ask
 scipy/          SciPy's functions: as adopted modules see them, and the ways in which they take our tensors
+polynomials.py  numpy.polynomial, which leaves out zeros
 patches.py      methods that are replaced in place: np.r_, np.vectorize
 backends.py     einops and opt_einsum, which are told of our tensors
 """

@@ -1,4 +1,4 @@
-"""Which namespaces are adopted: those of Python source that is the user's own, or of a package named to `adopt`."""
+"""Says which namespaces are adopted: those of Python source of the user's own, or of a package named to `adopt`."""
 
 from __future__ import annotations
 

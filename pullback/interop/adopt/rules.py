@@ -33,7 +33,7 @@ _BASES = {
 POLYNOMIALS = tuple(
     f"np.polynomial.{module}.{basis}{name}"
     for module, basis in _BASES.items()
-    for name in ("add", "der", "fit", "int", "mul", "sub", "val", "vander")
+    for name in ("add", "der", "div", "fit", "fromroots", "int", "mul", "mulx", "pow", "roots", "sub", "val", "vander")
 )
 DISTRIBUTION_METHODS = (
     "cdf", "entropy", "freeze", "interval", "isf", "logcdf", "logpdf", "logpmf", "logsf", "mean", "median", "moment",

@@ -1,4 +1,4 @@
-"""Which functions of NumPy and `math` have a dispatcher in adopted modules, and which."""
+"""Says which functions of NumPy and `math` have a dispatcher in adopted modules, and gives it."""
 
 from __future__ import annotations
 

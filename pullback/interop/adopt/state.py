@@ -41,6 +41,7 @@ def to_record_writes(inside: bool) -> str:
             "np.stack."
         )
     return (
-        "Only arrays of floating-point numbers that are made in the function that is being differentiated record what "
-        "is written into them. Make the array there, or write into a copy that is made there: a = np.array(a)."
+        "Only arrays of floating-point numbers that np.zeros, np.array and similar functions make in the function that "
+        "is being differentiated record what is written into them (results of arithmetic on plain arrays do not). Make "
+        "the array there, or write into a copy that is made there: a = np.array(a)."
     )

@@ -10,9 +10,9 @@ from typing import Any
 
 from pullback.core.cuts import ON_CHANGE
 from pullback.core.named import named
+from pullback.interop.adopt import polynomials as _polynomials  # noqa: F401 - which enters their rules
 from pullback.interop.adopt.patches import apply_patches, undo_patches
 from pullback.interop.adopt.reached import NEVER, Namespace, is_reached, namespaces
-from pullback.interop.adopt.scipy import ways as _ways  # noqa: F401 - enters numpy.polynomial
 from pullback.interop.adopt.state import State
 from pullback.interop.adopt.views import adopted, genuine_of, show_ufuncs
 

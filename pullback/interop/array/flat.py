@@ -87,6 +87,8 @@ class Flat:
                 self._write(places.ravel()[:before] % len(self), np.resize(value, places.size)[:before])
 
     def _write(self, positions: Any, value: Any) -> None:
+        if not value.size:
+            return  # as NumPy, which says nothing
         if positions.ndim or value.size != 1:  # NumPy takes the values over and over, and leaves those too many
             positions = positions.ravel()
             value = np.resize(value, positions.shape) if value.shape != positions.shape and value.ndim else value

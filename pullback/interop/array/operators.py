@@ -75,9 +75,9 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     if (
         op.name == "mul"
         and any(isinstance(x, Scalar) for x in args)
-        and any(isinstance(x, (list, tuple)) for x in args)
+        and any(isinstance(x, Sequence) and hasattr(x, "__mul__") for x in args)
     ):
-        return NotImplemented  # times a number, a list means its repetition
+        return NotImplemented  # times a number, a list means its repetition, and a range an array
     return dispatch_arrays(op, [operand(x) for x in args])
 
 
@@ -94,7 +94,8 @@ def _is_arraylike(x: Any) -> bool:
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
     kind = type(x)
-    return (hasattr(kind, "__array__") and not comes_first(kind)) or takes_part(kind)
+    sequence = issubclass(kind, Sequence) and not issubclass(kind, (str, bytes))  # a range, a deque, a memoryview
+    return ((sequence or hasattr(kind, "__array__")) and not comes_first(kind)) or takes_part(kind)
 
 
 _FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {

@@ -43,7 +43,12 @@ CALLS = {
         lambda x: integrate.cumulative_trapezoid(x**2, v, initial=0),
         lambda x: integrate.cumulative_trapezoid(v, x),
     ],
-    "scipy.integrate.simpson": [lambda x: integrate.simpson(x**2, x=v), lambda x: integrate.simpson(x[:3], dx=x[3])],
+    "scipy.integrate.simpson": [
+        lambda x: integrate.simpson(x**2, x=v), lambda x: integrate.simpson(x[:3], dx=x[3]),
+        lambda x: integrate.simpson(v, x=np.cumsum(x)), lambda x: integrate.simpson(np.outer(x, v), x=x, axis=0),
+        lambda x: integrate.simpson(np.outer(v, x), x=np.outer(v, np.cumsum(x))),
+        lambda x: integrate.simpson(v[:3], x=x[:3]),
+    ],
     "scipy.integrate.trapezoid": [lambda x: integrate.trapezoid(x**2, v), lambda x: integrate.trapezoid(v, x)],
     "scipy.integrate.romb": [at(np.arange(1.0, 6.0) ** 0.7, lambda x: integrate.romb(x, dx=0.3))],
     "scipy.integrate.cumulative_simpson": [

@@ -22,6 +22,11 @@ CALLS = {
     "scipy.signal.upfirdn": [
         lambda x: signal.upfirdn(x[:3], x, 2, 3),
         lambda x: signal.upfirdn([1.0, 2.0, 3.0], np.outer(x, v), 3, axis=0),
+        *(
+            lambda x, mode=mode: signal.upfirdn(np.append(x, x[:2] ** 2), x, 2, 3, mode=mode)
+            for mode in ("wrap", "edge", "smooth", "symmetric", "reflect", "antisymmetric", "antireflect", "line")
+        ),
+        lambda x: signal.upfirdn(x, v, 2, 3, mode="constant", cval=0.7),
     ],
 }
 for _name in ("convolve", "correlate", "fftconvolve", "oaconvolve", "convolve2d", "correlate2d"):
@@ -91,7 +96,11 @@ CALLS |= {
         lambda x: signal.detrend(long(x), bp=[10]),
     ],
     "scipy.signal.resample": [lambda x: signal.resample(x, 7), lambda x: signal.resample(long(x), 10, window="hann")],
-    "scipy.signal.resample_poly": [lambda x: signal.resample_poly(x, 3, 2)],
+    "scipy.signal.resample_poly": [
+        lambda x: signal.resample_poly(x, 3, 2),
+        lambda x: signal.resample_poly(np.outer(x, v), 3, 2, padtype="line"),
+        lambda x: signal.resample_poly(x, 2, 3, padtype="constant", cval=x[0]),
+    ],
     "scipy.signal.decimate": [
         lambda x: signal.decimate(long(x), 2, ftype="fir"),
         lambda x: signal.decimate(long(x), 3, 9, "fir", zero_phase=False),

@@ -233,6 +233,10 @@ CALLS = {
     "scipy.special.logsumexp": [
         lambda x: special.logsumexp(x),
         lambda x: special.logsumexp(M(x), axis=1, b=M(x)),
+        lambda x: special.logsumexp(M(x), axis=1, b=M(x) - np.diag(np.diag(M(x)))),
+        at(np.array([1.2, 0.0, 0.7, 0.0]), lambda x: special.logsumexp(np.arange(4.0), b=x)),
+        at(np.array([1.2, 0.0, -2.7, 0.0]), lambda x: special.logsumexp(
+            [0.2, 900.0, 0.5, 0.1], b=x * [1.0, 0.0, 1.0, 1.0], return_sign=True)[0]),
         lambda x: special.logsumexp([x[0], x[1]], keepdims=True),
     ],
     "scipy.special.softmax": [lambda x: special.softmax(x), lambda x: special.softmax(M(x), axis=1)],

@@ -220,6 +220,7 @@ def put_(self, index, source, accumulate=False):
             f"{index.shape}, dtype {source.dtype}"
         )
     if not accumulate:
+        take(self, index)  # raises where a place does not exist; np.put has written to those before it when it does
         np.put(self, index, source)
     elif self.flags.c_contiguous:
         add_at(self.reshape(-1), (index.reshape(-1),), source.reshape(-1))

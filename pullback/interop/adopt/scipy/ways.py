@@ -17,7 +17,7 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_array, as_tensor
 from pullback.core.errors import UnsupportedError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
-from pullback.interop.adopt.rules import MAKERS, POLYNOMIALS, RULES
+from pullback.interop.adopt.rules import MAKERS, RULES
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.adopt.scipy.clones import CLASSES, class_clone, clone
 from pullback.interop.operands import frozen, needs_grad
@@ -169,6 +169,3 @@ def _of_plain(function: Any) -> Callable[..., Any]:
         return frozen(x, function.__name__)[()] if type(x) in SCALAR_FACES else frozen(x, function.__name__)
 
     return lambda *args, **kwargs: function(*plain(args, values), **plain(kwargs, values))
-
-
-runs_as_it_stands(*POLYNOMIALS)

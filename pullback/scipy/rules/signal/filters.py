@@ -90,8 +90,6 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 @scipy_rule("scipy.signal.upfirdn")
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
     """Zeros put between the samples, a filter, and every `down`-th of what comes out."""
-    if mode not in ("constant", None) or cval != 0:
-        raise OperatorError(f"scipy.signal.upfirdn: mode {mode!r} has no rule; extend x yourself (np.pad).")
     h, x = floating(array(h)), floating(array(x))
     if h.ndim != 1 or not h.size:
         raise ValueError(f"h must be 1-D with non-zero length, got shape {tuple(h.shape)}.")
@@ -100,11 +98,40 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
         raise ValueError("Both up and down must be >= 1")
     axis = normalize_axis_index(axis, x.ndim)
     x = np.moveaxis(x, axis, -1)
+    whole = (x.shape[-1] - 1) * up + h.size  # how much comes out, before some of it is left out
+    more = 0 if mode == "constant" and type(cval) is int and cval == 0 else -(-h.size // up)  # seen at each end
+    x = _continued(x, more, mode.lower(), cval) if more else x
     n = x.shape[-1]
     if up > 1:
         spread = np.pad(x[..., None], [(0, 0)] * x.ndim + [(0, up - 1)])
         x = spread.reshape((*x.shape[:-1], n * up))[..., : (n - 1) * up + 1]
-    return np.moveaxis(moving_sum(_ended(x, h.size - 1), h)[..., ::down], -1, axis)
+    y = moving_sum(_ended(x, h.size - 1), h)[..., more * up : more * up + whole : down]
+    return np.moveaxis(y, -1, axis)
+
+
+_PADS: dict[str, dict[str, Any]] = {
+    **{mode: {"mode": mode} for mode in ("edge", "reflect", "symmetric", "wrap")},
+    "antireflect": {"mode": "reflect", "reflect_type": "odd"},
+    "antisymmetric": {"mode": "symmetric"},
+}
+
+
+def _continued(x: Any, more: int, mode: str, cval: Any) -> Any:
+    """`x` with so many numbers more at each end of its last dimension, as SciPy continues a signal."""
+    ends, n = [(0, 0)] * (x.ndim - 1) + [(more, more)], x.shape[-1]
+    if mode == "constant":
+        return np.pad(x - cval, ends) + cval
+    if mode in ("line", "smooth") and n > 1:
+        first, last = x[..., :1], x[..., -1:]
+        slopes = [(last - first) / (n - 1)] * 2 if mode == "line" else [x[..., 1:2] - first, last - x[..., -2:-1]]
+        away = np.arange(1.0, more + 1)
+        return np.concatenate([first - slopes[0] * away[::-1], x, last + slopes[1] * away], -1)
+    if mode not in _PADS:
+        raise OperatorError(f"scipy.signal.upfirdn: mode {mode!r} has no rule; extend x yourself (np.pad).")
+    padded = np.pad(x, ends, **_PADS[mode])
+    if mode == "antisymmetric":
+        return padded * (1.0 - 2.0 * (np.arange(-more, n + more) // n % 2))
+    return padded
 
 
 def _normalised(b: Any, a: Any, *more: Any, **named: Any) -> Any:

@@ -276,25 +276,25 @@ def jacobi_argument_slope(n, alpha, beta, x, i, j, *, ops):
     return ops.where(first, 0.0, 0.5 * ((n + alpha + beta + 1) * f(i, j) + i * f(i - 1, j) + j * f(i, j - 1)))
 
 
-def ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density, *, ops):
-    """The slope in w: one order up, of which there are two."""
+def ncfdtr_argument_slope(dfn, dfd, nc, r, m, n, density, *, ops):
+    """The slope in r = w / (1 - w): in w one order up, of which there are two."""
     if density < 2:
-        return ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m, n, density + 1)
+        return ops.scipy_special.ncfdtr_part(dfn, dfd, nc, r, m, n, density + 1) / ops.square(1 + r)
     raise NotImplementedError("ncfdtr: the third derivative in f, or through it, is not implemented.")
 
 
 def ncf_slope(dfn, dfd, nc, f, which, *, ops):
     """The slope of the noncentral F distribution's function in dfn, dfd, nc or f."""
     part = ops.scipy_special.ncfdtr_part
-    w, over = _f_point(dfn, dfd, f)
+    (w, over), r = _f_point(dfn, dfd, f), dfn * f / dfd
     if which == 2:
-        return 0.5 * (part(dfn + 2, dfd, nc, w, 0, 0, 0) - part(dfn, dfd, nc, w, 0, 0, 0))
-    density = part(dfn, dfd, nc, w, 0, 0, 1)
+        return 0.5 * (part(dfn + 2, dfd, nc, r, 0, 0, 0) - part(dfn, dfd, nc, r, 0, 0, 0))
+    density = part(dfn, dfd, nc, r, 0, 0, 1)
     if which == 3:
         return density * (dfn * over) * (dfd * over)
     if which == 0:
-        return 0.5 * part(dfn, dfd, nc, w, 1, 0, 0) + density * (f * over) * (dfd * over)
-    return 0.5 * part(dfn, dfd, nc, w, 0, 1, 0) - density * w * over
+        return 0.5 * part(dfn, dfd, nc, r, 1, 0, 0) + density * (f * over) * (dfd * over)
+    return 0.5 * part(dfn, dfd, nc, r, 0, 1, 0) - density * w * over
 
 
 def imaginary(x, *, ops):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,19 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     if b is None and not return_sign and x.dtype.kind == "f" and x.size and (axes := axes_of(axis, x.ndim)):
         found = ops.logsumexp(x, axes, bool(keepdims))
         return found if found.ndim else found[()]  # a number
-    return on_arrays("scipy.special.logsumexp")(a, axis, b, keepdims, return_sign)
+    genuine = on_arrays("scipy.special.logsumexp")
+    if b is None or not x.size or not needs_grad(b := array(b)):
+        return genuine(a, axis, b, keepdims, return_sign)
+    found, sign = genuine(x, axis, b, True, True) if return_sign else (genuine(x, axis, b, True), 1.0)
+    # SciPy leaves out the terms of weight 0, and with them their slopes. They are 0, and added here.
+    left_out = (b == 0) & np.isfinite(found)
+    beside = np.where(left_out, x - found, 0.0)
+    if found.dtype.kind == "f":
+        beside = np.minimum(beside, math.log(np.finfo(found.dtype).max))  # so that 0 times exp(beside) is 0
+    more = np.where(left_out, b, 0.0) * np.exp(beside)
+    found = found + np.log1p(np.sum(sign * more, axis=axis, keepdims=True))
+    results = [y if keepdims else np.squeeze(y, axis)[()] for y in (found, sign)[: 1 + return_sign]]
+    return tuple(results) if return_sign else results[0]
 
 
 def _spherical(name: str, operator: Any, last: float, rest: float) -> None:

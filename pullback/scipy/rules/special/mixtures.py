@@ -11,6 +11,7 @@ import scipy.special as sp
 
 from pullback.scipy.rules.special.formulas import beta_density_derivative_slope
 from pullback.scipy.rules.special.integrals import (
+    among,
     beta_density_derivative,
     betainc_derivative,
     gamma_density_derivative,
@@ -59,10 +60,22 @@ def _beta_density_slope(a: Any, b: Any, w: Any, m: int, n: int) -> Any:
 
 
 @of_arrays(3)
-def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, w: Any, m: int, n: int, density: int) -> Any:
-    """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights."""
+def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, r: Any, m: int, n: int, density: int) -> Any:
+    """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights.
+
+    w = r / (1 + r). Where it is near 1, all is computed from 1 - w, which keeps its digits: betainc less 1, of which
+    only differences are asked for.
+    """
     kind = (betainc_derivative, beta_density_derivative, _beta_density_slope)[density]
-    return _mixed(nc, lambda j, a, b, w: kind(a / 2 + j, b / 2, w, m, n), dfn, dfd, w)
+    sign = 1.0 if density == 1 else -1.0
+
+    def central(j: Any, a: Any, b: Any, r: Any) -> Any:
+        upper = r > 1
+        low = among(~upper, lambda a, b, r: kind(a, b, r / (1 + r), m, n), a / 2 + j, b / 2, r)
+        high = among(upper, lambda a, b, r: sign * kind(b, a, 1 / (1 + r), n, m), a / 2 + j, b / 2, r)
+        return np.where(upper, high, low)
+
+    return _mixed(nc, central, dfn, dfd, r)
 
 
 @of_arrays(3)
@@ -76,7 +89,7 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
         return sp.nctdtr(df, nc, t)
     nodes, weights = gauss(160)
     total = np.zeros_like(t)
-    for start, end, width in _panels(df, nc, t, j + k > 0):
+    for start, end, width in _panels(df, nc, t, k, j + k > 0):
         turn = np.arcsinh(np.abs(end - start) / width)[:, None] * nodes
         u = start[:, None] + (np.sign(end - start) * width)[:, None] * np.sinh(turn)
         scale = (width * np.arcsinh(np.abs(end - start) / width))[:, None] * np.cosh(turn)
@@ -98,8 +111,9 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
             moving = values[-1]
         y = t[:, None] * s - nc[:, None]
         if j + k == 0:
-            # the weight of h is 1 whatever df is: the smaller side of Phi, which is never near 1 over the whole
-            inner = sp.ndtr(y)
+            # the weight of h is 1 whatever df is, so either side of Phi will do; the larger one would hide the smaller
+            side = np.where(t > nc, -1.0, 1.0)[:, None]
+            inner = side * sp.ndtr(side * y)
         else:
             p = j + k - 1
             inner = (-1) ** p * sp.eval_hermitenorm(p, y) * np.exp(-y * y / 2) / math.sqrt(2 * math.pi)
@@ -108,33 +122,34 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> Any:
     return total
 
 
-def _panels(df: Any, nc: Any, t: Any, peaked: bool) -> list[tuple[Any, Any, Any]]:
+def _panels(df: Any, nc: Any, t: Any, k: int, peaked: bool) -> list[tuple[Any, Any, Any]]:
     """(start, end, width) of parts of the integral in u = log s; each is sampled most closely at its start.
 
     log h is df (u - exp(2 u) / 2): its top is at 0, about 1 / sqrt(2 df) wide, and to the left it falls as df u.
-    Phi(t s - nc) is a step at s = nc / t, 1 / |nc| wide. With the normal density in its place the product has one top,
-    where (df + t**2) s**2 - nc t s - df = 0; the second derivative of its logarithm there is -(df + t**2) s**2 - df.
+    With s**k and the normal density of t s - nc, the product has one top, where (df + t**2) s**2 - nc t s = df + k;
+    the second derivative of its logarithm there is -(df + t**2) s**2 - df - k. With Phi in place of the density it has
+    that top where it is far from nc = t, and otherwise a step: at s = nc / t, 1 / |nc| wide, where that is positive.
     """
+    both, count = nc * t, df + k
+    root = np.hypot(both, 2 * np.sqrt(count) * np.hypot(np.sqrt(df), t))
+    u = np.log(np.where(both > 0, (both + root) / (2 * (df + t * t)), 2 * count / (root - np.minimum(both, 0.0))))
+    width = 1 / np.sqrt((df + t * t) * np.exp(2 * u) + count)
+    fallen = 0.5 * np.log1p(100 / df) + 1  # where h is negligible
+    low, high = u - 45 / count - 10 * width, u + np.minimum(10 * width, np.maximum(fallen - u, 1.0))
     if peaked:
-        top = (nc * t + np.sqrt((nc * t) ** 2 + 4 * df * (df + t * t))) / (2 * (df + t * t))
-        u, width = np.log(top), 1 / np.sqrt((df + t * t) * top * top + df)
-        return [
-            (u, u - 45 / df - 10 * width, width),
-            (u, u + np.minimum(10 * width, 0.5 * np.log1p(100 / df) + 1), width),
-        ]
-    low = -np.minimum(42 / df, 3.0) - np.where(df < 14, 42 / df, 9 / np.sqrt(2 * df))
-    high = np.minimum(0.5 * np.log1p(2 * 50 / df) + 0.1, 12 / np.sqrt(2 * df) + 0.2)
-    low = np.where(df >= 14, -14 / np.sqrt(2 * df) - 0.3, low)
+        return [(u, low, width), (u, high, width)]
+    low = np.minimum(low, np.where(df < 14, -np.minimum(42 / df, 3.0) - 42 / df, -14 / np.sqrt(2 * df) - 0.3))
+    high = np.maximum(high, np.minimum(fallen, 12 / np.sqrt(2 * df) + 0.2))
+    size = np.maximum(np.abs(nc), 1.0)
+    with np.errstate(divide="ignore"):
+        step = np.clip(np.where(both > 0, 1.0, -1.0) * np.log(size) - np.log(np.abs(t)), low, high)
+    centers = np.stack([u, step, np.zeros_like(u)])
     wide = 1 / np.sqrt(1 + 2 * df)
-    with np.errstate(all="ignore"):
-        step = np.log(nc / t)
-    there = (step > low) & (step < high)  # not where it is nan
-    step = np.where(there, step, 0.0)
-    narrow = np.minimum(np.where(there, 1 / np.maximum(np.abs(nc), 1e-300), wide), wide)
-    first, last = np.minimum(step, 0.0), np.maximum(step, 0.0)
-    widths = np.where(step < 0, narrow, wide), np.where(step < 0, wide, narrow)
-    middle = (first + last) / 2
-    return [(first, low, widths[0]), (first, middle, widths[0]), (last, middle, widths[1]), (last, high, widths[1])]
+    widths = np.stack([width, np.minimum(np.where(both > 0, 1 / size, 1.0), wide), wide])
+    order = np.argsort(centers, axis=0)
+    centers, widths = np.take_along_axis(centers, order, 0), np.take_along_axis(widths, order, 0)
+    ends = np.concatenate([low[None], (centers[1:] + centers[:-1]) / 2, high[None]])
+    return [(c, end, w) for i, (c, w) in enumerate(zip(centers, widths, strict=True)) for end in (ends[i], ends[i + 1])]
 
 
 @of_arrays(1)

@@ -274,7 +274,7 @@ DOCS = {
     "nctdtrit": "scipy.special.nctdtrit.\n\nnctdtrit(Tensor df, Tensor nc, Tensor p) -> Tensor\n",
     "nctdtridf": "scipy.special.nctdtridf.\n\nnctdtridf(Tensor p, Tensor nc, Tensor t) -> Tensor\n",
     "nctdtrinc": "scipy.special.nctdtrinc.\n\nnctdtrinc(Tensor df, Tensor p, Tensor t) -> Tensor\n",
-    "ncfdtr_part": "A sum over Poisson weights of betainc(dfn / 2 + j, dfd / 2, w), or its density, differentiated.\n\nncfdtr_part(Tensor dfn, Tensor dfd, Tensor nc, Tensor w, int m, int n, int density) -> Tensor\n",
+    "ncfdtr_part": "A sum over Poisson weights of betainc(dfn / 2 + j, dfd / 2, r / (1 + r)), or its density, differentiated.\n\nncfdtr_part(Tensor dfn, Tensor dfd, Tensor nc, Tensor r, int m, int n, int density) -> Tensor\n",
     "ncfdtr": "scipy.special.ncfdtr.\n\nncfdtr(Tensor dfn, Tensor dfd, Tensor nc, Tensor f) -> Tensor\n",
     "ncfdtri": "scipy.special.ncfdtri.\n\nncfdtri(Tensor dfn, Tensor dfd, Tensor nc, Tensor p) -> Tensor\n",
     "ncfdtridfd": "scipy.special.ncfdtridfd.\n\nncfdtridfd(Tensor dfn, Tensor p, Tensor nc, Tensor f) -> Tensor\n",
@@ -1126,14 +1126,14 @@ NctdtrincBackward0 = define("NctdtrincBackward0", "nctdtrinc(Tensor df, Tensor p
         ops.scipy_special.nctdtr_derivative(df, result, t, 0, 1, 0), result, ops.scipy_special.nctdtr(df,
         result, t), p, ops=ops))  # fmt: skip
 NcfdtrPartBackward0 = define("NcfdtrPartBackward0",
-    "ncfdtr_part(Tensor dfn, Tensor dfd, Tensor nc, Tensor w, int m, int n, int density) -> Tensor",
-    dfn=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w,
+    "ncfdtr_part(Tensor dfn, Tensor dfd, Tensor nc, Tensor r, int m, int n, int density) -> Tensor",
+    dfn=lambda ops, dfn, dfd, nc, r, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, r,
         m + 1, n, density),
-    dfd=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w,
+    dfd=lambda ops, dfn, dfd, nc, r, m, n, density: 0.5 * ops.scipy_special.ncfdtr_part(dfn, dfd, nc, r,
         m, n + 1, density),
-    nc=lambda ops, dfn, dfd, nc, w, m, n, density: 0.5 * (ops.scipy_special.ncfdtr_part(dfn + 2, dfd, nc,
-        w, m, n, density) - ops.scipy_special.ncfdtr_part(dfn, dfd, nc, w, m, n, density)),
-    w=lambda ops, dfn, dfd, nc, w, m, n, density: ncfdtr_argument_slope(dfn, dfd, nc, w, m, n, density,
+    nc=lambda ops, dfn, dfd, nc, r, m, n, density: 0.5 * (ops.scipy_special.ncfdtr_part(dfn + 2, dfd, nc,
+        r, m, n, density) - ops.scipy_special.ncfdtr_part(dfn, dfd, nc, r, m, n, density)),
+    r=lambda ops, dfn, dfd, nc, r, m, n, density: ncfdtr_argument_slope(dfn, dfd, nc, r, m, n, density,
         ops=ops))  # fmt: skip
 NcfdtrBackward0 = define("NcfdtrBackward0",
     "ncfdtr(Tensor dfn, Tensor dfd, Tensor nc, Tensor f) -> Tensor",
@@ -1364,8 +1364,8 @@ like_nctdtr = lambda run: lambda df, nc, t: run(df, nc, t)
 like_nctdtrit = lambda run: lambda df, nc, p: run(df, nc, p)
 like_nctdtridf = lambda run: lambda p, nc, t: run(p, nc, t)
 like_nctdtrinc = lambda run: lambda df, p, t: run(df, p, t)
-like_ncfdtr_part = lambda run: lambda dfn, dfd, nc, w, m, n, density: run(
-    dfn, dfd, nc, w, m if type(m) in AN_INT else an_int(run.__name__, "m", m), n if type(n) in AN_INT else an_int(run.__name__, "n", n), density if type(density) in AN_INT else an_int(run.__name__, "density", density))
+like_ncfdtr_part = lambda run: lambda dfn, dfd, nc, r, m, n, density: run(
+    dfn, dfd, nc, r, m if type(m) in AN_INT else an_int(run.__name__, "m", m), n if type(n) in AN_INT else an_int(run.__name__, "n", n), density if type(density) in AN_INT else an_int(run.__name__, "density", density))
 like_ncfdtr = lambda run: lambda dfn, dfd, nc, f: run(dfn, dfd, nc, f)
 like_ncfdtri = lambda run: lambda dfn, dfd, nc, p: run(dfn, dfd, nc, p)
 like_ncfdtridfd = lambda run: lambda dfn, p, nc, f: run(dfn, p, nc, f)
@@ -1864,7 +1864,7 @@ OPERATORS = [
         tensors=((0, "df"), (1, "p"), (2, "t")), tags="floating pointwise", namespace="scipy_special",
         forms="function"),
     primitive("ncfdtr_part", kernels.ncfdtr_part, NcfdtrPartBackward0, None, like_ncfdtr_part,
-        tensors=((0, "dfn"), (1, "dfd"), (2, "nc"), (3, "w")), tags="floating pointwise", namespace="scipy_special",
+        tensors=((0, "dfn"), (1, "dfd"), (2, "nc"), (3, "r")), tags="floating pointwise", namespace="scipy_special",
         forms="function"),
     primitive("ncfdtr", kernels.ncfdtr, NcfdtrBackward0, None, like_ncfdtr,
         tensors=((0, "dfn"), (1, "dfd"), (2, "nc"), (3, "f")), tags="floating pointwise", namespace="scipy_special",

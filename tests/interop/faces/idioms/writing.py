@@ -111,6 +111,10 @@ def set_flat_whole(A):
     A.flat = 3.0
 
 
+def set_flat_to_nothing(A):
+    A.flat[:] = []
+
+
 def set_flat_from(A, x):
     A.flat[:6] = x
 
