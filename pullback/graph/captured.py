@@ -259,14 +259,11 @@ class Captured(Whole):
                                 yield self._said(here, name), x, put
 
     def _note_read_later(self, x: ndarray) -> bool:
-        names = [name for name in names_of(x) if not self._is_cell_of(name, x)]
+        parents = self._parents.get(id(x), ())
+        cell = self._variable(parents[0]) if len(parents) == 1 else None  # that can be given a mark
+        names = [*names_of(x, cell)]
         self.read_later += names
         return bool(names)
-
-    def _is_cell_of(self, name: str, x: ndarray) -> bool:
-        """True if a variable is one of a closure, which can be given a mark."""
-        holders = [self._records[here].holder for here in self._parents.get(id(x), ())]
-        return len(holders) == 1 and isinstance(holders[0], CellType)
 
     def _said(self, here: int, name: Any) -> str:
         """By which name a user knows a place."""

@@ -498,9 +498,10 @@ def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     np.testing.assert_allclose(found, trapezoids, rtol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:vmap")
 @pytest.mark.parametrize("place", ["end", "point", "outside"])
 def test_an_integral_over_pieces_takes_a_batch_of_limits(place):
+    warnings.filterwarnings("ignore", "vmap")  # said once, so that it depends on other tests
+
     def f(b):
         ends = {"end": (b, 0.2), "point": (1.0, b), "outside": (0.1, b)}[place]
         return integrate.quad(lambda x: np.abs(x - ends[1]) * b, 0.0, ends[0], points=[ends[1]])[0]
