@@ -178,8 +178,8 @@ class Captured(Whole):
         for tensor in self.held_tensors:
             if id(tensor) in known:
                 continue
-            if type(tensor._array) is ndarray and not tensor._requires_grad:
-                self._contents.append((Contents(tensor._array), [tensor]))
+            if (numbers := _numbers_alone(tensor)) is not None:
+                self._contents.append((Contents(numbers), [tensor]))
             else:
                 self._versions.append((tensor, version_when_saved(tensor)))
 
@@ -200,19 +200,19 @@ class Captured(Whole):
 
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""
-        self.buffers = {here: x for here, x in self._arrays_of_one_holder() if x.has_changed()}
+        self.buffers |= {here: x for here, x, changed in self._arrays_of_one_holder() if changed}
 
-    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents]]:
+    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents, bool]]:
         for contents, (x, *others) in self._contents:
             plain = type(x) is ndarray or type(x) in ARRAYS
             if not others and plain and x.dtype.kind in "fc" and contents.is_copy():
-                yield id(x), contents
+                yield id(x), contents, _has_changed(contents, [x])
 
     def recording(self) -> dict[int, Any]:
         """For each such array one that records, in its place, if the functions are to run on what records."""
         level = modes.current().level
         if every_array_records.get():
-            self.buffers = dict(self._arrays_of_one_holder())
+            self.buffers = {here: x for here, x, _ in self._arrays_of_one_holder()}
         if not self.buffers or level <= plain_until.get():
             return {}
         return {here: wrap_array(contents.again(self._name), level) for here, contents in self.buffers.items()}
@@ -248,7 +248,7 @@ class Captured(Whole):
             for name, x, put in held.left():
                 yield self._said(here, name), x, put
         for contents, arrays in self._contents:
-            if contents.is_copy() and contents.has_changed():  # to run again with a large one is refused
+            if contents.is_copy() and _has_changed(contents, arrays):  # to run again with a large one is refused
                 for x in arrays:
                     if not isinstance(x, Tensor) and x.dtype.kind in "fc" and self._note_read_later(x):
                         continue  # a mark in one place would part it from the others
@@ -299,11 +299,13 @@ class Captured(Whole):
         if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
         self.settle()
+        if for_sample:
+            self._note_buffers()
         for tensor, version in self._versions:
             checked(tensor, version, self, restore=False)  # type: ignore[arg-type]
         self._restored = {}
         for contents, arrays in self._contents:
-            if contents.has_changed():
+            if _has_changed(contents, arrays):
                 owner, memory = contents.array, contents.again(self._name)
                 for x in arrays:
                     of_tensor = isinstance(x, Tensor)
@@ -344,6 +346,20 @@ class Captured(Whole):
             self._take_back()
             self._copies = {here: self._records[here].again(x) for here, x in copies.copies.items()}
         return made  # type: ignore[no-any-return]
+
+
+def _numbers_alone(x: Any) -> ndarray | None:
+    """The numbers of a tensor that is in no graph, of any level."""
+    while isinstance(x, Tensor) and not x._requires_grad:
+        x = x._array
+    return x if type(x) is ndarray else None
+
+
+def _has_changed(contents: Contents, arrays: Sequence[Any]) -> bool:
+    """True if something else is in these arrays, or if a tensor among them is around another."""
+    return contents.has_changed() or any(
+        isinstance(x, Tensor) and _numbers_alone(x) is not contents.array for x in arrays
+    )
 
 
 def _places(x: Any) -> Iterator[Place]:

@@ -21,6 +21,7 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
+from pullback.func.rule_calls import handed_out
 from pullback.scipy.rules.integrate.calls import Call
 
 _ONE = "Its integrand cannot run on all samples at once, or its limits differ; quad_vec integrates them as one vector"
@@ -113,7 +114,8 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
     if not how.one_interval or not size:
         return NotImplemented
     if size < _FEW and not how.derived and not any(isinstance(x, Tensor) for x in leaves):
-        samples = ([x if d is None else x[i] for x, d in zip(leaves, dims[1:], strict=True)] for i in range(size))
+        pairs = [*zip(leaves, dims[1:], strict=True)]
+        samples = ([handed_out(x if d is None else x[i]) for x, d in pairs] for i in range(size))
         return np.stack([_integral(how, *sample) for sample in samples]), 0
 
     def integrand(x: Any, given: Leaves) -> Any:
