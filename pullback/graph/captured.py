@@ -73,6 +73,7 @@ class Captured(Whole):
         self.held_tensors: list[Tensor] = []
         self._records: dict[int, Held] = {}
         self._parents: dict[int, list[int]] = {}
+        self._readers: list[tuple[int, int, Collection[str]]] = []  # of (a scope, these names)
         self._arrays: list[ndarray] = []
         self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
@@ -140,14 +141,16 @@ class Captured(Whole):
         self._record_names(scope, reads, id(function))
 
     def _record_names(self, scope: dict[str, Any], names: Collection[str], parent: int) -> None:
+        """Record the globals of these names, which a function or a module with such attributes leads to."""
         here = id(scope)
         held = self._records.setdefault(here, Held(scope, {}, {}, True))
-        self._parents.setdefault(here, []).append(parent)
+        self._readers.append((parent, here, names))
         for name in names:
             if name not in held.items:
-                held.items[name] = part = scope.get(name, NOTHING)
-                if part is not NOTHING:
-                    self._note(part, here)
+                held.items[name] = scope.get(name, NOTHING)
+            if (part := held.items[name]) is not NOTHING:
+                self._note(part, here)
+                self._note(part, parent)
 
     def _look_into_classes(self) -> bool:
         """Record what functions may read of the users' classes, by name; True if there is something new."""
@@ -311,7 +314,9 @@ class Captured(Whole):
                     of_tensor = isinstance(x, Tensor)
                     made = wrap_as(x, memory, x._level) if of_tensor else at_its_place(x, owner, memory)
                     self._restored[id(x)] = made
-        self._changed = [here for here, held in self._records.items() if held.changes()]
+        changes = {here: names for here, held in self._records.items() if (names := held.changes())}
+        readers = (who for who, scope, names in self._readers if not changes.get(scope, set()).isdisjoint(names))
+        self._changed = [*changes, *readers]
         self.functions = self._copied({}) if self._changed or self._restored else self._given
         return self.functions
 
