@@ -498,6 +498,26 @@ def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     np.testing.assert_allclose(found, trapezoids, rtol=1e-4)
 
 
+@pytest.mark.parametrize("needs_numbers", [False, True])
+def test_a_gradient_by_many_numbers_runs_the_integrand_at_many_points_at_once(needs_numbers):
+    nodes, calls = np.linspace(0, 1, 5), [0]
+
+    def of_table(values):
+        def table(t):
+            calls[0] += 1
+            if needs_numbers and t < 0:
+                return 0.0
+            return np.interp(t, nodes, values) ** 2
+
+        return integrate.quad(table, 0, 1, epsabs=1e-3, epsrel=1e-3)[0]
+
+    values = np.exp(nodes)
+    found = grad(of_table)(values)
+    hats = np.diff(nodes)[0] / 3 * np.array([[2 * values[0] + values[1]], [values[-2] + 2 * values[-1]]])
+    np.testing.assert_allclose(found[[0, -1]], hats.ravel(), rtol=1e-3)
+    assert (calls[0] < 200) != needs_numbers
+
+
 @pytest.mark.parametrize("place", ["end", "point", "outside"])
 def test_an_integral_over_pieces_takes_a_batch_of_limits(place):
     warnings.filterwarnings("ignore", "vmap")  # said once, so that it depends on other tests

@@ -39,7 +39,7 @@ class Integral:
         Of the function of SciPy.
     quadrature : callable
         `quadrature(f, limits)` for plain f and limits; the first two of these are the ends, others are places where
-        the integrand may jump.
+        the integrand may jump. `f.each` takes many points.
     weight : callable, optional
         A factor of the integrand that the quadrature knows.
     """
@@ -98,11 +98,43 @@ def within(limits: Sequence[Any]) -> list[Any]:
 def _integral(how: _Call, *leaves: Any) -> Any:
     how.integral.captures.begin()
     limits, others = how.split(leaves)
+    return how.quadrature(_Plain(how, others), limits)
 
-    def plain_integrand(x: Any) -> Any:
-        return np.asarray(without_capture(how.integrand(x, others), how.integral.name, "integrand"))
 
-    return how.quadrature(plain_integrand, limits)
+class _Plain:
+    """An integrand on plain numbers."""
+
+    def __init__(self, how: _Call, leaves: Leaves) -> None:
+        self.name, self.integrand, self.leaves = how.integral.name, how.integrand, leaves
+
+    def __call__(self, x: Any) -> Any:
+        return self._checked(self.integrand(x, self.leaves))
+
+    def each(self, points: Any) -> Any:
+        """Return its values at many points, found at once: where it needs a number this fails."""
+        return self._checked(vmap(lambda x: self.integrand(x, self.leaves))(points))
+
+    def _checked(self, value: Any) -> Any:
+        return np.asarray(without_capture(value, self.name, "integrand"))
+
+
+class _OfSample:
+    """The part of one sample in an integrand of several, whose values are known from then on."""
+
+    def __init__(self, whole: _Plain, size: int, known: dict[bytes, Any], nr: int) -> None:
+        self.whole, self.size, self.known, self.nr = whole, size, known, nr
+
+    def __call__(self, x: Any) -> Any:
+        if (place := np.asarray(x).tobytes()) not in self.known:
+            self.known[place] = np.reshape(self.whole(x), (self.size, -1))
+        return self.known[place][self.nr]
+
+    def each(self, points: Any) -> Any:
+        """Return its values at many points, found at once."""
+        new = [x for x in points if x.tobytes() not in self.known]
+        values = np.reshape(self.whole.each(np.array(new)), (len(new), self.size, -1)) if new else new
+        self.known.update(zip([x.tobytes() for x in new], values, strict=True))
+        return np.stack([self(x) for x in points])
 
 
 def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
@@ -122,15 +154,9 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
         of_sample = vmap(lambda *one: how.integrand(x, list(one)), tuple(own), randomness=info.randomness)
         return np.reshape(of_sample(*given), (-1,))
 
-    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+    def quadrature(f: Any, limits: Sequence[Any]) -> Any:
         known: dict[bytes, Any] = {}
-
-        def at(x: Any, i: int) -> Any:
-            if (place := np.asarray(x).tobytes()) not in known:
-                known[place] = np.reshape(f(x), (size, -1))
-            return known[place][i]
-
-        return np.concatenate([how.quadrature(functools.partial(at, i=i), limits) for i in range(size)])
+        return np.concatenate([how.quadrature(_OfSample(f, size, known, i), limits) for i in range(size)])
 
     together = _Call(how.integral, integrand, how.count, list(leaves), how.derived)
     together.quadrature = quadrature
