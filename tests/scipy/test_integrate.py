@@ -485,7 +485,6 @@ def test_many_samples_of_plain_integrals_are_those_of_a_loop():
     np.testing.assert_allclose(pb.func.vmap(area)(k), [area(x) for x in k], rtol=1e-13)
 
 
-@pytest.mark.slow
 def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     nodes = np.linspace(0, 1, 16)
 
