@@ -341,7 +341,7 @@ _CALLED_WRONGLY = re.compile(r"(?:\S+\.)?(\S+)\(\) (?:missing \d+ required|takes
 def _names_of_functions(value: Any) -> Iterator[str]:
     """The names under which Python speaks of functions that were given, which may take other arguments."""
     for x in _items(value):
-        function = getattr(x, "func", x)  # of a partial
+        function = getattr(x, "func", getattr(x, "function", x))  # of a partial, or of what holds the user's
         if callable(function):
             yield getattr(function, "__name__", "__call__")
 

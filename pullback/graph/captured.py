@@ -73,6 +73,7 @@ class Captured(Whole):
         self.held_tensors: list[Tensor] = []
         self._records: dict[int, Held] = {}
         self._parents: dict[int, list[int]] = {}
+        self._readers: list[tuple[int, int, Collection[str]]] = []  # of (a scope, these names)
         self._arrays: list[ndarray] = []
         self._contents: list[tuple[Contents, list[Any]]] = []  # and of which arrays, or tensor, these are
         self._versions: list[tuple[Tensor, Any]] = []
@@ -140,14 +141,16 @@ class Captured(Whole):
         self._record_names(scope, reads, id(function))
 
     def _record_names(self, scope: dict[str, Any], names: Collection[str], parent: int) -> None:
+        """Record the globals of these names, which a function or a module with such attributes leads to."""
         here = id(scope)
         held = self._records.setdefault(here, Held(scope, {}, {}, True))
-        self._parents.setdefault(here, []).append(parent)
+        self._readers.append((parent, here, names))
         for name in names:
             if name not in held.items:
-                held.items[name] = part = scope.get(name, NOTHING)
-                if part is not NOTHING:
-                    self._note(part, here)
+                held.items[name] = scope.get(name, NOTHING)
+            if (part := held.items[name]) is not NOTHING:
+                self._note(part, here)
+                self._note(part, parent)
 
     def _look_into_classes(self) -> bool:
         """Record what functions may read of the users' classes, by name; True if there is something new."""
@@ -178,8 +181,8 @@ class Captured(Whole):
         for tensor in self.held_tensors:
             if id(tensor) in known:
                 continue
-            if type(tensor._array) is ndarray and not tensor._requires_grad:
-                self._contents.append((Contents(tensor._array), [tensor]))
+            if (numbers := _numbers_alone(tensor)) is not None:
+                self._contents.append((Contents(numbers), [tensor]))
             else:
                 self._versions.append((tensor, version_when_saved(tensor)))
 
@@ -200,19 +203,19 @@ class Captured(Whole):
 
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""
-        self.buffers = {here: x for here, x in self._arrays_of_one_holder() if x.has_changed()}
+        self.buffers |= {here: x for here, x, changed in self._arrays_of_one_holder() if changed}
 
-    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents]]:
+    def _arrays_of_one_holder(self) -> Iterator[tuple[int, Contents, bool]]:
         for contents, (x, *others) in self._contents:
             plain = type(x) is ndarray or type(x) in ARRAYS
             if not others and plain and x.dtype.kind in "fc" and contents.is_copy():
-                yield id(x), contents
+                yield id(x), contents, _has_changed(contents, [x])
 
     def recording(self) -> dict[int, Any]:
         """For each such array one that records, in its place, if the functions are to run on what records."""
         level = modes.current().level
         if every_array_records.get():
-            self.buffers = dict(self._arrays_of_one_holder())
+            self.buffers = {here: x for here, x, _ in self._arrays_of_one_holder()}
         if not self.buffers or level <= plain_until.get():
             return {}
         return {here: wrap_array(contents.again(self._name), level) for here, contents in self.buffers.items()}
@@ -248,7 +251,7 @@ class Captured(Whole):
             for name, x, put in held.left():
                 yield self._said(here, name), x, put
         for contents, arrays in self._contents:
-            if contents.is_copy() and contents.has_changed():  # to run again with a large one is refused
+            if contents.is_copy() and _has_changed(contents, arrays):  # to run again with a large one is refused
                 for x in arrays:
                     if not isinstance(x, Tensor) and x.dtype.kind in "fc" and self._note_read_later(x):
                         continue  # a mark in one place would part it from the others
@@ -259,14 +262,11 @@ class Captured(Whole):
                                 yield self._said(here, name), x, put
 
     def _note_read_later(self, x: ndarray) -> bool:
-        names = [name for name in names_of(x) if not self._is_cell_of(name, x)]
+        parents = self._parents.get(id(x), ())
+        cell = self._variable(parents[0]) if len(parents) == 1 else None  # that can be given a mark
+        names = [*names_of(x, cell)]
         self.read_later += names
         return bool(names)
-
-    def _is_cell_of(self, name: str, x: ndarray) -> bool:
-        """True if a variable is one of a closure, which can be given a mark."""
-        holders = [self._records[here].holder for here in self._parents.get(id(x), ())]
-        return len(holders) == 1 and isinstance(holders[0], CellType)
 
     def _said(self, here: int, name: Any) -> str:
         """By which name a user knows a place."""
@@ -302,17 +302,21 @@ class Captured(Whole):
         if not self._kept or (self.recorded and not self._settled):  # the call is under way
             return self.functions
         self.settle()
+        if for_sample:
+            self._note_buffers()
         for tensor, version in self._versions:
             checked(tensor, version, self, restore=False)  # type: ignore[arg-type]
         self._restored = {}
         for contents, arrays in self._contents:
-            if contents.has_changed():
+            if _has_changed(contents, arrays):
                 owner, memory = contents.array, contents.again(self._name)
                 for x in arrays:
                     of_tensor = isinstance(x, Tensor)
                     made = wrap_as(x, memory, x._level) if of_tensor else at_its_place(x, owner, memory)
                     self._restored[id(x)] = made
-        self._changed = [here for here, held in self._records.items() if held.changes()]
+        changes = {here: names for here, held in self._records.items() if (names := held.changes())}
+        readers = (who for who, scope, names in self._readers if not changes.get(scope, set()).isdisjoint(names))
+        self._changed = [*changes, *readers]
         self.functions = self._copied({}) if self._changed or self._restored else self._given
         return self.functions
 
@@ -347,6 +351,20 @@ class Captured(Whole):
             self._take_back()
             self._copies = {here: self._records[here].again(x) for here, x in copies.copies.items()}
         return made  # type: ignore[no-any-return]
+
+
+def _numbers_alone(x: Any) -> ndarray | None:
+    """The numbers of a tensor that is in no graph, of any level."""
+    while isinstance(x, Tensor) and not x._requires_grad:
+        x = x._array
+    return x if type(x) is ndarray else None
+
+
+def _has_changed(contents: Contents, arrays: Sequence[Any]) -> bool:
+    """True if something else is in these arrays, or if a tensor among them is around another."""
+    return contents.has_changed() or any(
+        isinstance(x, Tensor) and _numbers_alone(x) is not contents.array for x in arrays
+    )
 
 
 def _places(x: Any) -> Iterator[Place]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar, copy_context
 from types import (
     BuiltinFunctionType,
     CellType,
     CodeType,
     FunctionType,
+    GeneratorType,
     MemberDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -43,7 +46,10 @@ _OF_CLASSES = (staticmethod, classmethod, property)
 IMMUTABLE = (
     tuple, frozenset, MethodType, *_BUILTIN, functools.partial, weakref.ref, _CACHED, *_OF_CLASSES,
 )  # fmt: skip
-_CONTAINERS = (dict, list, tuple, set, frozenset, deque, SimpleNamespace, FunctionType, CellType, MethodType)
+_CONTAINERS = (
+    dict, list, tuple, set, frozenset, deque, SimpleNamespace, FunctionType, CellType, MethodType, GeneratorType,
+    ContextVar, threading.local,
+)  # fmt: skip
 
 
 def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
@@ -52,39 +58,44 @@ def items_of(x: Any) -> tuple[Any, ...] | dict[Any, Any]:
         return dict(x)
     if isinstance(x, (list, tuple, set, frozenset, deque)):
         return tuple(x)
-    if isinstance(x, FunctionType):
-        return x.__closure__ or ()
-    if isinstance(x, MethodType):
-        return x.__func__, x.__self__
     if isinstance(x, _BUILTIN):
         return () if x.__self__ is None or isinstance(x.__self__, (ModuleType, type)) else (x.__self__,)
-    if isinstance(x, functools.partial):
-        return x.func, x.args, x.keywords
-    if isinstance(x, weakref.ref):
-        return (x(),)
-    if isinstance(x, _CACHED):
-        return (x.__wrapped__,)
-    if isinstance(x, (staticmethod, classmethod)):
-        return (x.__func__,)
-    if isinstance(x, property):
-        return x.fget, x.fset, x.fdel
     if isinstance(x, CellType):
         try:
             return (x.cell_contents,)
         except ValueError:  # not filled yet
             return ()
+    for kind, items in _ITEMS:
+        if isinstance(x, kind):
+            return items(x)
     return tuple(x.flat) if issubclass(type(x), ndarray) and x.dtype == object else ()
 
 
-Place: TypeAlias = tuple[Any, Any, Callable[[Any], None]]  # a key or a name, the value, how to put another there
+_ITEMS: tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...] = (
+    (FunctionType, lambda x: x.__closure__ or ()),
+    (MethodType, lambda x: (x.__func__, x.__self__)),
+    (functools.partial, lambda x: (x.func, x.args, x.keywords)),
+    (weakref.ref, lambda x: (x(),)),
+    (_CACHED, lambda x: (x.__wrapped__,)),
+    ((staticmethod, classmethod), lambda x: (x.__func__,)),
+    (property, lambda x: (x.fget, x.fset, x.fdel)),
+    (GeneratorType, lambda x: tuple(x.gi_frame.f_locals.values()) if x.gi_frame else ()),
+    (ContextVar, lambda x: (x.get(),) if x in copy_context() else ()),
+)
+
+
+Place: TypeAlias = tuple[Any, Any, Callable[[Any], object]]  # a key or a name, the value, how to put another there
 
 
 def places_of(x: Any) -> Iterator[Place]:
     """(key, value, how to replace it) of the items that a container or a cell holds."""
     if isinstance(x, CellType):
         yield from ((None, part, functools.partial(setattr, x, "cell_contents")) for part in items_of(x))
-    elif isinstance(x, (dict, list, deque)):
-        for key, part in list(x.items() if isinstance(x, dict) else enumerate(x)):
+    elif isinstance(x, ContextVar):
+        yield from ((None, part, x.set) for part in items_of(x))
+    elif isinstance(x, (dict, list, deque, ndarray)):
+        pairs = x.items() if isinstance(x, dict) else np.ndenumerate(x) if isinstance(x, ndarray) else enumerate(x)
+        for key, part in list(pairs):
             yield key, part, functools.partial(x.__setitem__, key)
 
 
@@ -191,7 +202,7 @@ def is_users_class(kind: Any) -> bool:
     return kind.__module__ == "__main__" or (file is not None and is_users_file(file))
 
 
-def numbers_in(name: str, x: Any, put: Callable[[Any], None], seen: set[int]) -> Iterator[Place]:
+def numbers_in(name: str, x: Any, put: Callable[[Any], object], seen: set[int]) -> Iterator[Place]:
     """The places of numbers that may have a derivative, in something that has been put somewhere."""
     kind = type(x)
     of_numpy = issubclass(kind, (ndarray, np.generic, Tensor)) and x.dtype.kind in "fc"

@@ -16,8 +16,11 @@ from pullback.graph.held_records import owner_of
 _READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 
 
-def names_of(array: ndarray) -> Iterator[str]:
-    """The variables through which the memory of an array is read later, in what a transform runs if there is one."""
+def names_of(array: ndarray, cell: str | None = None) -> Iterator[str]:
+    """The variables through which the memory of an array is read later, in what a transform runs if there is one.
+
+    Those of closures by the name `cell` are left out.
+    """
     frames: list[FrameType] = []
     inside = 0
     frame: FrameType | None = sys._getframe(1)
@@ -30,9 +33,11 @@ def names_of(array: ndarray) -> Iterator[str]:
     owner = owner_of(array)
     for running in frames[: inside or None]:
         variables = {**running.f_globals, **running.f_locals}
-        for name in _read_after(running.f_code, running.f_lasti):
+        code = running.f_code
+        for name in _read_after(code, running.f_lasti):
             x: Any = variables.get(name)
-            if type(x) is ndarray and owner_of(x) is owner:
+            in_cell = name == cell and name in (*code.co_cellvars, *code.co_freevars)
+            if type(x) is ndarray and owner_of(x) is owner and not in_cell:
                 yield name
 
 

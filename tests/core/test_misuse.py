@@ -71,6 +71,15 @@ def test_a_callback_that_takes_other_arguments_is_the_callers_mistake(function):
                 run(1.0)
 
 
+def test_a_function_of_eigenvalues_that_takes_no_argument_is_the_callers_mistake():
+    def call(p):
+        return pb.linalg.matrix_function(p * np.eye(2), lambda: 1.0).sum()
+
+    for run in (call, pb.func.grad(call)):
+        with pytest.raises(TypeError, match="takes 0 positional arguments but 1 was given"):
+            run(1.0)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

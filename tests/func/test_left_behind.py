@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from functools import partial
 
 import numpy as np
@@ -117,6 +119,16 @@ def deep_inside(p):
         return p * x - 1
 
     return root_of(function) + kept.last.found["flux"][1][0]
+
+
+def in_an_array_of_objects(p):
+    kept = np.empty(2, object)
+
+    def function(x):
+        kept[1] = p * x
+        return p * x - 1
+
+    return root_of(function) + kept[1]
 
 
 def in_an_argument(p):
@@ -242,6 +254,29 @@ def read_of_a_partial(p):
     return found
 
 
+def read_of_what_a_view_shares(p):
+    out = np.zeros(2)
+    view = out[:1]
+
+    def function(x):
+        view[0] = p * p * x
+        return p * x - 1
+
+    return root_of(function) + out[0]
+
+
+def read_of_a_variable_of_the_same_name(p):
+    def solved(out):
+        def function(x):
+            out[0] = p * p * x
+            return p * x - 1
+
+        return root_of(function)
+
+    out = np.zeros(2)
+    return solved(out) + out[0]
+
+
 READS = [x for name, x in list(globals().items()) if name.startswith("read_")]
 
 
@@ -285,6 +320,36 @@ def test_what_is_left_behind_has_its_value_and_no_derivative(function):
     if function not in (in_an_array, by_an_earlier_call_with_the_same_cache):  # the latter warns before
         with pytest.raises(GradientError, match=said):
             jvp(function, (2.0,), (1.0,))
+
+
+CONTEXT, LOCAL = contextvars.ContextVar("flux"), threading.local()
+
+
+def kept_in_a_context(p):
+    return root_of(lambda x: (CONTEXT.set(p * x), p * x - 1)[1]) + CONTEXT.get()
+
+
+def kept_in_a_thread(p):
+    return root_of(lambda x: (setattr(LOCAL, "flux", p * x), p * x - 1)[1]) + LOCAL.flux
+
+
+def kept_in_a_generator(p):
+    def last():
+        value = 0.0
+        while True:
+            given = yield value
+            value = value if given is None else given
+
+    kept = last()
+    next(kept)
+    return root_of(lambda x: (kept.send(p * x), p * x - 1)[1]) + next(kept)
+
+
+@pytest.mark.parametrize("function", [x for name, x in list(globals().items()) if name.startswith("kept_in_")])
+@pytest.mark.parametrize("transform", [grad, pb.func.jacfwd])
+def test_what_is_kept_where_nobody_can_copy_it_is_refused(transform, function):
+    with pytest.raises(GradientError, match=r"of type (ContextVar|_local|generator), .* has changed since the call"):
+        transform(function)(2.0)
 
 
 def test_what_is_left_behind_for_nobody_is_in_nobodys_way():

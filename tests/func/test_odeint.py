@@ -371,3 +371,24 @@ def test_every_derivative_under_vmap_is_that_of_each_sample(how):
             np.testing.assert_allclose(pb.func.vmap(function)(rates), expected, rtol=1e-12)
         through = grad(lambda rates: pb.func.vmap(last)(rates).sum())(rates)
         np.testing.assert_allclose(through, [grad(last)(k) for k in rates], rtol=1e-12)
+
+
+@pytest.mark.parametrize("cache", [list, lambda: np.full(1, np.nan)])
+def test_a_slope_with_a_cache_is_differentiated_by_its_steps(cache):
+    def last(k):
+        known = cache()
+
+        def slope(y, t, rate):
+            if isinstance(known, list) and not known:
+                known.append(k * k)
+            elif not isinstance(known, list) and np.isnan(known[0]):
+                known[0] = k * k
+            return -rate * known[0] * y
+
+        return odeint(slope, 1.0, np.array([0.0, 1.0]), k, sensitivity="discrete")[-1]
+
+    rates = np.array([0.5, 1.2])
+    with pb.adopt(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "vmap")
+        for function in (lambda k: [grad(last)(x) for x in k], pb.func.vmap(grad(last))):
+            np.testing.assert_allclose(function(rates), -3 * rates**2 * np.exp(-(rates**3)), rtol=1e-7)

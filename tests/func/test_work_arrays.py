@@ -206,3 +206,57 @@ def test_a_rule_that_runs_again_with_adopt_disturbs_no_other_thread():
     found = grad(lambda p: optimize.root(function, [1.0, 1.0], args=(p,), tol=1e-12).x[1])(2.0)
     assert found == pytest.approx(1.0)
     assert seen == [in_another_thread()]
+
+
+def with_a_cache(solve, cached):
+    """The solution of an equation, whose factor exp(p) a function computes once; `cached` makes its cache."""
+
+    def f(p):
+        known = cached(p)
+
+        def factor():
+            if np.isnan(known[0]):
+                known[0] = np.exp(known[1] if len(known) > 1 else p)
+            return known[0]
+
+        return solve(factor)
+
+    return f
+
+
+SOLVERS = {
+    "brentq": (lambda factor: optimize.brentq(lambda x: factor() * x - 1, 0.0, 10.0), lambda p: -np.exp(-p)),
+    "root": (lambda factor: optimize.root(lambda x: factor() * x - 1, [0.1]).x[0], lambda p: -np.exp(-p)),
+    "quad": (lambda factor: integrate.quad(lambda x: factor() * x, 0.0, 1.0)[0], lambda p: np.exp(p) / 2),
+    "odeint": (lambda factor: integrate.odeint(lambda y, t: -factor() * y, 1.0, [0.0, 1.0])[-1, 0], None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize("count", [2, 40])
+@pytest.mark.parametrize("name", ["brentq", "root", "quad"])
+def test_under_vmap_a_cache_in_an_array_that_records_hides_no_derivative(name, count):
+    solve, slope = SOLVERS[name]
+    f, batch = with_a_cache(solve, lambda p: np.full(1, np.nan)), np.linspace(0.5, 1.0, count)
+    with pb.adopt():
+        for function in (pb.func.vmap(grad(f)), pb.func.vmap(jvp_of(f)), grad(lambda p: pb.func.vmap(f)(p).sum())):
+            np.testing.assert_allclose(function(batch), slope(batch), rtol=1e-6)
+
+
+def jvp_of(f):
+    return lambda p: jvp(f, (p,), (1.0,))[1]
+
+
+def beside_the_parameter(p):
+    known = np.full(2, np.nan)
+    known[1] = p
+    return known
+
+
+@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize("transform", [grad, jvp_of, lambda f: lambda p: pb.func.vmap(grad(f))(np.array([p, 2 * p]))])
+@pytest.mark.parametrize("name", ["brentq", "quad", "odeint"])
+def test_a_function_may_not_write_into_what_is_differentiated_already(name, transform):
+    f = with_a_cache(SOLVERS[name][0], beside_the_parameter)
+    with pb.adopt(), pytest.raises(ValueError, match="read-only"):
+        transform(f)(0.7)

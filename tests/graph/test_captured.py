@@ -298,6 +298,40 @@ def test_an_object_that_cannot_be_copied_and_has_changed_is_refused():
         grad(f)(2.0, 1.0)
 
 
+class Alone:
+    """Cannot be copied; what it reads of the module is not FACTOR."""
+
+    def __copy__(self):
+        raise TypeError("there is one of me")
+
+    def rate(self, t):
+        return np.multiply(t, LEVEL)
+
+
+LEVEL = 1.0
+
+
+def test_an_object_is_not_copied_for_a_global_that_it_does_not_read():
+    def f(k):
+        global FACTOR
+        FACTOR, alone = 1.0, Alone()
+        y = integral(lambda t: k * FACTOR * alone.rate(t))
+        FACTOR = 7.0
+        return y
+
+    assert grad(f)(2.0) == pytest.approx(0.5)
+
+    def changing(k):
+        global LEVEL
+        LEVEL, alone = 1.0, Alone()
+        y = integral(lambda t: k * alone.rate(t))
+        LEVEL = 7.0
+        return y
+
+    with pytest.raises(GradientError, match="an object of type Alone, or what it holds, has changed"):
+        grad(changing)(2.0)
+
+
 class Settings:
     factor, calls, other, of_class = 1.0, 0, 0, 1.0
 

@@ -485,7 +485,6 @@ def test_many_samples_of_plain_integrals_are_those_of_a_loop():
     np.testing.assert_allclose(pb.func.vmap(area)(k), [area(x) for x in k], rtol=1e-13)
 
 
-@pytest.mark.slow
 def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     nodes = np.linspace(0, 1, 16)
 
@@ -498,9 +497,30 @@ def test_a_table_of_narrow_pieces_has_its_whole_gradient():
     np.testing.assert_allclose(found, trapezoids, rtol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:vmap")
+@pytest.mark.parametrize("needs_numbers", [False, True])
+def test_a_gradient_by_many_numbers_runs_the_integrand_at_many_points_at_once(needs_numbers):
+    nodes, calls = np.linspace(0, 1, 5), [0]
+
+    def of_table(values):
+        def table(t):
+            calls[0] += 1
+            if needs_numbers and t < 0:
+                return 0.0
+            return np.interp(t, nodes, values) ** 2
+
+        return integrate.quad(table, 0, 1, epsabs=1e-3, epsrel=1e-3)[0]
+
+    values = np.exp(nodes)
+    found = grad(of_table)(values)
+    hats = np.diff(nodes)[0] / 3 * np.array([[2 * values[0] + values[1]], [values[-2] + 2 * values[-1]]])
+    np.testing.assert_allclose(found[[0, -1]], hats.ravel(), rtol=1e-3)
+    assert (calls[0] < 200) != needs_numbers
+
+
 @pytest.mark.parametrize("place", ["end", "point", "outside"])
 def test_an_integral_over_pieces_takes_a_batch_of_limits(place):
+    warnings.filterwarnings("ignore", "vmap")  # said once, so that it depends on other tests
+
     def f(b):
         ends = {"end": (b, 0.2), "point": (1.0, b), "outside": (0.1, b)}[place]
         return integrate.quad(lambda x: np.abs(x - ends[1]) * b, 0.0, ends[0], points=[ends[1]])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,12 +25,8 @@ def solve_discretely(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leav
     leaves = [t, *y0, *args]
     if all(numbers_of(x) is not None for x in leaves if isinstance(x, Tensor)):
         return _recorded(problem, y0, t, args)
-
-    def solved(*given: Any) -> Leaves:  # in vmap: each sample has steps of its own
-        problem.captured.renew()
-        return _recorded(problem, *given)
-
-    return by_sample(solved, (y0, t, args), _SAMPLES)  # type: ignore[no-any-return]
+    # in vmap: each sample has steps of its own
+    return by_sample(partial(_recorded, problem), (y0, t, args), _SAMPLES)  # type: ignore[no-any-return]
 
 
 _SAMPLES = run_by_sample("odeint", ONE_SYSTEM)
@@ -44,8 +41,10 @@ def _recorded(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leaves:
 
     ys = [y0]
     if len(times) > 1:
+        problem.captured.begin()
         start = [plain(y) for y in y0]
         found, _ = problem.integrator.run(slope, start, times[[0, -1]], [plain(x) for x in args], every_step=True)
+        problem.captured.renew(for_sample=True)  # a cache has plain numbers now
         method = METHODS[problem.integrator.method]
         for i in range(len(times) - 1):
             inside = (found.t - times[i]) * (found.t - times[i + 1]) < 0

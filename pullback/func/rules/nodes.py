@@ -57,8 +57,10 @@ def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 def _again(node: Any, rule: Rule, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The same call for one sample of a batch: with Tensors of the levels further out, or with none."""
-    if any(isinstance(x, Tensor) for x in flatten((args, kwargs))[0]):
+    leaves, structure = flatten((args, kwargs))
+    if any(isinstance(x, Tensor) for x in leaves):
         return record(node, rule, args, kwargs, state)
+    args, kwargs = unflatten(structure, [*map(handed_out, leaves)])
     return rule.call(rule.function, args, kwargs)
 
 

@@ -33,3 +33,20 @@ def test_a_solver_of_plain_numbers_runs():
 def test_scipy_itself_is_not_adopted():
     with pytest.raises(ValueError, match="scipy and pullback cannot be adopted"):
         pb.adopt("scipy")
+
+
+KEPT = {}
+
+
+@pytest.mark.parametrize("name", ["brentq", "brenth", "bisect", "ridder", "toms748"])
+def test_outside_of_transforms_a_kept_value_is_refused_by_name(name):
+    def keeping(p):
+        KEPT["p"] = p * 1.0
+        return p * p
+
+    pb.func.jvp(pb.func.grad(keeping), (2.0,), (1.0,))
+    with (
+        pb.adopt(),
+        pytest.raises(pb.extend.DetachingError, match=f"scipy.optimize.{name} would make a .* so lose its gradient"),
+    ):
+        getattr(scipy.optimize, name)(lambda x: KEPT["p"] * x - 1, 0.0, 3.0)

@@ -17,7 +17,7 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import numbers_of
 from pullback.core.cuts import left_behind, transform_runs
-from pullback.core.errors import DetachingError, GradientError, UnsupportedError
+from pullback.core.errors import DetachingError, GradientError, UnsupportedError, refusals
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
@@ -75,16 +75,18 @@ class ScipyFunction(Dispatcher):
                 return self.on_tensors(args, kwargs)
         if self.captures(args, kwargs):
             return self.by_rule(args, kwargs)
-        if transform_runs() and self.genuine.__module__.startswith("scipy.optimize"):
+        if not self.genuine.__module__.startswith("scipy.optimize"):
+            return self.genuine(*args, **kwargs)
+        if transform_runs():
             args = tuple(self.guarded(args))
             kwargs = dict(zip(kwargs, self.guarded(kwargs.values()), strict=True))
-            try:
-                return self.genuine(*args, **kwargs)
-            except Exception as error:
-                if (refusal := _refusal_behind(error)) is None:
-                    raise
-                raise refusal from error  # some solvers say of any error that the function is no function
-        return self.genuine(*args, **kwargs)
+        refused = refusals.last
+        try:
+            return self.genuine(*args, **kwargs)
+        except Exception as error:
+            if (refusal := _refusal_behind(error, refused)) is None:
+                raise
+            raise refusal from error
 
     def captures(self, args: Any, kwargs: Any) -> bool:
         """True if there is a rule by what functions among the arguments capture, and they do."""
@@ -143,11 +145,18 @@ class _Guarded:
         return _Guarded, (self.function, self.solver)
 
 
-def _refusal_behind(error: Exception) -> Exception | None:
-    """The refusal of a gradient because of which this other error was raised."""
+def _refusal_behind(error: Exception, before: str) -> Exception | None:
+    """The refusal of a gradient because of which this other error was raised; `before` is the last one until then.
+
+    Some solvers say of any error that the function is no function; those in C go on after it, to end in another.
+    """
+    if isinstance(error, (DetachingError, UnsupportedError)):
+        return None
     behind: Any = error.__cause__ or error.__context__
     while behind is not None and not isinstance(behind, (DetachingError, UnsupportedError)):
         behind = behind.__cause__ or behind.__context__
+    if behind is None and refusals.last is not before:
+        return DetachingError(refusals.last)
     return behind
 
 

@@ -20,6 +20,7 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
+from pullback.func.rules.calls import handed_out
 from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
 
@@ -38,7 +39,7 @@ class Integral:
         Of the function of SciPy.
     quadrature : callable
         `quadrature(f, limits)` for plain f and limits; the first two of these are the ends, others are places where
-        the integrand may jump.
+        the integrand may jump. `f.each` takes many points.
     weight : callable, optional
         A factor of the integrand that the quadrature knows.
     """
@@ -97,11 +98,43 @@ def within(limits: Sequence[Any]) -> list[Any]:
 def _integral(how: _Call, *leaves: Any) -> Any:
     how.integral.captures.begin()
     limits, others = how.split(leaves)
+    return how.quadrature(_Plain(how, others), limits)
 
-    def plain_integrand(x: Any) -> Any:
-        return np.asarray(without_capture(how.integrand(x, others), how.integral.name, "integrand"))
 
-    return how.quadrature(plain_integrand, limits)
+class _Plain:
+    """An integrand on plain numbers."""
+
+    def __init__(self, how: _Call, leaves: Leaves) -> None:
+        self.name, self.integrand, self.leaves = how.integral.name, how.integrand, leaves
+
+    def __call__(self, x: Any) -> Any:
+        return self._checked(self.integrand(x, self.leaves))
+
+    def each(self, points: Any) -> Any:
+        """Return its values at many points, found at once: where it needs a number this fails."""
+        return self._checked(vmap(lambda x: self.integrand(x, self.leaves))(points))
+
+    def _checked(self, value: Any) -> Any:
+        return np.asarray(without_capture(value, self.name, "integrand"))
+
+
+class _OfSample:
+    """The part of one sample in an integrand of several, whose values are known from then on."""
+
+    def __init__(self, whole: _Plain, size: int, known: dict[bytes, Any], nr: int) -> None:
+        self.whole, self.size, self.known, self.nr = whole, size, known, nr
+
+    def __call__(self, x: Any) -> Any:
+        if (place := np.asarray(x).tobytes()) not in self.known:
+            self.known[place] = np.reshape(self.whole(x), (self.size, -1))
+        return self.known[place][self.nr]
+
+    def each(self, points: Any) -> Any:
+        """Return its values at many points, found at once."""
+        new = [x for x in points if x.tobytes() not in self.known]
+        values = np.reshape(self.whole.each(np.array(new)), (len(new), self.size, -1)) if new else new
+        self.known.update(zip([x.tobytes() for x in new], values, strict=True))
+        return np.stack([self(x) for x in points])
 
 
 def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
@@ -113,22 +146,17 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
     if not how.one_interval or not size:
         return NotImplemented
     if size < _FEW and not how.derived and not any(isinstance(x, Tensor) for x in leaves):
-        samples = ([x if d is None else x[i] for x, d in zip(leaves, dims[1:], strict=True)] for i in range(size))
+        pairs = [*zip(leaves, dims[1:], strict=True)]
+        samples = ([handed_out(x if d is None else x[i]) for x, d in pairs] for i in range(size))
         return np.stack([_integral(how, *sample) for sample in samples]), 0
 
     def integrand(x: Any, given: Leaves) -> Any:
         of_sample = vmap(lambda *one: how.integrand(x, list(one)), tuple(own), randomness=info.randomness)
         return np.reshape(of_sample(*given), (-1,))
 
-    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+    def quadrature(f: Any, limits: Sequence[Any]) -> Any:
         known: dict[bytes, Any] = {}
-
-        def at(x: Any, i: int) -> Any:
-            if (place := np.asarray(x).tobytes()) not in known:
-                known[place] = np.reshape(f(x), (size, -1))
-            return known[place][i]
-
-        return np.concatenate([how.quadrature(functools.partial(at, i=i), limits) for i in range(size)])
+        return np.concatenate([how.quadrature(_OfSample(f, size, known, i), limits) for i in range(size)])
 
     together = _Call(how.integral, integrand, how.count, list(leaves), how.derived)
     together.quadrature = quadrature

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -55,32 +56,26 @@ class _Problem:
     def integrand(self, x: Any, leaves: Leaves) -> Any:
         return np.reshape(self.call.integrand(x, leaves), (1,))
 
-    def components(self, f: Callable[[Any], Any], limits: Sequence[Any]) -> list[Any]:
+    def components(self, f: Any, limits: Sequence[Any]) -> list[Any]:
         """Return what SciPy gives for each component of a vector; each point is asked for once.
 
         Many components are integrated together: each entry of a table may live on a piece of the interval that is so
         narrow that a rule for it alone sees nothing. Where that does not converge, at a singular end for example, each
         is integrated alone, and compared.
         """
-        known: dict[float, Any] = {}
-
-        def at(x: float) -> Any:
-            if x not in known:
-                known[x] = f(x)
-            return known[x]
-
+        at = _Values(f)
         a, b, *points = map(float, within(limits))
         options = {**self.options, "points": points} if points else self.options
-        found: list[Any] = []
+        size = len(at(_inside(a, points[0] if points else b))) if self.splits else 1
         together: Any = None
-        size = 1
+        if size > _FEW:
+            together, error = self.together(at, a, b, points)
+            if error <= max(self.options["epsabs"], self.options["epsrel"] * np.abs(together).max()):
+                return [(y,) for y in together]
+        found: list[Any] = []
         while len(found) < size:
             found.append(genuine(self.call.name)(lambda x: float(at(x)[len(found)]), a, b, **options))
-            size = len(next(iter(known.values()), (0,)))
-            if len(found) == 1 and size > _FEW and self.splits:
-                together, error = self.together(at, a, b, points)
-                if error <= max(self.options["epsabs"], self.options["epsrel"] * np.abs(together).max()):
-                    return [(y, *found[0][1:]) for y in together]
+            size = len(next(iter(at.known.values()), (0,)))
         for nr, (alone, by, *_) in enumerate(found if together is not None else ()):
             if abs(alone - together[nr]) > by + error:
                 raise ConvergenceError(
@@ -91,12 +86,47 @@ class _Problem:
                 )
         return found
 
-    def together(self, f: Callable[[float], Any], a: float, b: float, points: Sequence[float]) -> Any:
+    def together(self, f: _Values, a: float, b: float, points: Sequence[float]) -> Any:
         """The integrals of all components on the same pieces of the interval, and a bound of their errors."""
         tolerances = {"epsabs": self.options["epsabs"], "epsrel": self.options["epsrel"]}
-        given = {"norm": "max", "limit": _PIECES, "points": points or None, **tolerances}
+        given = {"norm": "max", "limit": _PIECES, "points": points or None, "workers": f.map, **tolerances}
         with np.errstate(all="ignore"):
             return genuine("scipy.integrate.quad_vec")(f, a, b, **given)[:2]
+
+
+def _inside(a: float, b: float) -> float:
+    """A point of an interval with these ends: the one that QUADPACK asks for first."""
+    if np.isfinite(a) and np.isfinite(b):
+        return 0.5 * (a + b)
+    return a + np.sign(b) if np.isfinite(a) else b + np.sign(a) if np.isfinite(b) else 1.0
+
+
+class _Values:
+    """The values of an integrand, which is asked for each once; for those in many pieces of the interval at once."""
+
+    def __init__(self, integrand: Any) -> None:
+        self.integrand = integrand
+        self.known: dict[float, Any] = {}
+        self._asked: list[float] | None = None
+
+    def __call__(self, x: float) -> Any:
+        if x not in self.known:
+            if self._asked is not None:
+                self._asked.append(x)
+                return 0 * next(iter(self.known.values()))
+            self.known[x] = self.integrand(x)
+        return self.known[x]
+
+    def map(self, divide: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
+        """Divide pieces of the interval, as the `workers` of quad_vec: the points in them are noted first."""
+        pieces, self._asked = [*pieces], []
+        for piece in pieces:
+            divide(piece)
+        asked, self._asked = self._asked, None
+        with suppress(Exception):  # it may need a number; what else fails does so again alone
+            if asked:
+                self.known.update(zip(asked, self.integrand.each(np.array(asked)), strict=True))
+        return map(divide, pieces)
 
 
 _FEW = 3  # components, which are integrated one by one
