@@ -3,9 +3,7 @@
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
-from pullback.graph.saved import Released, save_input
-from pullback.graph.saving_nodes import SavesResult
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, two_tensors_0
@@ -34,49 +32,30 @@ magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
 }
 
 
-class LangevinBackward0(Node):
+class LangevinBackward0(Node, inputs=(0,), pointwise=True):
     """langevin(Tensor self, int order=0) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.paramagnet.langevin(self_, self.arg_order + 1),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
 
-
-class InverseLangevinBackward0(SavesResult):
+class InverseLangevinBackward0(Node, inputs=(0,), pointwise=True):
     """inverse_langevin(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad / ops.paramagnet.langevin(result_, 1),)
 
 
-class BrillouinBackward0(Node):
+class BrillouinBackward0(Node, inputs=(0, 1), pointwise=True):
     """brillouin(Tensor self, Tensor spin) -> Tensor"""
 
-    __slots__ = ("saved_self", "saved_spin", "version_self", "version_spin")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, spin):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_spin, node.version_spin = save_input(spin)
+    __slots__ = Saves("self spin")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -87,10 +66,6 @@ class BrillouinBackward0(Node):
         if self._next1 is not None:
             grad_of_spin = grad * brillouin_spin_slope(self_, spin, ops=ops)
         return grad_of_self, grad_of_spin
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_spin, self.saved_spin = Released, None
 
 
 # fmt: off

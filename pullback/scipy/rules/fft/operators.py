@@ -2,7 +2,7 @@
 
 from pullback.core.arguments import AN_INT, UNSET, an_int, missing_argument, renamed
 from pullback.graph.node import Node
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_3
@@ -12,16 +12,10 @@ DOCS = {
     "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
 }
 
-class OrthonormalTransformBackward0(Node):
+class OrthonormalTransformBackward0(Node, inputs=(0,)):
     """orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_kind", "arg_variety")
-    inputs = (0,)
-
-    def save(node, out, input, kind, variety, dim):
-        node.arg_kind = kind
-        node.arg_variety = variety if type(variety) in FIXED else snapshot(variety)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ kind= variety=copy dim=copy")
 
     def apply(self, ops, grad, unpack):
         return (

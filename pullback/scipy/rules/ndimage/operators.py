@@ -2,8 +2,7 @@
 
 from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, missing_argument, renamed, some_ints
 from pullback.graph.node import Node
-from pullback.graph.saved import Form, Released, save_input
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import tangent_or_zeros
 from pullback.ops.declarations import primitive
 from pullback.ops.extension import enter
@@ -17,17 +16,10 @@ DOCS = {
     "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
 }
 
-class SplineCoefficientsBackward0(Node):
+class SplineCoefficientsBackward0(Node, inputs=(0,)):
     """spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_mode", "arg_order", "arg_transposed")
-    inputs = (0,)
-
-    def save(node, out, input, order, dim, mode, transposed):
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_mode = mode
-        node.arg_transposed = transposed
+    __slots__ = Saves("_ order=copy dim=copy mode= transposed=")
 
     def apply(self, ops, grad, unpack):
         return (
@@ -36,22 +28,10 @@ class SplineCoefficientsBackward0(Node):
             ),
         )
 
-class SplineValuesBackward0(Node):
+class SplineValuesBackward0(Node, inputs=(0, 1)):
     """spline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor"""
 
-    __slots__ = ("arg_mode", "arg_order", "arg_slopes", "saved_places", "saved_self", "version_places", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, places, order, mode, slopes):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        else:
-            node.saved_self, node.version_self = Form(input), None
-        node.saved_places, node.version_places = save_input(places)
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_mode = mode
-        node.arg_slopes = slopes if type(slopes) in FIXED else snapshot(slopes)
+    __slots__ = Saves("self:1/form places order=copy mode= slopes=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -68,24 +48,10 @@ class SplineValuesBackward0(Node):
             )
         return grad_of_self, grad_of_places
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_places, self.saved_places = Released, None
-
-class SplineSpreadBackward0(Node):
+class SplineSpreadBackward0(Node, inputs=(0, 1)):
     """spline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor"""
 
-    __slots__ = ("arg_mode", "arg_order", "arg_slopes", "saved_places", "saved_self", "version_places", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, places, shape, order, mode, slopes):
-        node.saved_places, node.version_places = save_input(places)
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_mode = mode
-        node.arg_slopes = slopes if type(slopes) in FIXED else snapshot(slopes)
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 places _ order=copy mode= slopes=copy")
 
     def apply(self, ops, grad, unpack):
         places = unpack(self.saved_places, self.version_places, self)
@@ -98,10 +64,6 @@ class SplineSpreadBackward0(Node):
                 grad, places, self.arg_order, self.arg_mode, self.arg_slopes, ops=ops
             ) * expand_rows(self_.conjugate(), places, ops=ops)
         return grad_of_self, grad_of_places
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_places, self.saved_places = Released, None
 
 # fmt: off
 like_spline_coefficients = lambda run: lambda input, order, dim=UNSET, mode=UNSET, transposed=False, *, axis=UNSET: run(
