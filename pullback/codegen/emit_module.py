@@ -64,13 +64,18 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
         begin = f'define = Slopes(__name__, "{registry.namespace}")'
         nodes = [*(text for text in nodes if text.startswith("class ")), "\n".join([begin, *statements])]
     helpers = _helpers(formulas) - ({WEIGHED} if statements else set())
-    return Parts([*nodes, emit_rows(natives, registry)], helpers, _constants(formulas))
+    return Parts([*nodes, emit_rows(natives, registry, sources.compact)], helpers, _constants(formulas))
 
 
-def emit_docs(natives: Sequence[NativeFunction], compact: bool = False) -> str:
+def emit_docs(natives: Sequence[NativeFunction], registry: Registry, compact: bool = False) -> str:
     """The table of the operators' documentation, by unique name."""
     quoted = json.dumps if compact else '"""{}"""'.format
-    entries = [f'    "{native.schema.full_name}": {quoted(_doc(native))},' for native in natives]
+    derived = registry.derivatives
+    # The declaration of what is made of slopes stands there, and its documentation in the declarations alone.
+    of_slopes = {name for name, derivative in derived.items() if compact and slopes_of(derivative) is not None}
+    written = [native for native in natives if native.schema.unique_name not in of_slopes]
+    entries = [f'    "{native.schema.full_name}": {quoted(_doc(native))},' for native in written]
+    entries += ["    **define.schemas,"] if of_slopes else []
     return "\n".join(["DOCS = {", *entries, "}"])
 
 

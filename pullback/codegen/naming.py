@@ -25,7 +25,7 @@ CORE: dict[str, tuple[str, ...]] = {
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
     "pullback.ops.constants": ("inf", "nan", "pi"),  # may be defaults of arguments; the others stand in formulas alone
-    "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
+    "pullback.ops.declarations": ("composite", "creating", "primitive", "primitives_with", "writing"),
     "pullback.ops.extension": ("enter",),
     "pullback.ops.generated.calls": CALLS,
 }  # fmt: skip

@@ -33,12 +33,14 @@ class Slopes:
     ----------
     tangents : dict from an operator to its tangent function
     underived : dict from an operator to the places and names of inputs whose slope nobody has derived
+    schemas : dict from an operator, without its namespace, to its declaration
     """
 
     def __init__(self, module: str, namespace: str) -> None:
         self.module, self.space = module, namespace
         self.tangents: dict[str, Callable[..., Any]] = {}
         self.underived: dict[str, tuple[tuple[int, str], ...]] = {}
+        self.schemas: dict[str, str] = {}
 
     def __call__(self, name: str, schema: str, /, **slopes: Any) -> type[Node]:
         """Make the class of node of an operator, and note its tangent.
@@ -66,6 +68,7 @@ class Slopes:
         for arg, of in slopes.items():
             each = () if isinstance(of, str) else of if multi else (of,)
             table.append((arg, of, [(slope, _places(slope, names)) for slope in each]))
+        self.schemas[function] = schema
         key = f"{self.space}.{function}"
         if any(parts for _, _, parts in table):
             self.tangents[key] = _tangent(key, args, outputs, table)

@@ -11,27 +11,6 @@ from paramagnet import kernels
 from paramagnet import composites as composite_paramagnet
 
 
-DOCS = {
-    "langevin": """The Langevin function coth(x) - 1/x, the mean alignment of classical moments in a field, or its derivative of that
-order. 0 at the origin, where its slope is 1/3.
-
-langevin(Tensor self, int order=0) -> Tensor
-""",
-    "inverse_langevin": """The field at which the alignment is `self`, on [-1, 1].
-
-inverse_langevin(Tensor self) -> Tensor
-""",
-    "brillouin": """The Brillouin function, the alignment of moments with 2 spin + 1 orientations; spin need not be half an integer.
-
-brillouin(Tensor self, Tensor spin) -> Tensor
-""",
-    "magnetization": """Mean moment of an ion along the field, in Bohr magnetons, from the field in tesla and the temperature in kelvin.
-
-magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
-""",
-}
-
-
 class LangevinBackward0(Node, inputs=(0,), pointwise=True):
     """langevin(Tensor self, int order=0) -> Tensor"""
 
@@ -86,6 +65,27 @@ OPERATORS = [
 ]
 CHOICES = {}
 # fmt: on
+
+
+DOCS = {
+    "langevin": """The Langevin function coth(x) - 1/x, the mean alignment of classical moments in a field, or its derivative of that
+order. 0 at the origin, where its slope is 1/3.
+
+langevin(Tensor self, int order=0) -> Tensor
+""",
+    "inverse_langevin": """The field at which the alignment is `self`, on [-1, 1].
+
+inverse_langevin(Tensor self) -> Tensor
+""",
+    "brillouin": """The Brillouin function, the alignment of moments with 2 spin + 1 orientations; spin need not be half an integer.
+
+brillouin(Tensor self, Tensor spin) -> Tensor
+""",
+    "magnetization": """Mean moment of an ion along the field, in Bohr magnetons, from the field in tesla and the temperature in kelvin.
+
+magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
+""",
+}
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):

@@ -2,7 +2,7 @@
 
 from pullback.graph.node import Node
 from pullback.graph.saving import Saves
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_1, three_tensors
 from pullback.scipy.rules.linalg.formulas import (
@@ -15,13 +15,6 @@ from pullback.scipy.rules.linalg.formulas import (
     sylvester_jvp,
 )
 from pullback.scipy.rules.linalg import kernels
-
-DOCS = {
-    "matrix_map": "The function of a matrix, such as logm and sqrtm.\n\nmatrix_map(Tensor A, any function) -> Tensor\n",
-    "sylvester": "The X with A X + X B = Q.\n\nsylvester(Tensor A, Tensor B, Tensor Q) -> Tensor\n",
-    "continuous_are": "The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.\n\ncontinuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
-    "discrete_are": "The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.\n\ndiscrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
-}
 
 class MatrixMapBackward0(Node, inputs=(0,)):
     """matrix_map(Tensor A, any function) -> Tensor"""
@@ -112,18 +105,25 @@ like_matrix_map = lambda run: lambda A, function: run(A, function)
 like_sylvester = lambda run: lambda A, B, Q: run(A, B, Q)
 like_continuous_are = lambda run: lambda A, B, Q, R: run(A, B, Q, R)
 
+row = primitives_with(tags="matrices", namespace="scipy_linalg", forms="function")
 OPERATORS = [
-    primitive("matrix_map", kernels.matrix_map, MatrixMapBackward0, one_tensor_1, like_matrix_map, tensors=((0, "A"),),
-        tags="matrices", namespace="scipy_linalg", forms="function"),
-    primitive("sylvester", kernels.sylvester, SylvesterBackward0, three_tensors, like_sylvester,
-        tensors=((0, "A"), (1, "B"), (2, "Q")), tags="matrices", namespace="scipy_linalg", forms="function"),
-    primitive("continuous_are", kernels.continuous_are, ContinuousAreBackward0, None, like_continuous_are,
-        tensors=((0, "A"), (1, "B"), (2, "Q"), (3, "R")), tags="matrices", namespace="scipy_linalg", forms="function"),
-    primitive("discrete_are", kernels.discrete_are, DiscreteAreBackward0, None, like_continuous_are,
-        tensors=((0, "A"), (1, "B"), (2, "Q"), (3, "R")), tags="matrices", namespace="scipy_linalg", forms="function"),
+    row("matrix_map", kernels.matrix_map, MatrixMapBackward0, one_tensor_1, like_matrix_map, tensors=((0, "A"),)),
+    row("sylvester", kernels.sylvester, SylvesterBackward0, three_tensors, like_sylvester,
+        tensors=((0, "A"), (1, "B"), (2, "Q"))),
+    row("continuous_are", kernels.continuous_are, ContinuousAreBackward0, None, like_continuous_are,
+        tensors=((0, "A"), (1, "B"), (2, "Q"), (3, "R"))),
+    row("discrete_are", kernels.discrete_are, DiscreteAreBackward0, None, like_continuous_are,
+        tensors=((0, "A"), (1, "B"), (2, "Q"), (3, "R"))),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "matrix_map": "The function of a matrix, such as logm and sqrtm.\n\nmatrix_map(Tensor A, any function) -> Tensor\n",
+    "sylvester": "The X with A X + X B = Q.\n\nsylvester(Tensor A, Tensor B, Tensor Q) -> Tensor\n",
+    "continuous_are": "The stabilising X with A^H X + X A - X B R^-1 B^H X + Q = 0.\n\ncontinuous_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
+    "discrete_are": "The stabilising X with A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0.\n\ndiscrete_are(Tensor A, Tensor B, Tensor Q, Tensor R) -> Tensor\n",
+}
 
 def matrix_map_tangent(A_p, A_t, function_p, result, *, ops):
     return (matrix_map_slope(A_p, A_t, function_p, ops=ops),)

@@ -4,17 +4,11 @@ from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, mi
 from pullback.graph.node import Node
 from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import tangent_or_zeros
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor, two_tensors
 from pullback.scipy.rules.ndimage.formulas import expand_rows, gradients, spread_jvp, values_jvp
 from pullback.scipy.rules.ndimage import kernels
-
-DOCS = {
-    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
-    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
-    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
-}
 
 class SplineCoefficientsBackward0(Node, inputs=(0,)):
     """spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor"""
@@ -73,16 +67,23 @@ like_spline_values = lambda run: lambda input, places, order, mode, slopes: run(
 like_spline_spread = lambda run: lambda input, places, shape, order, mode, slopes: run(
     input, places, shape if type(shape) in SOME_INTS else some_ints(run.__name__, "shape", shape), order if type(order) in AN_INT else an_int(run.__name__, "order", order), mode, slopes if type(slopes) in SOME_INTS else some_ints(run.__name__, "slopes", slopes))
 
+row = primitives_with(tags="floating", namespace="scipy_ndimage", forms="function")
 OPERATORS = [
-    primitive("spline_coefficients", kernels.spline_coefficients, SplineCoefficientsBackward0, one_tensor,
-        like_spline_coefficients, tags="floating", along="dim", namespace="scipy_ndimage", forms="function"),
-    primitive("spline_values", kernels.spline_values, SplineValuesBackward0, two_tensors, like_spline_values,
-        tensors=((0, "input"), (1, "places")), tags="floating", namespace="scipy_ndimage", forms="function"),
-    primitive("spline_spread", kernels.spline_spread, SplineSpreadBackward0, two_tensors, like_spline_spread,
-        tensors=((0, "input"), (1, "places")), tags="floating", namespace="scipy_ndimage", forms="function"),
+    row("spline_coefficients", kernels.spline_coefficients, SplineCoefficientsBackward0, one_tensor,
+        like_spline_coefficients, along="dim"),
+    row("spline_values", kernels.spline_values, SplineValuesBackward0, two_tensors, like_spline_values,
+        tensors=((0, "input"), (1, "places"))),
+    row("spline_spread", kernels.spline_spread, SplineSpreadBackward0, two_tensors, like_spline_spread,
+        tensors=((0, "input"), (1, "places"))),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
+    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
+    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
+}
 
 def spline_coefficients_tangent(self_p, self_t, order_p, dim_p, mode_p, transposed_p, result, *, ops):
     return (ops.scipy_ndimage.spline_coefficients(self_t, order_p, dim_p, mode_p, transposed_p),)

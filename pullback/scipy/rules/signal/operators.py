@@ -4,7 +4,7 @@ from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
 from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import tangent_or_zeros
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import two_tensors_0, two_tensors_1
 from pullback.scipy.rules.signal.formulas import (
@@ -16,13 +16,6 @@ from pullback.scipy.rules.signal.formulas import (
     recursion_jvp,
 )
 from pullback.scipy.rules.signal import kernels
-
-DOCS = {
-    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
-    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
-    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
-    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
-}
 
 class MovingSumBackward0(Node, inputs=(0, 1)):
     """moving_sum(Tensor self, Tensor b) -> Tensor"""
@@ -98,18 +91,26 @@ like_lagged_products = lambda run: lambda input, other, lags: run(
 like_correlated = lambda run: lambda input, kernel, dims: run(
     input, kernel, dims if type(dims) in AN_INT else an_int(run.__name__, "dims", dims))
 
+row = primitives_with(namespace="scipy_signal", forms="function")
 OPERATORS = [
-    primitive("moving_sum", kernels.moving_sum, MovingSumBackward0, two_tensors_0, like_moving_sum,
-        tensors=((0, "input"), (1, "b")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("recursion", kernels.recursion, RecursionBackward0, two_tensors_0, like_recursion,
-        tensors=((0, "input"), (1, "a")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("lagged_products", kernels.lagged_products, LaggedProductsBackward0, two_tensors_1, like_lagged_products,
-        tensors=((0, "input"), (1, "other")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("correlated", kernels.correlated, CorrelatedBackward0, two_tensors_1, like_correlated,
-        tensors=((0, "input"), (1, "kernel")), tags="floating", namespace="scipy_signal", forms="function"),
+    row("moving_sum", kernels.moving_sum, MovingSumBackward0, two_tensors_0, like_moving_sum,
+        tensors=((0, "input"), (1, "b")), tags="floating vectors"),
+    row("recursion", kernels.recursion, RecursionBackward0, two_tensors_0, like_recursion,
+        tensors=((0, "input"), (1, "a")), tags="floating vectors"),
+    row("lagged_products", kernels.lagged_products, LaggedProductsBackward0, two_tensors_1, like_lagged_products,
+        tensors=((0, "input"), (1, "other")), tags="floating vectors"),
+    row("correlated", kernels.correlated, CorrelatedBackward0, two_tensors_1, like_correlated,
+        tensors=((0, "input"), (1, "kernel")), tags="floating"),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
+    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
+    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
+    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
+}
 
 def moving_sum_tangent(self_p, self_t, b_p, b_t, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)

@@ -3,7 +3,7 @@
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import MultiNode, Node
 from pullback.graph.saving import Saves
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_1, several_results, two_tensors, two_tensors_1
 from pullback.scipy.rules.sparse.formulas import (
@@ -18,15 +18,6 @@ from pullback.scipy.rules.sparse.formulas import (
     transposed,
 )
 from pullback.scipy.rules.sparse import kernels
-
-DOCS = {
-    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
-    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
-    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
-    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
-    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
-    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
-}
 
 class SpmapBackward0(Node, inputs=(0,)):
     """spmap(Tensor self, any pattern) -> Tensor"""
@@ -123,22 +114,28 @@ like_sddmm = lambda run: lambda u, v, pattern, columns=0: run(
 like_spsolve = lambda run: lambda data, b, pattern, method: run(data, b, pattern, method)
 like_eigenpairs = lambda run: lambda data, pattern, solver: run(data, pattern, solver)
 
+row = primitives_with(namespace="scipy_sparse", forms="function")
 OPERATORS = [
-    primitive("spmap", kernels.spmap, SpmapBackward0, one_tensor_1, like_spmap, namespace="scipy_sparse",
-        forms="function"),
-    primitive("spmm", kernels.spmm, SpmmBackward0, two_tensors_1, like_spmm, tensors=((0, "data"), (1, "x")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("sddmm", kernels.sddmm, SddmmBackward0, two_tensors, like_sddmm, tensors=((0, "u"), (1, "v")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("spsolve", kernels.spsolve, SpsolveBackward0, two_tensors, like_spsolve, tensors=((0, "data"), (1, "b")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("eigenpairs", kernels.eigenpairs, EigenpairsBackward0, several_results, like_eigenpairs,
-        outputs=('values', 'vectors'), tensors=((0, "data"),), namespace="scipy_sparse", forms="function"),
-    primitive("eigenvalues", kernels.eigenvalues, EigenvaluesBackward0, several_results, like_eigenpairs,
-        outputs=('values', 'vectors'), tensors=((0, "data"),), namespace="scipy_sparse", forms="function"),
+    row("spmap", kernels.spmap, SpmapBackward0, one_tensor_1, like_spmap),
+    row("spmm", kernels.spmm, SpmmBackward0, two_tensors_1, like_spmm, tensors=((0, "data"), (1, "x"))),
+    row("sddmm", kernels.sddmm, SddmmBackward0, two_tensors, like_sddmm, tensors=((0, "u"), (1, "v"))),
+    row("spsolve", kernels.spsolve, SpsolveBackward0, two_tensors, like_spsolve, tensors=((0, "data"), (1, "b"))),
+    row("eigenpairs", kernels.eigenpairs, EigenpairsBackward0, several_results, like_eigenpairs,
+        outputs=('values', 'vectors'), tensors=((0, "data"),)),
+    row("eigenvalues", kernels.eigenvalues, EigenvaluesBackward0, several_results, like_eigenpairs,
+        outputs=('values', 'vectors'), tensors=((0, "data"),)),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
+    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
+    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
+    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
+    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+}
 
 def spmap_tangent(self_p, self_t, pattern_p, result, *, ops):
     return (ops.scipy_sparse.spmap(self_t, pattern_p),)
