@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
+from textwrap import fill, wrap
 
 from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_node import NodeEmitter
@@ -107,14 +107,25 @@ def tangent_parts(registry: Registry, compact: bool = False) -> Parts:
     derivatives = [d for d in registry.derivatives.values() if not (compact and slopes_of(d) is not None)]
     emitters = [TangentEmitter(derivative, tables) for derivative in derivatives]
     emitters = [emitter for emitter in emitters if emitter.has_formula]
-    entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
     ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
+    if compact or registry.namespace is None:
+        overloads = [e.schema.full_name for e in emitters if e.schema.overload]
+        table = f"tangents_of({', '.join(['__name__', _words(overloads), *([json.dumps(space)] * bool(space))])})"
+    else:
+        entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
+        table = "\n".join(["{", *entries, "}"])
     if len(derivatives) < len(registry.derivatives):
-        entries.append("    **define.tangents,")
+        table = f"{table} | define.tangents" if emitters else "define.tangents"
         ignored.append("    **define.underived,")
-    ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]
+    ends = [f"TANGENTS = {table}", "\n".join(["UNDERIVED = {", *ignored, "}"])]
     formulas = [formula for emitter in emitters for formula in emitter.rendered]
     return Parts([*(emitter.emit() for emitter in emitters), *ends], _helpers(formulas), _constants(formulas))
+
+
+def _words(names: Sequence[str]) -> str:
+    """A text of these names, on as many lines as it needs."""
+    text = "\n".join(wrap(" ".join(names), 116, initial_indent="    ", subsequent_indent="    "))
+    return f'"""\n{text}\n"""' if len(text) > 60 else json.dumps(text.strip())
 
 
 def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:

@@ -28,6 +28,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.ops.declarations": ("composite", "creating", "primitive", "primitives_with", "writing"),
     "pullback.ops.extension": ("enter",),
     "pullback.ops.generated.calls": CALLS,
+    "pullback.ops.tangent_names": ("tangents_of",),
 }  # fmt: skip
 
 # Names that generated methods use themselves; a local variable for an argument of that name gets an underscore.

@@ -6,6 +6,7 @@ from pullback.graph.saving import Saves
 from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_3
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.fft import kernels
 
 class OrthonormalTransformBackward0(Node, inputs=(0,)):
@@ -42,9 +43,7 @@ DOCS = {
 def orthonormal_transform_tangent(self_p, self_t, kind_p, variety_p, dim_p, result, *, ops):
     return (ops.scipy_fft.orthonormal_transform(self_t, kind_p, variety_p, dim_p),)
 
-TANGENTS = {
-    "scipy_fft.orthonormal_transform": orthonormal_transform_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_fft.")
 
 UNDERIVED = {}
 

@@ -5,6 +5,7 @@ from pullback.graph.saving import Saves
 from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_1, three_tensors
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.linalg.formulas import (
     continuous_are_backward,
     continuous_are_jvp,
@@ -137,12 +138,7 @@ def continuous_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, op
 def discrete_are_tangent(A_p, A_t, B_p, B_t, Q_p, Q_t, R_p, R_t, result, *, ops):
     return (discrete_are_jvp(A_t, B_t, Q_t, R_t, A_p, B_p, R_p, result, ops=ops),)
 
-TANGENTS = {
-    "scipy_linalg.matrix_map": matrix_map_tangent,
-    "scipy_linalg.sylvester": sylvester_tangent,
-    "scipy_linalg.continuous_are": continuous_are_tangent,
-    "scipy_linalg.discrete_are": discrete_are_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_linalg.")
 
 UNDERIVED = {}
 

@@ -7,6 +7,7 @@ from pullback.graph.undifferentiable import tangent_or_zeros
 from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor, two_tensors
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.ndimage.formulas import expand_rows, gradients, spread_jvp, values_jvp
 from pullback.scipy.rules.ndimage import kernels
 
@@ -98,11 +99,7 @@ def spline_spread_tangent(self_p, self_t, places_p, places_t, shape_p, order_p, 
     places_t = tangent_or_zeros(places_t, places_p, ops)
     return (spread_jvp(self_p, self_t, places_p, places_t, shape_p, order_p, mode_p, slopes_p, ops=ops),)
 
-TANGENTS = {
-    "scipy_ndimage.spline_coefficients": spline_coefficients_tangent,
-    "scipy_ndimage.spline_values": spline_values_tangent,
-    "scipy_ndimage.spline_spread": spline_spread_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_ndimage.")
 
 UNDERIVED = {}
 

@@ -7,6 +7,7 @@ from pullback.graph.undifferentiable import tangent_or_zeros
 from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import two_tensors_0, two_tensors_1
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.signal.formulas import (
     correlated_jvp,
     flipped,
@@ -132,12 +133,7 @@ def correlated_tangent(self_p, self_t, kernel_p, kernel_t, dims_p, result, *, op
     kernel_t = tangent_or_zeros(kernel_t, kernel_p, ops)
     return (correlated_jvp(self_p, self_t, kernel_p, kernel_t, dims_p, ops=ops),)
 
-TANGENTS = {
-    "scipy_signal.moving_sum": moving_sum_tangent,
-    "scipy_signal.recursion": recursion_tangent,
-    "scipy_signal.lagged_products": lagged_products_tangent,
-    "scipy_signal.correlated": correlated_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_signal.")
 
 UNDERIVED = {}
 

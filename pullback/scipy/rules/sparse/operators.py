@@ -6,6 +6,7 @@ from pullback.graph.saving import Saves
 from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_1, several_results, two_tensors, two_tensors_1
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.sparse.formulas import (
     eigenpairs_backward,
     eigenvalues_backward,
@@ -171,14 +172,7 @@ def eigenvalues_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *,
         general_vectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
 
-TANGENTS = {
-    "scipy_sparse.spmap": spmap_tangent,
-    "scipy_sparse.spmm": spmm_tangent,
-    "scipy_sparse.sddmm": sddmm_tangent,
-    "scipy_sparse.spsolve": spsolve_tangent,
-    "scipy_sparse.eigenpairs": eigenpairs_tangent,
-    "scipy_sparse.eigenvalues": eigenvalues_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_sparse.")
 
 UNDERIVED = {}
 

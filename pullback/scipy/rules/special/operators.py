@@ -1510,9 +1510,7 @@ DOCS = {
     **define.schemas,
 }
 
-TANGENTS = {
-    **define.tangents,
-}
+TANGENTS = define.tangents
 
 UNDERIVED = {
     **define.underived,
