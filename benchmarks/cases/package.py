@@ -44,7 +44,7 @@ CASES = [
         name="generated",
         title="lines in pullback/ops/generated, documentation apart",
         command={"pullback": ["-m", MODULE, "lines"]},
-        goals=[Goal(13_000, of=None, what="lines")],
+        goals=[Goal(10_000, of=None, what="lines")],
         rounds=1,
     ),
 ]

@@ -91,7 +91,7 @@ def _check_node(derivative: Derivative, registry: Registry) -> None:
     native, layout = derivative.native, NodeLayout(derivative, registry)
     names = [local(name) for name in [*(arg.name for arg in native.schema.args), *native.schema.output_names]]
     names += [gradient(arg.name) for arg in layout.inputs] + list(derivative.grad_names)
-    for name in (*_repeated(names), *_repeated([slot.name for slot in layout.slots])):
+    for name in (*_repeated(names), *_repeated(layout.slots)):
         raise refuse(native, f"two things would be called {name!r} in its node", "Rename an argument or an output")
     for saved in derivative.saved.values():
         if saved.kind == "output" and native.schema.returns_list and "value" in saved.how:

@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
+from textwrap import fill, wrap
 
 from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_node import NodeEmitter
@@ -64,13 +64,18 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
         begin = f'define = Slopes(__name__, "{registry.namespace}")'
         nodes = [*(text for text in nodes if text.startswith("class ")), "\n".join([begin, *statements])]
     helpers = _helpers(formulas) - ({WEIGHED} if statements else set())
-    return Parts([*nodes, emit_rows(natives, registry)], helpers, _constants(formulas))
+    return Parts([*nodes, emit_rows(natives, registry, sources.compact)], helpers, _constants(formulas))
 
 
-def emit_docs(natives: Sequence[NativeFunction], compact: bool = False) -> str:
+def emit_docs(natives: Sequence[NativeFunction], registry: Registry, compact: bool = False) -> str:
     """The table of the operators' documentation, by unique name."""
     quoted = json.dumps if compact else '"""{}"""'.format
-    entries = [f'    "{native.schema.full_name}": {quoted(_doc(native))},' for native in natives]
+    derived = registry.derivatives
+    # The declaration of what is made of slopes stands there, and its documentation in the declarations alone.
+    of_slopes = {name for name, derivative in derived.items() if compact and slopes_of(derivative) is not None}
+    written = [native for native in natives if native.schema.unique_name not in of_slopes]
+    entries = [f'    "{native.schema.full_name}": {quoted(_doc(native))},' for native in written]
+    entries += ["    **define.schemas,"] if of_slopes else []
     return "\n".join(["DOCS = {", *entries, "}"])
 
 
@@ -102,14 +107,25 @@ def tangent_parts(registry: Registry, compact: bool = False) -> Parts:
     derivatives = [d for d in registry.derivatives.values() if not (compact and slopes_of(d) is not None)]
     emitters = [TangentEmitter(derivative, tables) for derivative in derivatives]
     emitters = [emitter for emitter in emitters if emitter.has_formula]
-    entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
     ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
+    if compact or registry.namespace is None:
+        overloads = [e.schema.full_name for e in emitters if e.schema.overload]
+        table = f"tangents_of({', '.join(['__name__', _words(overloads), *([json.dumps(space)] * bool(space))])})"
+    else:
+        entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
+        table = "\n".join(["{", *entries, "}"])
     if len(derivatives) < len(registry.derivatives):
-        entries.append("    **define.tangents,")
+        table = f"{table} | define.tangents" if emitters else "define.tangents"
         ignored.append("    **define.underived,")
-    ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]
+    ends = [f"TANGENTS = {table}", "\n".join(["UNDERIVED = {", *ignored, "}"])]
     formulas = [formula for emitter in emitters for formula in emitter.rendered]
     return Parts([*(emitter.emit() for emitter in emitters), *ends], _helpers(formulas), _constants(formulas))
+
+
+def _words(names: Sequence[str]) -> str:
+    """A text of these names, on as many lines as it needs."""
+    text = "\n".join(wrap(" ".join(names), 116, initial_indent="    ", subsequent_indent="    "))
+    return f'"""\n{text}\n"""' if len(text) > 60 else json.dumps(text.strip())
 
 
 def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from textwrap import indent
 
-from pullback.codegen.emit_save import SAVING_PATTERNS, emit_save, saving_pattern
+from pullback.codegen.emit_save import emit_slots, keeps_argument_alone, words_of
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import InputFormula
 from pullback.codegen.naming import gradient, local, parameter, public_name
@@ -41,56 +41,43 @@ class NodeEmitter:
     def emit(self) -> str:
         """The class."""
         layout = self.layout
-        pattern = saving_pattern(layout)
-        base = pattern or ("MultiNode" if layout.multi else "Node")
-        slots = [] if pattern else sorted(f'"{slot.name}"' for slot in layout.slots)
+        alone = keeps_argument_alone(layout)
+        base = "SavesSelf" if alone else "MultiNode" if layout.multi else "Node"
         lines = [
-            f"class {layout.cls}({base}):",
+            f"class {layout.cls}({', '.join([base, *self._traits(alone)])}):",
             f'    """{docstring(str(self.schema))}"""',
             "",
-            f"    __slots__ = {tuple_of(slots)}",
+            f"    __slots__ = {'()' if alone else emit_slots(layout)}",
         ]
-        positions = tuple(self.schema.args.index(arg) for arg in layout.inputs)
-        if positions != SAVING_PATTERNS.get(pattern, ((), ()))[0]:
-            lines.append(f"    inputs = {positions!r}")
         if layout.own_edges:
             lines.append(f"    list_edges = {tuple(f'_edges_{arg.name}' for arg in layout.inputs)!r}")
-        if layout.saves_self and not pattern:
-            lines.append("    saves_self = True")
         if layout.multi and not self.schema.returns_list:
             lines.append(f"    output_names = {self.schema.output_names!r}")
             lines.append(f"    differentiable_outputs = {self.derivative.output_differentiability!r}")
-        tags = self.derivative.native.tags
-        apart = len(self.derivative.differentiable_outputs) == 1 or "undefined" in tags  # the share of each output
-        if "pointwise" in tags and not self.schema.returns_list and apart:
-            lines.append("    pointwise = True")
-        if layout.masking:
-            lines.append("    masking = True")
-            if self._only(layout.formulas[0]) == [_PLACING]:
-                lines.append("    placing = True")
-        elif tags & {"structural", "view"}:
-            lines.append("    structural = True")
-        if not pattern:
-            lines += emit_save(layout)
-        if pattern == "SavesSelf":
+        if alone:
             formula = layout.formulas[0]
             assert isinstance(formula.formula, Formula)
             lines += ["", f"    def pull(self, ops, grad, {local('self')}):"]
             return "\n".join([*lines, f"        return {self._render(formula.formula, formula)}"])
         grad = "grads" if layout.multi else "grad"
         lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(self._apply()), " " * 8)]
-        return "\n".join(lines + ([] if pattern else self._release()))
+        return "\n".join(lines)
 
-    def _release(self) -> list[str]:
-        lines = []
-        for name in self.derivative.saved:
-            if self.layout.lets_go(name):
-                lines.append(f"        self.arg_{name} = let_go(self.arg_{name})")
-            elif self.layout.unpacked(name):
-                # The version first: apply() in another thread reads it last, and never takes None for what was saved.
-                gone = "(Released,), (None,)" if self.layout.is_list(name) else "Released, None"
-                lines.append(f"        self.version_{name}, self.saved_{name} = {gone}")
-        return ["", "    def release(self):", *lines] if lines else []
+    def _traits(self, alone: bool) -> list[str]:
+        """The keywords of the class: what the engine asks of it."""
+        tags, found = self.derivative.native.tags, []
+        if not alone:
+            found.append(f"inputs={tuple(self.schema.args.index(arg) for arg in self.layout.inputs)!r}")
+        apart = len(self.derivative.differentiable_outputs) == 1 or "undefined" in tags  # the share of each output
+        if "pointwise" in tags and not self.schema.returns_list and apart:
+            found.append("pointwise=True")
+        if self.layout.masking:
+            found.append("masking=True")
+            if self._only(self.layout.formulas[0]) == [_PLACING]:
+                found.append("placing=True")
+        elif tags & {"structural", "view"}:
+            found.append("structural=True")
+        return found
 
     def _apply(self) -> list[str]:
         """The body of apply(): what several formulas share first, then each formula where its gradient is needed."""
@@ -114,7 +101,7 @@ class NodeEmitter:
 
     def _is_symmetric(self) -> bool:
         """True if `self` and `other`, kept for each other, have the same formula, each with the other's name."""
-        if saving_pattern(self.layout) != "SavesForEachOther":
+        if words_of(self.layout) != "self:1 other:0":
             return False
         first, second = (f.formula for f in self.layout.formulas)
         assert isinstance(first, Formula)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pullback.codegen.emit_calls import call_name
@@ -178,6 +179,8 @@ class RowEmitter:
         return facts
 
 
+_KEYWORD = re.compile(r"[a-z_]+=")
+
 # Those that are asked for at run time.
 _KEPT_TAGS = frozenset(
     {*ARRAY_TAGS, "buffer", "copying", "floating", "masking", "pointwise", "random", "reduction", "structural", "view"}
@@ -194,8 +197,8 @@ def _parameter(arg: Arg) -> str:
     return f'("{parameter(arg.name)}", "{kind}", {arg.type.optional}, {arg.default is REQUIRED}, {arg.kwarg_only})'
 
 
-def emit_rows(natives: Sequence[NativeFunction], registry: Registry) -> str:
-    """The signatures that the rows name, each once, and the list of rows."""
+def emit_rows(natives: Sequence[NativeFunction], registry: Registry, compact: bool = False) -> str:
+    """The signatures that the rows name, each once, and the list of rows; `compact` says once what all rows share."""
     names: dict[str, str] = {}  # text of a signature -> its name, after the first operator that has it
     rows = []
     for native in natives:
@@ -204,13 +207,23 @@ def emit_rows(natives: Sequence[NativeFunction], registry: Registry) -> str:
         if text:
             name = names.setdefault(text, f"like_{native.schema.unique_name}")
             row = [name if piece == f"<{text}>" else piece for piece in row]
-        rows.append(_filled(row))
+        rows.append(row)
+    shared = _shared(rows) if compact else []
+    own = [f"row = primitives_with({', '.join(shared)})"] if shared else []
+    texts = [_filled(["row", *(piece for piece in row[1:] if piece not in shared)] if shared else row) for row in rows]
     signatures = [_signature(name, text) for text, name in names.items()]
     chosen = [OverloadsEmitter(group) for group in overload_groups(natives)]
     choices = {emitter.overloads[0]: emitter.emit() for emitter in chosen if emitter.is_possible}
     entries = [f'"{_key(first)}": choose_{first.name}' for first in choices]
-    ends = ["OPERATORS = [", *rows, "]", f"CHOICES = {{{', '.join(entries)}}}", "# fmt: on"]
+    ends = [*own, "OPERATORS = [", *texts, "]", f"CHOICES = {{{', '.join(entries)}}}", "# fmt: on"]
     return "\n".join(["\n\n\n".join(choices.values()), "", "", "# fmt: off", *signatures, "", *ends])
+
+
+def _shared(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The keyword arguments that all rows have; none if any is a composite's."""
+    if any(row[0] != "primitive" for row in rows):
+        return []
+    return [piece for piece in rows[0] if _KEYWORD.match(piece) and all(piece in row for row in rows)]
 
 
 def overload_groups(natives: Sequence[NativeFunction]) -> list[list[NativeFunction]]:

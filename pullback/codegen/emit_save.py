@@ -1,64 +1,72 @@
-"""A derivative -> how its node keeps what the backward formulas need: by a common pattern, or a method `save`."""
+"""A derivative -> what its node keeps for the backward formulas, in the words of graph.saving."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from pullback.codegen.model import Marker
-from pullback.codegen.naming import parameter
-from pullback.codegen.node_layout import NodeLayout, Slot
-
-# The classes of graph.saving_nodes: the positions of their inputs, and what they keep, with its condition if any.
-SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = MappingProxyType({
-    "SavesSelf": ((0,), ("self",)),
-    "SavesResult": ((0,), ("result",)),
-    "SavesSelfAndResult": ((0,), ("self", "result")),
-    "SavesPair": ((0, 1), ("self", "other")),
-    "SavesForEachOther": ((0, 1), ("self if node._next1 is not None", "other if node._next0 is not None")),
-})  # fmt: skip
+from pullback.codegen.model import Marker, Saved
+from pullback.codegen.node_layout import NodeLayout
+from pullback.codegen.quoting import tuple_of
+from pullback.codegen.signature import Arg
 
 
-def saving_pattern(layout: NodeLayout) -> str:
-    """The class of graph.saving_nodes that does what this node needs; "" for none."""
-    if layout.multi or not layout.in_slots or not all(slot.saves for slot in layout.slots):
-        return ""
-    positions = tuple(layout.schema.args.index(arg) for arg in layout.inputs)
-    # One that keeps its only tensor reads the counter of whatever is there: no constant may be.
-    kept = []
-    if any(isinstance(formula.formula, Marker) for formula in layout.derivative.formulas):
-        return ""
-    for name in layout.derivative.saved:
-        slot = next(slot for slot in layout.slots if slot.saves == name)
-        if layout.readers_of_the_value(name):
-            return ""
-        needed = condition(layout, slot)
-        kept.append(f"{name} if {needed}" if needed else name)
-    wanted = (positions, tuple(kept))
-    found = next((name for name, pattern in SAVING_PATTERNS.items() if pattern == wanted), "")
-    sure = found in ("SavesSelf", "SavesSelfAndResult")
-    return "" if sure and not layout.sure_tensor else found
+def emit_slots(layout: NodeLayout) -> str:
+    """The value of `__slots__`."""
+    others = [f'"_edges_{arg.name}"' for arg in layout.inputs] if layout.own_edges else []
+    if not layout.derivative.saved:
+        return tuple_of(others)
+    words = f'"{words_of(layout)}"'
+    return f"Saves({', '.join([words, *others])})"
 
 
-def emit_save(layout: NodeLayout) -> list[str]:
-    """The method that fills the slots; what one of several formulas needs is kept only if that one will run."""
-    lines: list[str] = []
-    guarded: dict[str, list[str]] = {}
-    for slot in layout.slots:
-        if not slot.fill:
-            continue
-        if needed := condition(layout, slot):
-            guarded.setdefault(needed, []).extend(slot.fill.splitlines())
-        else:
-            lines += slot.fill.splitlines()
-    for needed, texts in guarded.items():
-        lines += [f"if {needed}:", *(f"    {text}" for text in texts)]
-    if not lines:
-        return []
-    args = ", ".join(["node", "out", *(parameter(arg.name) for arg in layout.schema.args)])
-    return ["", f"    def save({args}):", *(f"        {line}" for line in lines)]
+def words_of(layout: NodeLayout) -> str:
+    """A word for each argument, then for each output that is kept or has such a one behind it."""
+    saved, schema = layout.derivative.saved, layout.schema
+    given = [_input(layout, saved[arg.name], arg) if arg.name in saved else "_" for arg in schema.args]
+    outputs = [_output(layout, saved[name]) if name in saved else "_" for name in schema.output_names]
+    while outputs and outputs[-1] == "_":
+        outputs.pop()
+    return " ".join(given + (["->", *outputs] if outputs else []))
 
 
-def condition(layout: NodeLayout, slot: Slot) -> str:
-    """When a slot must be filled; "" for always."""
-    return layout.when_used(slot.saves, "node") if slot.saves else ""
+def keeps_argument_alone(layout: NodeLayout) -> bool:
+    """True if the node keeps its only tensor, never a constant, and nothing else: it is one of graph.saving_nodes."""
+    first, *others = words_of(layout).split()
+    formula = layout.formulas[0].formula if len(layout.formulas) == 1 else None
+    alone = first == "self" and not set(others) - {"_"} and layout.inputs == [layout.schema.args[0]]
+    return alone and layout.sure_tensor and not layout.multi and not isinstance(formula, Marker)
+
+
+def _input(layout: NodeLayout, saved: Saved, arg: Arg) -> str:
+    """The word of an argument that is kept."""
+    name = saved.name
+    if saved.kind == "attribute":
+        if layout.lets_go(name):
+            return f"{name}=index"
+        return f"{name}=" if arg.type.base in ("bool", "str", "ScalarType", "Generator") else f"{name}=copy"
+    name += "*" * layout.is_list(name)
+    words = [f"{name}.{how}" for how in sorted(saved.how - {"value"})]
+    if not layout.unpacked(saved.name):
+        return "+".join(words)
+    if isinstance(layout.derivative.formula_for(saved.name).formula, Marker):
+        name += "!" * (not layout.is_list(saved.name))
+    needed, readers = _joined(layout.when_used(saved.name, "")), ""
+    if not layout.is_list(saved.name):
+        readers = _joined(layout.readers_of_the_value(saved.name, ""))
+    if readers:
+        otherwise = f"/form:{needed}" if needed else "/form"
+        return "+".join([*words, f"{name}:{readers}{otherwise}"])
+    return "+".join([*words, f"{name}:{needed}" if needed else name])
+
+
+def _output(layout: NodeLayout, saved: Saved) -> str:
+    """The word of an output that is kept."""
+    name = saved.name + "*" * layout.schema.returns_list
+    words = [f"{name}.{how}" for how in sorted(saved.how - {"value"})]
+    if layout.unpacked(saved.name):
+        needed = _joined(layout.when_used(saved.name, ""))
+        words.append(f"{name}:{needed}" if needed else name)
+    return "+".join(words)
+
+
+def _joined(question: str) -> str:
+    """A question about edges without spaces, so that it stands in a word."""
+    return question.replace(" or ", "|").replace(" and ", "&")

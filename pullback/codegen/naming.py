@@ -8,8 +8,6 @@ from pullback.codegen.emit_calls import CALLS
 from pullback.codegen.errors import Where
 from pullback.codegen.model import NativeFunction, Registry, camel
 
-SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "SavesSelfAndResult")
-
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.arguments": (
@@ -17,19 +15,20 @@ CORE: dict[str, tuple[str, ...]] = {
         "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
         "refuse_keyword", "renamed", "some_ints", "tensor_list",
     ),
-    "pullback.core.array_type": ("TENSOR", "attribute"),
+    "pullback.core.array_type": ("TENSOR",),
     "pullback.graph.node": ("MultiNode", "Node"),
-    "pullback.graph.saved": ("Form", "Released", "let_go", "save_input", "save_list", "unwritten", "watch_output"),
-    "pullback.graph.saving_nodes": tuple(SAVING_NODES),
+    "pullback.graph.saved": ("unwritten",),
+    "pullback.graph.saving": ("Saves",),
+    "pullback.graph.saving_nodes": ("SavesSelf",),
     "pullback.graph.slopes": ("Slopes",),
-    "pullback.graph.snapshot": ("FIXED", "snapshot"),
     "pullback.graph.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
     "pullback.ops.constants": ("inf", "nan", "pi"),  # may be defaults of arguments; the others stand in formulas alone
-    "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
+    "pullback.ops.declarations": ("composite", "creating", "primitive", "primitives_with", "writing"),
     "pullback.ops.extension": ("enter",),
     "pullback.ops.generated.calls": CALLS,
+    "pullback.ops.tangent_names": ("tangents_of",),
 }  # fmt: skip
 
 # Names that generated methods use themselves; a local variable for an argument of that name gets an underscore.

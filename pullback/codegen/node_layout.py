@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pullback.codegen.formula import Formula
-from pullback.codegen.model import NON_DIFFERENTIABLE, Derivative, InputFormula, Marker, Registry, Saved
-from pullback.codegen.naming import node_class, parameter
+from pullback.codegen.model import NON_DIFFERENTIABLE, Derivative, InputFormula, Registry
+from pullback.codegen.naming import node_class
 from pullback.codegen.signature import Arg
-
-
-@dataclass(frozen=True)
-class Slot:
-    """One slot of a node: its name, the statement that fills it when the node is recorded, and what is saved by it."""
-
-    name: str
-    fill: str  # "" where another slot's statement fills this one too
-    saves: str  # the name of the tensor whose value it keeps; "" for anything else, which is always kept
 
 
 class NodeLayout:
@@ -38,7 +27,7 @@ class NodeLayout:
         self.multi = self.schema.returns_list or len(self.schema.returns) > 1
         # The only tensor argument of an operator is no constant when its node is recorded.
         self.sure_tensor = len(self.native.differentiable_args) == 1
-        self.slots = self._slots()
+        self.slots = self._slots()  # their names
 
     def edge(self, arg: Arg, owner: str = "self") -> str:
         """The text of the edge (or tuple of edges) towards one input."""
@@ -50,7 +39,9 @@ class NodeLayout:
         return f"{owner}._nexts[{position}]" if not self.has_list else f"{owner}._nexts"
 
     def needed(self, arg: Arg, owner: str = "self") -> str:
-        """The text of the question whether one input needs a gradient."""
+        """The text of the question whether one input needs a gradient; without an owner in the words of Saves."""
+        if not owner:
+            return f"{arg.name}{'*' * arg.type.is_tensor_list}" if self.own_edges else f"{self.inputs.index(arg)}"
         edge = self.edge(arg, owner)
         return f"any({edge})" if arg.type.is_tensor_list else f"{edge} is not None"
 
@@ -97,13 +88,13 @@ class NodeLayout:
         arg = self.schema.arg(name)
         return arg is not None and arg.type.base == "index"
 
-    def readers_of_the_value(self, name: str) -> str:
+    def readers_of_the_value(self, name: str, owner: str) -> str:
         """When the value of a saved input is needed, where some formulas need no more than its shape; "" for always."""
         users = self.users(name)
         readers = [f for f in users if isinstance(f.formula, Formula) and "value" in f.formula.uses[name]]
         if len(readers) == len(users):
             return ""
-        return " or ".join(self.runs(formula, "node") for formula in readers)
+        return " or ".join(self.runs(formula, owner) for formula in readers)
 
     def is_wrapped(self, name: str) -> bool:
         """True if a formula has a saved value from `wrap_opt_if`."""
@@ -114,75 +105,13 @@ class NodeLayout:
         arg = self.schema.arg(name)
         return arg is not None and arg.type.is_tensor_list
 
-    @property
-    def saves_self(self) -> bool:
-        """True if the value of the first argument is kept, so that an in-place variant must copy it first."""
-        first = self.schema.args[0].name
-        saved = self.derivative.saved.get(first)
-        return saved is not None and saved.kind == "input" and "value" in saved.how
-
-    def _slots(self) -> list[Slot]:
-        slots: list[Slot] = []
+    def _slots(self) -> list[str]:
+        slots: list[str] = []
         for saved in self.derivative.saved.values():
-            slots += [Slot(name, fill, "") for name, fill in self._apart(saved)]
+            if saved.kind == "attribute":
+                slots.append(f"arg_{saved.name}")
+                continue
+            slots += [f"{saved.name}_{how}" for how in sorted(saved.how - {"value"})]
             if self.unpacked(saved.name):
-                slots += [Slot(name, fill, saved.name) for name, fill in self._value(saved)]
-        if self.own_edges:
-            slots += [Slot(f"_edges_{arg.name}", "", "") for arg in self.inputs]
-        return slots
-
-    def _apart(self, saved: Saved) -> list[tuple[str, str]]:
-        """The (slot, statement that fills it) pairs of what is no tensor: an argument, or attributes of a tensor."""
-        name, value = saved.name, parameter(saved.name)
-        arg = self.schema.arg(name)
-        if saved.kind == "attribute":
-            return [_fill(f"arg_{name}", _as_it_is_now(value, arg))]
-        sure = self.sure_tensor and arg is not None and not arg.type.optional
-        fills = []
-        for how in sorted(saved.how - {"value"}):
-            if saved.kind == "output":
-                text = f"tuple(x.{how} for x in out)" if self.schema.returns_list else f"{self._output(name)}.{how}"
-            elif self.is_list(name):
-                text = f'tuple(attribute(x, "{how}") for x in {value})'
-            else:
-                text = _attribute(value, how) if sure else f'attribute({value}, "{how}")'
-            fills.append(_fill(f"{name}_{how}", text))
-        return fills
-
-    def _value(self, saved: Saved) -> list[tuple[str, str]]:
-        """The (slot, statement that fills it) pairs of a tensor, or list of them, that is unpacked in backward."""
-        name, value = saved.name, parameter(saved.name)
-        if saved.kind == "output":
-            out = self._output(name)
-            return [_fill(f"saved_{name}", f"{out}._array"), _fill(f"version_{name}", f"watch_output({out})")]
-        if self.sure_tensor and not self.is_list(name):
-            counter = f"{value}._counter and {value}._counter.save()"
-            return [_fill(f"saved_{name}", value), _fill(f"version_{name}", counter)]
-        fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""
-        save = f"save_list({value})" if self.is_list(name) else f"save_input({value}{fixed})"
-        both = f"node.saved_{name}, node.version_{name} = {save}"
-        if not self.is_list(name) and (readers := self.readers_of_the_value(name)):
-            form = f"node.saved_{name}, node.version_{name} = Form({value}), None"
-            both = f"if {readers}:\n    {both}\nelse:\n    {form}"
-        return [(f"saved_{name}", both), (f"version_{name}", "")]
-
-    def _output(self, name: str) -> str:
-        """The text of one output when the node is recorded."""
-        return f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
-
-
-def _fill(slot: str, value: str) -> tuple[str, str]:
-    """A slot and the statement that puts a value into it."""
-    return slot, f"node.{slot} = {value}"
-
-
-def _attribute(tensor: str, how: str) -> str:
-    """The text of an attribute of a Tensor; two that are the array's are asked of it, without a call."""
-    return f"{tensor}._array.{how}" if how in ("shape", "dtype") else f"{tensor}.{how}"
-
-
-def _as_it_is_now(value: str, arg: Arg | None) -> str:
-    """The text of an argument that is no tensor, of which a copy is kept where the caller could change it later."""
-    if arg is None or arg.type.base in ("bool", "str", "ScalarType", "Generator"):
-        return value
-    return f"{value} if type({value}) in FIXED else snapshot({value})"
+                slots += [f"saved_{saved.name}", f"version_{saved.name}"]
+        return [*slots, *(f"_edges_{arg.name}" for arg in self.inputs if self.own_edges)]

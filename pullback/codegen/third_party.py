@@ -79,8 +79,8 @@ def emit_third_party(party: ThirdParty) -> str:
     public = _public_names(party)
     formulas = _formulas(party)
     texts = [
-        emit_docs(registry.natives, party.compact),
         *operators.texts,
+        emit_docs(registry.natives, registry, party.compact),
         *tangents.texts,
         formulas,
         _entrance(party, public),

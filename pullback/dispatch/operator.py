@@ -164,7 +164,7 @@ def parameters_of(op: Operator) -> list[str]:
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
     """The function that records nodes of this class."""
-    lead, save, takes_dtype = _leading(cls, {position for position, _ in op.lists}), cls.save, op.takes_dtype
+    lead, takes_dtype = _leading(cls, {position for position, _ in op.lists}), op.takes_dtype
     extra = standing_in(cls)
     if op.multi is not None or op.returns_list:
         differentiable = getattr(cls, "differentiable_outputs", ())
@@ -174,7 +174,7 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
             node = start_multi(cls, outs, differentiable or (True,) * len(outs))
             node._extra = extra
             lead(node, args)
-            save(node, outs, *args)
+            node.save(outs, *args)
 
         return record_several
 
@@ -184,7 +184,7 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
         node = start_node(cls, out)
         node._extra = extra
         lead(node, args)
-        save(node, out, *args)
+        node.save(out, *args)
 
     return record
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
@@ -68,12 +68,14 @@ KEEPS_FEW = NodeExtra()
 _STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT, KEEPS_FEW)
 
 
-def _show_saved(name: str, node: Node) -> Any:
-    return slots.show_saved(node, name)
+@cache
+def _showing(name: str) -> property:
+    return property(lambda node: slots.show_saved(node, name))
 
 
-def _raw_saved(name: str, node: Node) -> Any:
-    return slots.raw_saved(node, name)
+@cache
+def _showing_raw(name: str) -> property:
+    return property(lambda node: slots.raw_saved(node, name))
 
 
 class Node:
@@ -118,7 +120,11 @@ class Node:
     unclean = False  # whether apply() of this structural node may leave NaNs where nothing is touched
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **traits: Any) -> None:
+        for name, value in traits.items():  # `class MulBackward0(Node, inputs=(0, 1), pointwise=True)`
+            if not hasattr(cls, name):
+                raise TypeError(f"{cls.__name__} has the keyword {name!r}, which is no attribute of a Node.")
+            setattr(cls, name, value)
         if "inputs" in cls.__dict__:
             cls.arity = len(cls.inputs)
             # Recording fills the slots; cls() takes two thirds of the time of object.__new__(cls).
@@ -129,9 +135,9 @@ class Node:
         for slot in cls.__dict__.get("__slots__", ()):
             kind, _, name = slot.partition("_")
             if kind in ("saved", "arg"):
-                setattr(cls, f"_saved_{name}", property(partial(_show_saved, name)))
+                setattr(cls, f"_saved_{name}", _showing(name))
             if kind == "saved":
-                setattr(cls, f"_raw_saved_{name}", property(partial(_raw_saved, name)))
+                setattr(cls, f"_raw_saved_{name}", _showing_raw(name))
 
     def __init__(
         self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None

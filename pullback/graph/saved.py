@@ -78,13 +78,6 @@ def version_when_saved(x: object) -> Version:
     return None
 
 
-def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
-    """Save an input that may be a Tensor or a constant: what to keep, and its version; `fixed` as in `save_other`."""
-    if type(x) is Tensor or type(x) is Array:
-        return x, x._counter and x._counter.save()
-    return save_other(x, fixed)
-
-
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """Save an input of any type: returns what to keep, and its version.
 

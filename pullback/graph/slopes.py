@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import derivative_not_implemented
 
 
@@ -34,12 +33,14 @@ class Slopes:
     ----------
     tangents : dict from an operator to its tangent function
     underived : dict from an operator to the places and names of inputs whose slope nobody has derived
+    schemas : dict from an operator, without its namespace, to its declaration
     """
 
     def __init__(self, module: str, namespace: str) -> None:
         self.module, self.space = module, namespace
         self.tangents: dict[str, Callable[..., Any]] = {}
         self.underived: dict[str, tuple[tuple[int, str], ...]] = {}
+        self.schemas: dict[str, str] = {}
 
     def __call__(self, name: str, schema: str, /, **slopes: Any) -> type[Node]:
         """Make the class of node of an operator, and note its tangent.
@@ -67,6 +68,7 @@ class Slopes:
         for arg, of in slopes.items():
             each = () if isinstance(of, str) else of if multi else (of,)
             table.append((arg, of, [(slope, _places(slope, names)) for slope in each]))
+        self.schemas[function] = schema
         key = f"{self.space}.{function}"
         if any(parts for _, _, parts in table):
             self.tangents[key] = _tangent(key, args, outputs, table)
@@ -84,17 +86,23 @@ def _node(name: str, schema: str, module: str, names: Any, outputs: Any, table: 
     ]
     kept = [i for i, of in enumerate(users) if of]
     tensors = [i for i in kept if i in inputs or i >= arity]
-    slots = [f"{kind}_{names[i]}" for i in kept for kind in (("saved", "version") if i in tensors else ("arg",))]
+    # Kept for some of the inputs alone, or () for all of them.
+    needed = {i: () if len(users[i]) == len(table) else tuple(users[i]) for i in tensors}
+    underived = {i for i, (_, _, parts) in zip(inputs, table, strict=True) if not parts}
+    words = ["_"] * len(names)
+    for i in kept:
+        words[i] = f"{names[i]}=copy"
+        if i in tensors:
+            words[i] = names[i] + "!" * (i in underived) + ":" * bool(needed[i]) + "|".join(map(str, needed[i]))
     space = {
-        "__slots__": tuple(sorted(slots)), "__doc__": schema, "__module__": module, "inputs": inputs,
-        "pointwise": True, "saves_self": 0 in tensors,
+        "__slots__": Saves(" ".join([*words[:arity], "->", *words[arity:]])), "__doc__": schema, "__module__": module,
+        "inputs": inputs, "pointwise": True,
     }  # fmt: skip
     if multi:
         space |= {"output_names": outputs, "differentiable_outputs": (True,) * len(outputs)}
-    cls = type(name, (MultiNode if multi else Node,), space)
-    # Kept for some of the inputs alone, or () for all of them.
-    _add_methods(cls, names, table, kept, {i: () if len(users[i]) == len(table) else tuple(users[i]) for i in tensors})
-    return cls
+    cls: Any = type(name, (MultiNode if multi else Node,), space)
+    cls.apply = _pulling(cls, names, table, needed, [i for i in kept if i not in tensors])
+    return cls  # type: ignore[no-any-return]
 
 
 def _places(slope: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
@@ -102,58 +110,11 @@ def _places(slope: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
     return tuple(names.index(name) for name in code.co_varnames[1 : code.co_argcount])
 
 
-def _add_methods(cls: Any, names: Sequence[str], table: Any, kept: Any, tensors: Any) -> None:
-    """Give the class what keeps, reads and lets go of the values that the slopes take.
-
-    `kept` are their places, `tensors` those of tensors, each with the inputs for which it is kept (none: always).
-    """
-    held = {i: getattr(cls, f"saved_{names[i]}") for i in tensors}
-    noted = {i: getattr(cls, f"version_{names[i]}") for i in tensors}
-    plain = {i: getattr(cls, f"arg_{names[i]}") for i in kept if i not in tensors}
-
-    def release(self: Any) -> None:
-        for i in tensors:  # the version first: see codegen.emit_node
-            noted[i].__set__(self, Released)
-            held[i].__set__(self, None)
-
-    cls.save = _saving(cls, len(names), table, tensors, held, noted, plain)
-    cls.apply = _pulling(cls, names, table, tensors, held, noted, plain)
-    if tensors:
-        cls.release = release
-
-
-def _saving(cls: Any, width: int, table: Any, tensors: Any, held: Any, noted: Any, plain: Any) -> Any:
-    """The method `save`."""
-    multi = issubclass(cls, MultiNode)
-    arity = width - (len(cls.output_names) if multi else 1)
-    underived = {i for i, (_, _, parts) in zip(cls.inputs, table, strict=True) if not parts}
-    slots = [(i, held[i].__set__, noted[i].__set__, needed) for i, needed in tensors.items()]
-    given = [(i, hold, note, i in underived, needed) for i, hold, note, needed in slots if i < arity]
-    results = [(i - arity, hold, note, needed) for i, hold, note, needed in slots if i >= arity]
-    others = [(i, slot.__set__) for i, slot in plain.items()]
-
-    def save(node: Any, out: Any, *args: Any) -> None:
-        for i, hold, note, copied, needed in given:
-            if not needed or _any_needed(node, needed):
-                x, version = save_input(args[i], copied)
-                hold(node, x)
-                note(node, version)
-        for nr, hold, note, needed in results:
-            if not needed or _any_needed(node, needed):
-                result = out[nr] if multi else out
-                hold(node, result._array)
-                note(node, watch_output(result))
-        for i, hold in others:
-            x = args[i]
-            hold(node, x if type(x) in FIXED else snapshot(x))
-
-    return save
-
-
-def _pulling(cls: Any, names: Sequence[str], table: Any, tensors: Any, held: Any, noted: Any, plain: Any) -> Any:
-    """The method `apply`."""
-    reads = [(i, held[i].__get__, noted[i].__get__, needed) for i, needed in tensors.items()]
-    others = [(i, slot.__get__) for i, slot in plain.items()]
+def _pulling(cls: Any, names: Sequence[str], table: Any, tensors: Any, plain: Any) -> Any:
+    """The method `apply`; `tensors` are the places of those, each with the inputs that need it (none: all of them)."""
+    slots = [(i, getattr(cls, f"saved_{names[i]}"), getattr(cls, f"version_{names[i]}")) for i in tensors]
+    reads = [(i, saved.__get__, version.__get__, tensors[i]) for i, saved, version in slots]
+    others = [(i, getattr(cls, f"arg_{names[i]}").__get__) for i in plain]
     multi, several = issubclass(cls, MultiNode), len(table) > 1
 
     def apply(self: Any, ops: Any, grad: Any, unpack: Any) -> Any:

@@ -150,6 +150,11 @@ def document(overloads: Any, docs: Any) -> None:
             overload.inplace.__doc__ = f"In-place form of `{overload.shown}`."
 
 
+def primitives_with(**shared: Any) -> Callable[..., Any]:
+    """`primitive` with the keyword arguments that all rows of a module share."""
+    return functools.partial(primitive, **shared)
+
+
 def primitive(
     name: str,
     kernel: Callable[..., Any],

@@ -4,10 +4,11 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 
 import pullback as pb
-from pullback.codegen.emit_save import condition
+from pullback.codegen.emit_save import words_of
 from pullback.codegen.formula import Formula
 from pullback.codegen.generate import own_registry
 from pullback.codegen.node_layout import NodeLayout
+from pullback.graph.saving import kept_of, question
 
 
 def subsets(inputs):
@@ -15,18 +16,17 @@ def subsets(inputs):
 
 
 def wrongly_kept(layout):
-    """The slots that a guard fills, or leaves empty, against what the needed formulas read."""
+    """The values that the words keep for some subset of the inputs, or do not, against what the formulas read."""
     for needed in subsets(layout.inputs):
-        node = SimpleNamespace(_nexts=[arg if arg in needed else None for arg in layout.inputs])
-        for i, arg in enumerate(layout.inputs):
-            vars(node).update({f"_next{i}": node._nexts[i], f"_edges_{arg.name}": (node._nexts[i],)})
+        edges = [arg if arg in needed else None for arg in layout.inputs]
+        node = SimpleNamespace(_nexts=edges, **{f"_next{i}": edge for i, edge in enumerate(edges)})
         runs = [f.formula for f in layout.formulas if set(f.inputs) & {arg.name for arg in needed}]
         read = {name for formula in runs if isinstance(formula, Formula) for name in formula.uses}
-        for slot in layout.slots:
-            if slot.saves and not layout.is_wrapped(slot.saves):  # those: see test_joint_formulas
-                guard = condition(layout, slot)
-                if (not guard or eval(guard, {"node": node})) != (slot.saves in read):
-                    yield layout.schema.name, slot.saves, needed
+        for kept in chain.from_iterable(kept_of(words_of(layout))):
+            if len(kept.slots) == 2 and not layout.is_wrapped(kept.name):  # those: see test_joint_formulas
+                asked = "" if kept.form else question(kept.edges, layout.in_slots)
+                if (not asked or eval(asked, {"node": node})) != (kept.name in read):
+                    yield layout.schema.name, kept.name, needed
 
 
 def test_no_operator_keeps_what_no_needed_formula_reads():

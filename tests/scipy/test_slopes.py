@@ -1,6 +1,7 @@
 """Nodes and tangents that are made of slopes: names, what is kept for which gradient, and errors."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import pullback as pb
 from pullback.core.array_type import NUMPY
 from pullback.core.errors import BackwardTwiceError
+from pullback.dispatch.operator import OPERATORS
 from pullback.graph.slopes import Slopes
 from pullback.ops.failed_formulas import tell
 from pullback.scipy.rules.special import operators
@@ -83,3 +85,14 @@ def test_slope_that_fails_is_told_with_its_place_in_the_declarations(monkeypatch
     with pytest.raises(ValueError, match="planted") as caught:
         call()
     assert re.search(words, "\n".join(caught.value.__notes__))
+
+
+def test_function_made_of_slopes_has_its_declaration_as_documentation():
+    assert operators.gammainc.__doc__ == "gammainc(Tensor a, Tensor x) -> Tensor"
+    assert OPERATORS["scipy_special.gammainc"].signature == operators.gammainc.__doc__
+
+
+def test_what_all_rows_of_a_module_share_is_said_once():
+    text = Path(operators.__file__).read_text(encoding="utf-8")
+    assert text.count('forms="function"') == text.count('tags="floating pointwise"') == 1
+    assert {"floating", "pointwise"} <= OPERATORS["scipy_special.gammainc"].tags

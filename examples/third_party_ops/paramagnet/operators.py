@@ -3,14 +3,68 @@
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
-from pullback.graph.saved import Released, save_input
-from pullback.graph.saving_nodes import SavesResult
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, two_tensors_0
 from paramagnet import kernels
 from paramagnet import composites as composite_paramagnet
+
+
+class LangevinBackward0(Node, inputs=(0,), pointwise=True):
+    """langevin(Tensor self, int order=0) -> Tensor"""
+
+    __slots__ = Saves("self order=copy")
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.paramagnet.langevin(self_, self.arg_order + 1),)
+
+
+class InverseLangevinBackward0(Node, inputs=(0,), pointwise=True):
+    """inverse_langevin(Tensor self) -> Tensor"""
+
+    __slots__ = Saves("_ -> result")
+
+    def apply(self, ops, grad, unpack):
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad / ops.paramagnet.langevin(result_, 1),)
+
+
+class BrillouinBackward0(Node, inputs=(0, 1), pointwise=True):
+    """brillouin(Tensor self, Tensor spin) -> Tensor"""
+
+    __slots__ = Saves("self spin")
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        spin = unpack(self.saved_spin, self.version_spin, self)
+        grad_of_self = grad_of_spin = None
+        if self._next0 is not None:
+            grad_of_self = grad * brillouin_slope(self_, spin, ops=ops)
+        if self._next1 is not None:
+            grad_of_spin = grad * brillouin_spin_slope(self_, spin, ops=ops)
+        return grad_of_self, grad_of_spin
+
+
+# fmt: off
+like_langevin = lambda run: lambda input, order=0, *, out=None: run(
+    input, order if type(order) in AN_INT else an_int(run.__name__, "order", order), out=out)
+like_inverse_langevin = lambda run: lambda input: run(input)
+like_brillouin = lambda run: lambda input, spin: run(input, spin)
+like_magnetization = lambda run: lambda field, temperature, spin, g: run(field, temperature, spin, g)
+
+OPERATORS = [
+    primitive("langevin", kernels.langevin, LangevinBackward0, one_tensor_1, like_langevin, tags="pointwise",
+        namespace="paramagnet", inplace=True),
+    primitive("inverse_langevin", kernels.inverse_langevin, InverseLangevinBackward0, one_tensor_0,
+        like_inverse_langevin, tags="pointwise", namespace="paramagnet", aliases="arc_langevin"),
+    primitive("brillouin", kernels.brillouin, BrillouinBackward0, two_tensors_0, like_brillouin,
+        tensors=((0, "input"), (1, "spin")), tags="pointwise", namespace="paramagnet", forms="function"),
+    composite("magnetization", composite_paramagnet.magnetization, like_magnetization, forms="function"),
+]
+CHOICES = {}
+# fmt: on
 
 
 DOCS = {
@@ -32,85 +86,6 @@ brillouin(Tensor self, Tensor spin) -> Tensor
 magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
 """,
 }
-
-
-class LangevinBackward0(Node):
-    """langevin(Tensor self, int order=0) -> Tensor"""
-
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.paramagnet.langevin(self_, self.arg_order + 1),)
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-
-class InverseLangevinBackward0(SavesResult):
-    """inverse_langevin(Tensor self) -> Tensor"""
-
-    __slots__ = ()
-    pointwise = True
-
-    def apply(self, ops, grad, unpack):
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad / ops.paramagnet.langevin(result_, 1),)
-
-
-class BrillouinBackward0(Node):
-    """brillouin(Tensor self, Tensor spin) -> Tensor"""
-
-    __slots__ = ("saved_self", "saved_spin", "version_self", "version_spin")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, spin):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_spin, node.version_spin = save_input(spin)
-
-    def apply(self, ops, grad, unpack):
-        self_ = unpack(self.saved_self, self.version_self, self)
-        spin = unpack(self.saved_spin, self.version_spin, self)
-        grad_of_self = grad_of_spin = None
-        if self._next0 is not None:
-            grad_of_self = grad * brillouin_slope(self_, spin, ops=ops)
-        if self._next1 is not None:
-            grad_of_spin = grad * brillouin_spin_slope(self_, spin, ops=ops)
-        return grad_of_self, grad_of_spin
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_spin, self.saved_spin = Released, None
-
-
-# fmt: off
-like_langevin = lambda run: lambda input, order=0, *, out=None: run(
-    input, order if type(order) in AN_INT else an_int(run.__name__, "order", order), out=out)
-like_inverse_langevin = lambda run: lambda input: run(input)
-like_brillouin = lambda run: lambda input, spin: run(input, spin)
-like_magnetization = lambda run: lambda field, temperature, spin, g: run(field, temperature, spin, g)
-
-OPERATORS = [
-    primitive("langevin", kernels.langevin, LangevinBackward0, one_tensor_1, like_langevin, tags="pointwise",
-        namespace="paramagnet", inplace=True),
-    primitive("inverse_langevin", kernels.inverse_langevin, InverseLangevinBackward0, one_tensor_0,
-        like_inverse_langevin, tags="pointwise", namespace="paramagnet", aliases="arc_langevin"),
-    primitive("brillouin", kernels.brillouin, BrillouinBackward0, two_tensors_0, like_brillouin,
-        tensors=((0, "input"), (1, "spin")), tags="pointwise", namespace="paramagnet", forms="function"),
-    composite("magnetization", composite_paramagnet.magnetization, like_magnetization, forms="function"),
-]
-CHOICES = {}
-# fmt: on
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):

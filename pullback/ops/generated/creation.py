@@ -14,19 +14,14 @@ from pullback.core.arguments import (
     some_ints,
 )
 from pullback.graph.node import Node
-from pullback.graph.saved import Released, watch_output
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import creating, primitive
 from pullback.arrays.numpy import creation as kernels
 
-class LinspaceBackward0(Node):
+class LinspaceBackward0(Node, inputs=(0, 1)):
     """linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_steps",)
-    inputs = (0, 1)
-
-    def save(node, out, start, end, steps, dtype):
-        node.arg_steps = steps if type(steps) in FIXED else snapshot(steps)
+    __slots__ = Saves("_ _ steps=copy _")
 
     def apply(self, ops, grad, unpack):
         grad_of_start = grad_of_end = None
@@ -36,17 +31,10 @@ class LinspaceBackward0(Node):
             grad_of_end = ops.sum(grad * ops.linspace(0.0, 1.0, self.arg_steps))
         return grad_of_start, grad_of_end
 
-class LogspaceBackward0(Node):
+class LogspaceBackward0(Node, inputs=(0, 1)):
     """logspace(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_base", "arg_steps", "saved_result", "version_result")
-    inputs = (0, 1)
-
-    def save(node, out, start, end, steps, base, dtype):
-        node.arg_steps = steps if type(steps) in FIXED else snapshot(steps)
-        node.arg_base = base if type(base) in FIXED else snapshot(base)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("_ _ steps=copy base=copy _ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -60,9 +48,6 @@ class LogspaceBackward0(Node):
                 grad * (result_ * ops.log(self.arg_base) * ops.linspace(0.0, 1.0, self.arg_steps)).conjugate()
             )
         return grad_of_start, grad_of_end
-
-    def release(self):
-        self.version_result, self.saved_result = Released, None
 
 # fmt: off
 like_zeros = lambda run: lambda *size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=None, **misspelt: refuse_keyword(run.__name__, misspelt, ('dtype', 'size', 'device', 'requires_grad', 'out')) if misspelt else run(

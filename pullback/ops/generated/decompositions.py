@@ -15,9 +15,8 @@ from pullback.core.arguments import (
     tensor_list,
 )
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving import Saves
 from pullback.graph.saving_nodes import SavesSelf
-from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.decompositions.determinants import (
@@ -71,19 +70,12 @@ from pullback.ops.composite.decompositions import products as composite_products
 from pullback.ops.composite.decompositions import solves as composite_solves
 from pullback.ops.composite.decompositions import spectra as composite_spectra
 
-class LinalgInvExBackward0(MultiNode):
+class LinalgInvExBackward0(MultiNode, inputs=(0,)):
     """linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
 
-    __slots__ = ("saved_info", "saved_inverse", "version_info", "version_inverse")
-    inputs = (0,)
+    __slots__ = Saves("_ _ -> inverse info")
     output_names = ("inverse", "info")
     differentiable_outputs = (True, False)
-
-    def save(node, out, A, check_errors):
-        node.saved_inverse = out[0]._array
-        node.version_inverse = watch_output(out[0])
-        node.saved_info = out[1]._array
-        node.version_info = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -92,26 +84,12 @@ class LinalgInvExBackward0(MultiNode):
         info = unpack(self.saved_info, self.version_info, self)
         return (inv_backward(grad, inverse, info, ops=ops),)
 
-    def release(self):
-        self.version_inverse, self.saved_inverse = Released, None
-        self.version_info, self.saved_info = Released, None
-
-class LinalgSolveExBackward0(MultiNode):
+class LinalgSolveExBackward0(MultiNode, inputs=(0, 1)):
     """linalg_solve_matrices(Tensor A, Tensor B, bool check_errors=False) -> (Tensor result, Tensor info)"""
 
-    __slots__ = ("saved_A", "saved_info", "saved_result", "version_A", "version_info", "version_result")
-    inputs = (0, 1)
-    saves_self = True
+    __slots__ = Saves("A _ _ -> result:0 info")
     output_names = ("result", "info")
     differentiable_outputs = (True, False)
-
-    def save(node, out, A, B, check_errors):
-        node.saved_A, node.version_A = save_input(A)
-        node.saved_info = out[1]._array
-        node.version_info = watch_output(out[1])
-        if node._next0 is not None:
-            node.saved_result = out[0]._array
-            node.version_result = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         grad = grads[0]
@@ -123,26 +101,10 @@ class LinalgSolveExBackward0(MultiNode):
         )
         return grad_of_A, grad_of_B
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_result, self.saved_result = Released, None
-        self.version_info, self.saved_info = Released, None
-
-class LinalgSolveTriangularBackward0(Node):
+class LinalgSolveTriangularBackward0(Node, inputs=(0, 1)):
     """linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
 
-    __slots__ = ("arg_left", "arg_unitriangular", "arg_upper", "saved_A", "saved_result", "version_A", "version_result")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, B, upper, left, unitriangular):
-        node.saved_A, node.version_A = save_input(A)
-        node.arg_upper = upper
-        node.arg_left = left
-        node.arg_unitriangular = unitriangular
-        if node._next0 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("A _ upper= left= unitriangular= -> result:0")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -159,56 +121,22 @@ class LinalgSolveTriangularBackward0(Node):
         )
         return grad_of_A, grad_of_B
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class LinalgPinvBackward0(Node):
+class LinalgPinvBackward0(Node, inputs=(0,)):
     """linalg_pinv_matrices(Tensor self, any atol=None, any rtol=None, bool hermitian=False) -> Tensor"""
 
-    __slots__ = ("arg_hermitian", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, atol, rtol, hermitian):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_hermitian = hermitian
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self _ _ hermitian= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (pinv_backward(grad, self_, result_, self.arg_hermitian, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class LinalgLstsqBackward0(MultiNode):
+class LinalgLstsqBackward0(MultiNode, inputs=(0, 1)):
     """linalg_lstsq_matrices(Tensor self, Tensor b, float? rcond=None, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
 
-    __slots__ = (
-        "arg_rcond",
-        "saved_b",
-        "saved_self",
-        "saved_solution",
-        "version_b",
-        "version_self",
-        "version_solution",
-    )
-    inputs = (0, 1)
-    saves_self = True
+    __slots__ = Saves("self b rcond=copy _ -> solution")
     output_names = ("solution", "residuals", "rank", "singular_values")
     differentiable_outputs = (True, True, False, False)
-
-    def save(node, out, input, b, rcond, driver):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_b, node.version_b = save_input(b)
-        node.arg_rcond = rcond if type(rcond) in FIXED else snapshot(rcond)
-        node.saved_solution = out[0]._array
-        node.version_solution = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -227,23 +155,12 @@ class LinalgLstsqBackward0(MultiNode):
         )
         return grad_of_self, grad_of_b
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_b, self.saved_b = Released, None
-        self.version_solution, self.saved_solution = Released, None
-
-class LinalgCholeskyExBackward0(MultiNode):
+class LinalgCholeskyExBackward0(MultiNode, inputs=(0,)):
     """linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
 
-    __slots__ = ("arg_upper", "saved_L", "version_L")
-    inputs = (0,)
+    __slots__ = Saves("_ upper= _ -> L")
     output_names = ("L", "info")
     differentiable_outputs = (True, False)
-
-    def save(node, out, input, upper, check_errors):
-        node.arg_upper = upper
-        node.saved_L = out[0]._array
-        node.version_L = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -251,46 +168,28 @@ class LinalgCholeskyExBackward0(MultiNode):
         L = unpack(self.saved_L, self.version_L, self)
         return (cholesky_backward(grad, self.arg_upper, L, ops=ops),)
 
-    def release(self):
-        self.version_L, self.saved_L = Released, None
-
-class MirroredBackward0(Node):
+class MirroredBackward0(Node, inputs=(0,)):
     """mirrored(Tensor a, bool lower) -> Tensor"""
 
-    __slots__ = ("arg_lower",)
-    inputs = (0,)
-
-    def save(node, out, a, lower):
-        node.arg_lower = lower
+    __slots__ = Saves("_ lower=")
 
     def apply(self, ops, grad, unpack):
         return (ops.mirrored_backward(grad, self.arg_lower),)
 
-class MirroredBackwardBackward0(Node):
+class MirroredBackwardBackward0(Node, inputs=(0,)):
     """mirrored_backward(Tensor slope, bool lower) -> Tensor"""
 
-    __slots__ = ("arg_lower",)
-    inputs = (0,)
-
-    def save(node, out, slope, lower):
-        node.arg_lower = lower
+    __slots__ = Saves("_ lower=")
 
     def apply(self, ops, grad, unpack):
         return (ops.mirrored(grad, self.arg_lower),)
 
-class LinalgLuFactorExBackward0(MultiNode):
+class LinalgLuFactorExBackward0(MultiNode, inputs=(0,)):
     """linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
 
-    __slots__ = ("saved_LU", "saved_pivots", "version_LU", "version_pivots")
-    inputs = (0,)
+    __slots__ = Saves("_ _ _ -> LU pivots")
     output_names = ("LU", "pivots", "info")
     differentiable_outputs = (True, False, False)
-
-    def save(node, out, A, pivot, check_errors):
-        node.saved_LU = out[0]._array
-        node.version_LU = watch_output(out[0])
-        node.saved_pivots = out[1]._array
-        node.version_pivots = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -299,22 +198,10 @@ class LinalgLuFactorExBackward0(MultiNode):
         pivots = unpack(self.saved_pivots, self.version_pivots, self)
         return (lu_backward(grad, LU, pivots, ops=ops),)
 
-    def release(self):
-        self.version_LU, self.saved_LU = Released, None
-        self.version_pivots, self.saved_pivots = Released, None
-
-class LinalgLdlSolveBackward0(Node):
+class LinalgLdlSolveBackward0(Node, inputs=(0, 2)):
     """linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
 
-    __slots__ = ("arg_hermitian", "saved_LD", "saved_pivots", "version_LD", "version_pivots")
-    inputs = (0, 2)
-    saves_self = True
-
-    def save(node, out, LD, pivots, B, hermitian):
-        node.arg_hermitian = hermitian
-        if node._next1 is not None:
-            node.saved_LD, node.version_LD = save_input(LD, True)
-            node.saved_pivots, node.version_pivots = save_input(pivots, True)
+    __slots__ = Saves("LD!:1 pivots!:1 _ hermitian=")
 
     def apply(self, ops, grad, unpack):
         grad_of_LD = grad_of_B = None
@@ -326,27 +213,12 @@ class LinalgLdlSolveBackward0(Node):
             grad_of_B = ldl_solve_backward(grad, LD, pivots, self.arg_hermitian, ops=ops)
         return grad_of_LD, grad_of_B
 
-    def release(self):
-        self.version_LD, self.saved_LD = Released, None
-        self.version_pivots, self.saved_pivots = Released, None
-
-class LinalgQrBackward0(MultiNode):
+class LinalgQrBackward0(MultiNode, inputs=(0,)):
     """linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
 
-    __slots__ = ("arg_mode", "saved_A", "saved_Q", "saved_R", "version_A", "version_Q", "version_R")
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("A mode= -> Q R")
     output_names = ("Q", "R")
     differentiable_outputs = (True, True)
-
-    def save(node, out, A, mode):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
-        node.arg_mode = mode
-        node.saved_Q = out[0]._array
-        node.version_Q = watch_output(out[0])
-        node.saved_R = out[1]._array
-        node.version_R = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -355,34 +227,12 @@ class LinalgQrBackward0(MultiNode):
         R = unpack(self.saved_R, self.version_R, self)
         return (qr_backward(grads[0], grads[1], A, Q, R, self.arg_mode, ops=ops),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_Q, self.saved_Q = Released, None
-        self.version_R, self.saved_R = Released, None
-
-class LinalgEighBackward0(MultiNode):
+class LinalgEighBackward0(MultiNode, inputs=(0,)):
     """linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)"""
 
-    __slots__ = (
-        "saved_eigenvalues",
-        "saved_eigenvectors",
-        "saved_self",
-        "version_eigenvalues",
-        "version_eigenvectors",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("self _ -> eigenvalues eigenvectors")
     output_names = ("eigenvalues", "eigenvectors")
     differentiable_outputs = (True, True)
-
-    def save(node, out, input, UPLO):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.saved_eigenvalues = out[0]._array
-        node.version_eigenvalues = watch_output(out[0])
-        node.saved_eigenvectors = out[1]._array
-        node.version_eigenvectors = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -390,64 +240,27 @@ class LinalgEighBackward0(MultiNode):
         eigenvectors = unpack(self.saved_eigenvectors, self.version_eigenvectors, self)
         return (eigh_backward(grads[0], grads[1], self_, eigenvalues, eigenvectors, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_eigenvalues, self.saved_eigenvalues = Released, None
-        self.version_eigenvectors, self.saved_eigenvectors = Released, None
-
-class LinalgEigvalshBackward0(Node):
+class LinalgEigvalshBackward0(Node, inputs=(0,)):
     """linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor"""
 
-    __slots__ = ("arg_UPLO", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, UPLO):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_UPLO = UPLO
+    __slots__ = Saves("self UPLO=")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (eigvalsh_backward(grad, self_, self.arg_UPLO, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class LinalgEigBackward0(MultiNode):
+class LinalgEigBackward0(MultiNode, inputs=(0,)):
     """linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
 
-    __slots__ = (
-        "saved_eigenvalues",
-        "saved_eigenvectors",
-        "saved_self",
-        "version_eigenvalues",
-        "version_eigenvectors",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("self -> eigenvalues eigenvectors")
     output_names = ("eigenvalues", "eigenvectors")
     differentiable_outputs = (True, True)
-
-    def save(node, out, input):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.saved_eigenvalues = out[0]._array
-        node.version_eigenvalues = watch_output(out[0])
-        node.saved_eigenvectors = out[1]._array
-        node.version_eigenvectors = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         eigenvalues = unpack(self.saved_eigenvalues, self.version_eigenvalues, self)
         eigenvectors = unpack(self.saved_eigenvectors, self.version_eigenvectors, self)
         return (eig_backward(grads[0], grads[1], self_, eigenvalues, eigenvectors, ops=ops),)
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_eigenvalues, self.saved_eigenvalues = Released, None
-        self.version_eigenvectors, self.saved_eigenvectors = Released, None
 
 class LinalgEigvalsBackward0(SavesSelf):
     """linalg_eigvals(Tensor self) -> Tensor"""
@@ -457,31 +270,12 @@ class LinalgEigvalsBackward0(SavesSelf):
     def pull(self, ops, grad, self_):
         return eigvals_backward(grad, self_, ops=ops)
 
-class LobpcgPairsBackward0(MultiNode):
+class LobpcgPairsBackward0(MultiNode, inputs=(0, 1)):
     """lobpcg_pairs(Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest) -> (Tensor eigenvalues, Tensor eigenvectors)"""
 
-    __slots__ = (
-        "saved_A",
-        "saved_B",
-        "saved_eigenvalues",
-        "saved_eigenvectors",
-        "version_A",
-        "version_B",
-        "version_eigenvalues",
-        "version_eigenvectors",
-    )
-    inputs = (0, 1)
-    saves_self = True
+    __slots__ = Saves("A B _ _ _ _ _ _ -> eigenvalues eigenvectors")
     output_names = ("eigenvalues", "eigenvectors")
     differentiable_outputs = (True, True)
-
-    def save(node, out, A, B, X, iK, k, niter, tol, largest):
-        node.saved_A, node.version_A = save_input(A)
-        node.saved_B, node.version_B = save_input(B)
-        node.saved_eigenvalues = out[0]._array
-        node.version_eigenvalues = watch_output(out[0])
-        node.saved_eigenvectors = out[1]._array
-        node.version_eigenvectors = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -500,35 +294,10 @@ class LobpcgPairsBackward0(MultiNode):
         )
         return grad_of_A, grad_of_B
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_B, self.saved_B = Released, None
-        self.version_eigenvalues, self.saved_eigenvalues = Released, None
-        self.version_eigenvectors, self.saved_eigenvectors = Released, None
-
-class EigenvalueSlopeBackward0(Node):
+class EigenvalueSlopeBackward0(Node, inputs=(0, 1)):
     """eigenvalue_slope(Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor"""
 
-    __slots__ = (
-        "arg_hermitian",
-        "saved_inverse",
-        "saved_slopes",
-        "saved_values",
-        "saved_vectors",
-        "version_inverse",
-        "version_slopes",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0, 1)
-
-    def save(node, out, A, slopes, values, vectors, inverse, hermitian):
-        node.saved_vectors, node.version_vectors = save_input(vectors, True)
-        node.saved_inverse, node.version_inverse = save_input(inverse, True)
-        node.arg_hermitian = hermitian
-        if node._next0 is not None:
-            node.saved_slopes, node.version_slopes = save_input(slopes)
-            node.saved_values, node.version_values = save_input(values, True)
+    __slots__ = Saves("_ slopes:0 values!:0 vectors! inverse! hermitian=")
 
     def apply(self, ops, grad, unpack):
         vectors = unpack(self.saved_vectors, self.version_vectors, self)
@@ -547,40 +316,10 @@ class EigenvalueSlopeBackward0(Node):
         )
         return grad_of_A, grad_of_slopes
 
-    def release(self):
-        self.version_slopes, self.saved_slopes = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-        self.version_inverse, self.saved_inverse = Released, None
-
-class EigenvalueTangentBackward0(Node):
+class EigenvalueTangentBackward0(Node, inputs=(0, 1)):
     """eigenvalue_tangent(Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor"""
 
-    __slots__ = (
-        "arg_hermitian",
-        "saved_A",
-        "saved_inverse",
-        "saved_tangent",
-        "saved_values",
-        "saved_vectors",
-        "version_A",
-        "version_inverse",
-        "version_tangent",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, tangent, values, vectors, inverse, hermitian):
-        node.saved_values, node.version_values = save_input(values, True)
-        node.saved_vectors, node.version_vectors = save_input(vectors, True)
-        node.saved_inverse, node.version_inverse = save_input(inverse, True)
-        node.arg_hermitian = hermitian
-        if node._next1 is not None:
-            node.saved_A, node.version_A = save_input(A)
-        if node._next0 is not None:
-            node.saved_tangent, node.version_tangent = save_input(tangent)
+    __slots__ = Saves("A:1 tangent:0 values! vectors! inverse! hermitian=")
 
     def apply(self, ops, grad, unpack):
         values = unpack(self.saved_values, self.version_values, self)
@@ -597,31 +336,12 @@ class EigenvalueTangentBackward0(Node):
             grad_of_tangent = ops.eigenvalue_slope(A, grad, values, vectors, inverse, self.arg_hermitian)
         return grad_of_A, grad_of_tangent
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_tangent, self.saved_tangent = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-        self.version_inverse, self.saved_inverse = Released, None
-
-class LinalgSvdBackward0(MultiNode):
+class LinalgSvdBackward0(MultiNode, inputs=(0,)):
     """linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
 
-    __slots__ = ("saved_A", "saved_S", "saved_U", "saved_Vh", "version_A", "version_S", "version_U", "version_Vh")
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("A _ _ -> U S Vh")
     output_names = ("U", "S", "Vh")
     differentiable_outputs = (True, True, True)
-
-    def save(node, out, A, full_matrices, driver):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
-        node.saved_U = out[0]._array
-        node.version_U = watch_output(out[0])
-        node.saved_S = out[1]._array
-        node.version_S = watch_output(out[1])
-        node.saved_Vh = out[2]._array
-        node.version_Vh = watch_output(out[2])
 
     def apply(self, ops, grads, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -630,60 +350,20 @@ class LinalgSvdBackward0(MultiNode):
         Vh = unpack(self.saved_Vh, self.version_Vh, self)
         return (svd_backward(grads[0], grads[1], grads[2], A, U, S, Vh, ops=ops),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_U, self.saved_U = Released, None
-        self.version_S, self.saved_S = Released, None
-        self.version_Vh, self.saved_Vh = Released, None
-
-class LinalgSvdvalsBackward0(Node):
+class LinalgSvdvalsBackward0(Node, inputs=(0,)):
     """linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"""
 
-    __slots__ = ("saved_A", "saved_result", "version_A", "version_result")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, A, driver):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("A _ -> result")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (svdvals_backward(grad, A, result_, ops=ops),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SingularValueSlopeBackward0(Node):
+class SingularValueSlopeBackward0(Node, inputs=(0, 1)):
     """singular_value_slope(Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh) -> Tensor"""
 
-    __slots__ = (
-        "saved_A",
-        "saved_S",
-        "saved_U",
-        "saved_Vh",
-        "saved_slopes",
-        "version_A",
-        "version_S",
-        "version_U",
-        "version_Vh",
-        "version_slopes",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, slopes, U, S, Vh):
-        node.saved_U, node.version_U = save_input(U, True)
-        node.saved_Vh, node.version_Vh = save_input(Vh, True)
-        if node._next0 is not None and node._next1 is not None:
-            node.saved_A, node.version_A = save_input(A)
-        if node._next0 is not None:
-            node.saved_slopes, node.version_slopes = save_input(slopes)
-            node.saved_S, node.version_S = save_input(S, True)
+    __slots__ = Saves("A:0&1 slopes:0 U! S!:0 Vh!")
 
     def apply(self, ops, grad, unpack):
         U = unpack(self.saved_U, self.version_U, self)
@@ -696,39 +376,10 @@ class SingularValueSlopeBackward0(Node):
         )
         return grad_of_A, grad_of_slopes
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_slopes, self.saved_slopes = Released, None
-        self.version_U, self.saved_U = Released, None
-        self.version_S, self.saved_S = Released, None
-        self.version_Vh, self.saved_Vh = Released, None
-
-class SingularValueTangentBackward0(Node):
+class SingularValueTangentBackward0(Node, inputs=(0, 1)):
     """singular_value_tangent(Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh) -> Tensor"""
 
-    __slots__ = (
-        "saved_A",
-        "saved_S",
-        "saved_U",
-        "saved_Vh",
-        "saved_tangent",
-        "version_A",
-        "version_S",
-        "version_U",
-        "version_Vh",
-        "version_tangent",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, tangent, U, S, Vh):
-        node.saved_U, node.version_U = save_input(U, True)
-        node.saved_S, node.version_S = save_input(S, True)
-        node.saved_Vh, node.version_Vh = save_input(Vh, True)
-        if node._next1 is not None:
-            node.saved_A, node.version_A = save_input(A)
-        if node._next0 is not None:
-            node.saved_tangent, node.version_tangent = save_input(tangent)
+    __slots__ = Saves("A:1 tangent:0 U! S! Vh!")
 
     def apply(self, ops, grad, unpack):
         U = unpack(self.saved_U, self.version_U, self)
@@ -743,60 +394,28 @@ class SingularValueTangentBackward0(Node):
             grad_of_tangent = ops.singular_value_slope(A, grad, U, S, Vh)
         return grad_of_A, grad_of_tangent
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_tangent, self.saved_tangent = Released, None
-        self.version_U, self.saved_U = Released, None
-        self.version_S, self.saved_S = Released, None
-        self.version_Vh, self.saved_Vh = Released, None
-
-class LinalgDetBackward0(Node):
+class LinalgDetBackward0(Node, inputs=(0,)):
     """linalg_det(Tensor A) -> Tensor"""
 
-    __slots__ = ("saved_A", "version_A")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, A):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
+    __slots__ = Saves("A")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
         return (times_adjoint_adjugate(grad, A, ops=ops),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-
-class AdjugateBackward0(Node):
+class AdjugateBackward0(Node, inputs=(0,)):
     """adjugate(Tensor A) -> Tensor"""
 
-    __slots__ = ("saved_A", "version_A")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, A):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
+    __slots__ = Saves("A")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
         return (ops.adjugate_slope(adjoint_of(A, ops=ops), grad),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-
-class AdjugateSlopeBackward0(Node):
+class AdjugateSlopeBackward0(Node, inputs=(0, 1)):
     """adjugate_slope(Tensor A, Tensor tangent) -> Tensor"""
 
-    __slots__ = ("saved_A", "saved_tangent", "version_A", "version_tangent")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, tangent):
-        node.saved_A, node.version_A = save_input(A)
-        if node._next0 is not None:
-            node.saved_tangent, node.version_tangent = save_input(tangent)
+    __slots__ = Saves("A tangent:0")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -808,24 +427,12 @@ class AdjugateSlopeBackward0(Node):
             grad_of_tangent = ops.adjugate_slope(adjoint_of(A, ops=ops), grad)
         return grad_of_A, grad_of_tangent
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_tangent, self.saved_tangent = Released, None
-
-class LinalgSlogdetBackward0(MultiNode):
+class LinalgSlogdetBackward0(MultiNode, inputs=(0,)):
     """linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"""
 
-    __slots__ = ("saved_A", "saved_sign", "version_A", "version_sign")
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("A -> sign")
     output_names = ("sign", "logabsdet")
     differentiable_outputs = (True, True)
-
-    def save(node, out, A):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
-        node.saved_sign = out[0]._array
-        node.version_sign = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -833,35 +440,12 @@ class LinalgSlogdetBackward0(MultiNode):
         sign = unpack(self.saved_sign, self.version_sign, self)
         return (slogdet_backward(grads[0], grads[1], A, sign, ops=ops),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_sign, self.saved_sign = Released, None
-
-class HermitianMapBackward0(MultiNode):
+class HermitianMapBackward0(MultiNode, inputs=(0,)):
     """hermitian_map(Tensor A, any function, str UPLO="L") -> (Tensor result, Tensor values, Tensor vectors)"""
 
-    __slots__ = (
-        "arg_function",
-        "saved_A",
-        "saved_values",
-        "saved_vectors",
-        "version_A",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("A function=copy _ -> _ values vectors")
     output_names = ("result", "values", "vectors")
     differentiable_outputs = (True, False, False)
-
-    def save(node, out, A, function, UPLO):
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.save()
-        node.arg_function = function if type(function) in FIXED else snapshot(function)
-        node.saved_values = out[1]._array
-        node.version_values = watch_output(out[1])
-        node.saved_vectors = out[2]._array
-        node.version_vectors = watch_output(out[2])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -871,35 +455,10 @@ class HermitianMapBackward0(MultiNode):
         vectors = unpack(self.saved_vectors, self.version_vectors, self)
         return (ops.hermitian_map_slope(A, grad, values, vectors, self.arg_function),)
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-
-class HermitianMapSlopeBackward0(Node):
+class HermitianMapSlopeBackward0(Node, inputs=(0, 1)):
     """hermitian_map_slope(Tensor A, Tensor direction, Tensor values, Tensor vectors, any function) -> Tensor"""
 
-    __slots__ = (
-        "arg_function",
-        "saved_A",
-        "saved_direction",
-        "saved_values",
-        "saved_vectors",
-        "version_A",
-        "version_direction",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, A, direction, values, vectors, function):
-        node.saved_A, node.version_A = save_input(A)
-        node.saved_values, node.version_values = save_input(values, True)
-        node.saved_vectors, node.version_vectors = save_input(vectors, True)
-        node.arg_function = function if type(function) in FIXED else snapshot(function)
-        if node._next0 is not None:
-            node.saved_direction, node.version_direction = save_input(direction)
+    __slots__ = Saves("A direction:0 values! vectors! function=copy")
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -913,41 +472,10 @@ class HermitianMapSlopeBackward0(Node):
             grad_of_direction = ops.hermitian_map_slope(A, grad, values, vectors, self.arg_function)
         return grad_of_A, grad_of_direction
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_direction, self.saved_direction = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-
-class HermitianMapCurveBackward0(Node):
+class HermitianMapCurveBackward0(Node, inputs=(0, 1, 2)):
     """hermitian_map_curve(Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function) -> Tensor"""
 
-    __slots__ = (
-        "arg_function",
-        "saved_A",
-        "saved_direction",
-        "saved_other",
-        "saved_values",
-        "saved_vectors",
-        "version_A",
-        "version_direction",
-        "version_other",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0, 1, 2)
-    saves_self = True
-
-    def save(node, out, A, direction, other, values, vectors, function):
-        node.arg_function = function if type(function) in FIXED else snapshot(function)
-        if node._nexts[1] is not None or node._nexts[2] is not None:
-            node.saved_A, node.version_A = save_input(A, True)
-            node.saved_values, node.version_values = save_input(values, True)
-            node.saved_vectors, node.version_vectors = save_input(vectors, True)
-        if node._nexts[2] is not None:
-            node.saved_direction, node.version_direction = save_input(direction)
-        if node._nexts[1] is not None:
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("A!:1|2 direction:2 other:1 values!:1|2 vectors!:1|2 function=copy")
 
     def apply(self, ops, grad, unpack):
         if self._nexts[1] is not None or self._nexts[2] is not None:
@@ -965,13 +493,6 @@ class HermitianMapCurveBackward0(Node):
             grad_of_other = ops.hermitian_map_curve(A, grad, direction, values, vectors, self.arg_function)
         return grad_of_A, grad_of_direction, grad_of_other
 
-    def release(self):
-        self.version_A, self.saved_A = Released, None
-        self.version_direction, self.saved_direction = Released, None
-        self.version_other, self.saved_other = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-
 class LinalgMatrixExpBackward0(SavesSelf):
     """linalg_matrix_exp(Tensor self) -> Tensor"""
 
@@ -980,31 +501,10 @@ class LinalgMatrixExpBackward0(SavesSelf):
     def pull(self, ops, grad, self_):
         return matrix_exp_slope(adjoint_of(self_, ops=ops), grad, ops=ops)
 
-class LinalgVectorNormBackward0(Node):
+class LinalgVectorNormBackward0(Node, inputs=(0,)):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = (
-        "arg_dim",
-        "arg_dtype",
-        "arg_keepdim",
-        "arg_ord",
-        "saved_result",
-        "saved_self",
-        "version_result",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, ord, dim, keepdim, dtype):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_ord = ord if type(ord) in FIXED else snapshot(ord)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.arg_dtype = dtype
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self ord=copy dim=copy keepdim= dtype= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1015,44 +515,19 @@ class LinalgVectorNormBackward0(Node):
             ),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class RenormBackward0(Node):
+class RenormBackward0(Node, inputs=(0,)):
     """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_maxnorm", "arg_p", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, p, dim, maxnorm):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_p = p if type(p) in FIXED else snapshot(p)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_maxnorm = maxnorm if type(maxnorm) in FIXED else snapshot(maxnorm)
+    __slots__ = Saves("self p=copy dim=copy maxnorm=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (renorm_backward(grad, self_, self.arg_p, self.arg_dim, self.arg_maxnorm, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class CdistBackward0(Node):
+class CdistBackward0(Node, inputs=(0, 1)):
     """cdist_rows(Tensor x1, Tensor x2, float p=2.0) -> Tensor"""
 
-    __slots__ = ("arg_p", "saved_result", "saved_x1", "saved_x2", "version_result", "version_x1", "version_x2")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, x1, x2, p):
-        node.saved_x1, node.version_x1 = save_input(x1)
-        node.saved_x2, node.version_x2 = save_input(x2)
-        node.arg_p = p if type(p) in FIXED else snapshot(p)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("x1 x2 p=copy -> result")
 
     def apply(self, ops, grad, unpack):
         x1 = unpack(self.saved_x1, self.version_x1, self)
@@ -1062,11 +537,6 @@ class CdistBackward0(Node):
             grad, x1, x2, self.arg_p, result_, (self._next0 is not None, self._next1 is not None), ops=ops
         )
         return grad_of_x1, grad_of_x2
-
-    def release(self):
-        self.version_x1, self.saved_x1 = Released, None
-        self.version_x2, self.saved_x2 = Released, None
-        self.version_result, self.saved_result = Released, None
 
 # fmt: off
 like_linalg_inv_ex = lambda run: lambda A, *, check_errors=False, out=None: run(

@@ -2,7 +2,7 @@
 
 from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, renamed, some_ints
 from pullback.graph.node import Node
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.fft.half_spectra import c2r_adjoint, r2c_adjoint
 from pullback.ops.generated.calls import one_tensor_3
@@ -10,58 +10,34 @@ from pullback.arrays.numpy import fft as kernels
 from pullback.ops.composite.fft import short_time as composite_short_time
 from pullback.ops.composite.fft import transforms as composite_transforms
 
-class FftC2CBackward0(Node):
+class FftC2CBackward0(Node, inputs=(0,)):
     """fft_c2c(Tensor self, int[] dim, str scale, bool forward) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_forward", "arg_scale")
-    inputs = (0,)
-
-    def save(node, out, input, dim, scale, forward):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_scale = scale
-        node.arg_forward = forward
+    __slots__ = Saves("_ dim=copy scale= forward=")
 
     def apply(self, ops, grad, unpack):
         return (ops.fft_c2c(grad, self.arg_dim, self.arg_scale, not self.arg_forward),)
 
-class FftR2CBackward0(Node):
+class FftR2CBackward0(Node, inputs=(0,)):
     """fft_r2c(Tensor self, int[] dim, str scale, bool onesided) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_onesided", "arg_scale", "self_shape")
-    inputs = (0,)
-
-    def save(node, out, input, dim, scale, onesided):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_scale = scale
-        node.arg_onesided = onesided
+    __slots__ = Saves("self.shape dim=copy scale= onesided=")
 
     def apply(self, ops, grad, unpack):
         return (r2c_adjoint(grad, self.arg_dim, self.arg_scale, self.arg_onesided, self.self_shape, ops=ops),)
 
-class TimesInnerPointsBackward0(Node):
+class TimesInnerPointsBackward0(Node, inputs=(0,)):
     """times_inner_points(Tensor self, float factor, int dim, int size) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_factor", "arg_size")
-    inputs = (0,)
-
-    def save(node, out, input, factor, dim, size):
-        node.arg_factor = factor if type(factor) in FIXED else snapshot(factor)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_size = size if type(size) in FIXED else snapshot(size)
+    __slots__ = Saves("_ factor=copy dim=copy size=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.times_inner_points(grad, self.arg_factor, self.arg_dim, self.arg_size),)
 
-class FftC2RBackward0(Node):
+class FftC2RBackward0(Node, inputs=(0,)):
     """fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_scale")
-    inputs = (0,)
-
-    def save(node, out, input, dim, scale, last_dim_size):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_scale = scale
+    __slots__ = Saves("_ dim=copy scale= _")
 
     def apply(self, ops, grad, unpack):
         return (c2r_adjoint(grad, self.arg_dim, self.arg_scale, ops=ops),)

@@ -16,10 +16,8 @@ from pullback.core.arguments import (
     renamed,
     some_ints,
 )
-from pullback.core.array_type import attribute
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, let_go, save_input, watch_output
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.indexing.by_index import (
     index_copy_source,
@@ -52,77 +50,42 @@ from pullback.ops.composite.indexing import by_index as composite_by_index
 from pullback.ops.composite.indexing import searching as composite_searching
 from pullback.ops.composite.indexing import segments as composite_segments
 
-class SliceBackward0(Node):
+class SliceBackward0(Node, inputs=(0,), masking=True, placing=True):
     """slice_view(Tensor(a) self, any index) -> Tensor(a)"""
 
-    __slots__ = ("arg_index", "self_shape")
-    inputs = (0,)
-    masking = True
-    placing = True
-
-    def save(node, out, input, index):
-        node.self_shape = input._array.shape
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
+    __slots__ = Saves("self.shape index=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_backward(grad, self.self_shape, self.arg_index),)
 
-class SliceBackwardBackward0(Node):
+class SliceBackwardBackward0(Node, inputs=(0,), structural=True):
     """slice_backward(Tensor self, int[] shape, any index) -> Tensor"""
 
-    __slots__ = ("arg_index",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, index):
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
+    __slots__ = Saves("_ _ index=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_view(grad, self.arg_index),)
 
-class IndexBackward0(Node):
+class IndexBackward0(Node, inputs=(0,), masking=True):
     """advanced_index(Tensor self, index index) -> Tensor"""
 
-    __slots__ = ("arg_index", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, index):
-        node.self_shape = input._array.shape
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
+    __slots__ = Saves("self.shape index=index")
 
     def apply(self, ops, grad, unpack):
         return (ops.index_accumulate(grad, self.self_shape, unpack(self.arg_index, None, self)),)
 
-    def release(self):
-        self.arg_index = let_go(self.arg_index)
-
-class IndexAccumulateBackward0(Node):
+class IndexAccumulateBackward0(Node, inputs=(0,), structural=True):
     """index_accumulate(Tensor self, int[] shape, index index) -> Tensor"""
 
-    __slots__ = ("arg_index",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, index):
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
+    __slots__ = Saves("_ _ index=index")
 
     def apply(self, ops, grad, unpack):
         return (ops.advanced_index(grad, unpack(self.arg_index, None, self)),)
 
-    def release(self):
-        self.arg_index = let_go(self.arg_index)
-
-class SetitemBackward0(Node):
+class SetitemBackward0(Node, inputs=(0, 2), masking=True):
     """setitem(Tensor self, index index, Tensor value) -> Tensor"""
 
-    __slots__ = ("arg_index", "value_shape")
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, index, value):
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
-        node.value_shape = attribute(value, "shape")
+    __slots__ = Saves("_ index=index value.shape")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_value = None
@@ -132,20 +95,10 @@ class SetitemBackward0(Node):
             grad_of_value = setitem_value(grad, unpack(self.arg_index, None, self), self.value_shape, ops=ops)
         return grad_of_self, grad_of_value
 
-    def release(self):
-        self.arg_index = let_go(self.arg_index)
-
-class IndexPutBackward0(Node):
+class IndexPutBackward0(Node, inputs=(0, 2), masking=True):
     """_index_put(Tensor self, index index, Tensor values, bool accumulate) -> Tensor"""
 
-    __slots__ = ("arg_accumulate", "arg_index", "values_shape")
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, index, values, accumulate):
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
-        node.values_shape = attribute(values, "shape")
-        node.arg_accumulate = accumulate
+    __slots__ = Saves("_ index=index values.shape accumulate=")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -157,75 +110,37 @@ class IndexPutBackward0(Node):
             )
         return grad_of_self, grad_of_values
 
-    def release(self):
-        self.arg_index = let_go(self.arg_index)
-
-class GatherBackward0(Node):
+class GatherBackward0(Node, inputs=(0,), masking=True):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim, index, sparse_grad):
-        node.self_shape = attribute(input, "shape")
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("self.shape dim=copy index! _")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.gather_backward(grad, self.self_shape, self.arg_dim, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class GatherBackwardBackward0(Node):
+class GatherBackwardBackward0(Node, inputs=(0,), structural=True):
     """gather_backward(Tensor self, int[] shape, int dim, Tensor index) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "version_index")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, dim, index):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ _ dim=copy index!")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.gather(grad, self.arg_dim, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class PlacedAlongBackward0(Node):
+class PlacedAlongBackward0(Node, inputs=(0,), structural=True):
     """_placed_along(Tensor self, int[] shape, int dim, Tensor index, bool adds=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "version_index")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, dim, index, adds):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ _ dim=copy index! _")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.gather(grad, self.arg_dim, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class ScatterBackward0(Node):
+class ScatterBackward0(Node, inputs=(0, 3), masking=True):
     """scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
-    inputs = (0, 3)
-    masking = True
-
-    def save(node, out, input, dim, index, src):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
-        node.src_shape = attribute(src, "shape")
+    __slots__ = Saves("_ dim=copy index! src.shape")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -236,39 +151,19 @@ class ScatterBackward0(Node):
             grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, False, ops=ops)
         return grad_of_self, grad_of_src
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class ScatterBackward1(Node):
+class ScatterBackward1(Node, inputs=(0,), masking=True):
     """scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "version_index")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim, index, value):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ dim=copy index! _")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.scatter(grad, self.arg_dim, index, 0),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class ScatterAddBackward0(Node):
+class ScatterAddBackward0(Node, inputs=(0, 3), masking=True):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
-    inputs = (0, 3)
-    masking = True
-
-    def save(node, out, input, dim, index, src):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.src_shape = attribute(src, "shape")
-        if node._next1 is not None:
-            node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ dim=copy index!:1 src.shape")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -279,59 +174,28 @@ class ScatterAddBackward0(Node):
             grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, True, ops=ops)
         return grad_of_self, grad_of_src
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class IndexSelectBackward0(Node):
+class IndexSelectBackward0(Node, inputs=(0,), masking=True):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim, index):
-        node.self_shape = attribute(input, "shape")
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("self.shape dim=copy index!")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.index_select_backward(grad, self.self_shape, self.arg_dim, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class IndexSelectBackwardBackward0(Node):
+class IndexSelectBackwardBackward0(Node, inputs=(0,), structural=True):
     """index_select_backward(Tensor self, int[] shape, int dim, Tensor index) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "version_index")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, dim, index):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ _ dim=copy index!")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.index_select(grad, self.arg_dim, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class IndexAddBackward0(Node):
+class IndexAddBackward0(Node, inputs=(0, 3), structural=True):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
 
-    __slots__ = ("arg_alpha", "arg_dim", "saved_index", "source_shape", "version_index")
-    inputs = (0, 3)
-    structural = True
-
-    def save(node, out, input, dim, index, source, alpha):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.source_shape = attribute(source, "shape")
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
-        if node._next1 is not None:
-            node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ dim=copy index!:1 source.shape alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_source = None
@@ -344,20 +208,10 @@ class IndexAddBackward0(Node):
             )
         return grad_of_self, grad_of_source
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class IndexCopyBackward0(Node):
+class IndexCopyBackward0(Node, inputs=(0, 3), masking=True):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "source_shape", "version_index")
-    inputs = (0, 3)
-    masking = True
-
-    def save(node, out, input, dim, index, source):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
-        node.source_shape = attribute(source, "shape")
+    __slots__ = Saves("_ dim=copy index! source.shape")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -368,19 +222,10 @@ class IndexCopyBackward0(Node):
             grad_of_source = index_copy_source(grad, self.arg_dim, index, self.source_shape, ops=ops)
         return grad_of_self, grad_of_source
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class IndexFillBackward0(Node):
+class IndexFillBackward0(Node, inputs=(0, 3), masking=True):
     """index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_index", "version_index")
-    inputs = (0, 3)
-    masking = True
-
-    def save(node, out, input, dim, index, value):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ dim=copy index! _")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -391,55 +236,28 @@ class IndexFillBackward0(Node):
             grad_of_value = ops.sum(grad - ops.index_fill(grad, self.arg_dim, index, 0))
         return grad_of_self, grad_of_value
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class TakeBackward0(Node):
+class TakeBackward0(Node, inputs=(0,), masking=True):
     """take(Tensor self, Tensor index) -> Tensor"""
 
-    __slots__ = ("saved_index", "self_shape", "version_index")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, index):
-        node.self_shape = attribute(input, "shape")
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("self.shape index!")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.take_backward(grad, self.self_shape, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class TakeBackwardBackward0(Node):
+class TakeBackwardBackward0(Node, inputs=(0,), structural=True):
     """take_backward(Tensor self, int[] shape, Tensor index) -> Tensor"""
 
-    __slots__ = ("saved_index", "version_index")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, index):
-        node.saved_index, node.version_index = save_input(index, True)
+    __slots__ = Saves("_ _ index!")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
         return (ops.take(grad, index),)
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class PutBackward0(Node):
+class PutBackward0(Node, inputs=(0, 2), masking=True):
     """put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
 
-    __slots__ = ("arg_accumulate", "saved_index", "source_shape", "version_index")
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, index, source, accumulate):
-        node.saved_index, node.version_index = save_input(index, True)
-        node.source_shape = attribute(source, "shape")
-        node.arg_accumulate = accumulate
+    __slots__ = Saves("_ index! source.shape accumulate=")
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -450,18 +268,10 @@ class PutBackward0(Node):
             grad_of_source = put_source(grad, index, self.source_shape, self.arg_accumulate, ops=ops)
         return grad_of_self, grad_of_source
 
-    def release(self):
-        self.version_index, self.saved_index = Released, None
-
-class MaskedFillBackward0(Node):
+class MaskedFillBackward0(Node, inputs=(0, 2), masking=True):
     """masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor"""
 
-    __slots__ = ("saved_mask", "version_mask")
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, mask, value):
-        node.saved_mask, node.version_mask = save_input(mask, True)
+    __slots__ = Saves("_ mask! _")
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -472,54 +282,28 @@ class MaskedFillBackward0(Node):
             grad_of_value = ops.sum(ops.where(mask, grad, 0))
         return grad_of_self, grad_of_value
 
-    def release(self):
-        self.version_mask, self.saved_mask = Released, None
-
-class MaskedSelectBackward0(Node):
+class MaskedSelectBackward0(Node, inputs=(0,), masking=True):
     """masked_select(Tensor self, Tensor mask) -> Tensor"""
 
-    __slots__ = ("saved_mask", "self_shape", "version_mask")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, mask):
-        node.self_shape = attribute(input, "shape")
-        node.saved_mask, node.version_mask = save_input(mask, True)
+    __slots__ = Saves("self.shape mask!")
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (ops.masked_select_backward(grad, self.self_shape, mask),)
 
-    def release(self):
-        self.version_mask, self.saved_mask = Released, None
-
-class MaskedSelectBackwardBackward0(Node):
+class MaskedSelectBackwardBackward0(Node, inputs=(0,), structural=True):
     """masked_select_backward(Tensor self, int[] shape, Tensor mask) -> Tensor"""
 
-    __slots__ = ("saved_mask", "version_mask")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, mask):
-        node.saved_mask, node.version_mask = save_input(mask, True)
+    __slots__ = Saves("_ _ mask!")
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (ops.masked_select(grad, mask),)
 
-    def release(self):
-        self.version_mask, self.saved_mask = Released, None
-
-class MaskedScatterBackward0(Node):
+class MaskedScatterBackward0(Node, inputs=(0, 2), masking=True):
     """masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
 
-    __slots__ = ("saved_mask", "source_shape", "version_mask")
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, mask, source):
-        node.saved_mask, node.version_mask = save_input(mask, True)
-        node.source_shape = attribute(source, "shape")
+    __slots__ = Saves("_ mask! source.shape")
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -530,20 +314,10 @@ class MaskedScatterBackward0(Node):
             grad_of_source = masked_scatter_source(grad, mask, self.source_shape, ops=ops)
         return grad_of_self, grad_of_source
 
-    def release(self):
-        self.version_mask, self.saved_mask = Released, None
-
-class DiagonalScatterBackward0(Node):
+class DiagonalScatterBackward0(Node, inputs=(0, 1), masking=True):
     """diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
 
-    __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
-    inputs = (0, 1)
-    masking = True
-
-    def save(node, out, input, src, offset, dim1, dim2):
-        node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
-        node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
-        node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
+    __slots__ = Saves("_ _ offset=copy dim1=copy dim2=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -553,20 +327,12 @@ class DiagonalScatterBackward0(Node):
             grad_of_src = ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2)
         return grad_of_self, grad_of_src
 
-class SortBackward0(MultiNode):
+class SortBackward0(MultiNode, inputs=(0,), structural=True):
     """sort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy _ _ -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
-
-    def save(node, out, input, dim, descending, stable):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -574,23 +340,12 @@ class SortBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops._placed_along(grad, self.self_shape, self.arg_dim, indices),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class TopkBackward0(MultiNode):
+class TopkBackward0(MultiNode, inputs=(0,), masking=True):
     """topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape _ dim=copy _ _ -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, k, dim, largest, sorted):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -598,37 +353,10 @@ class TopkBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops._placed_along(grad, self.self_shape, self.arg_dim, indices),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class ScatterReduceBackward0(Node):
+class ScatterReduceBackward0(Node, inputs=(0, 3)):
     """scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
 
-    __slots__ = (
-        "arg_dim",
-        "arg_include_self",
-        "arg_reduce",
-        "saved_index",
-        "saved_result",
-        "saved_self",
-        "saved_src",
-        "version_index",
-        "version_result",
-        "version_self",
-        "version_src",
-    )
-    inputs = (0, 3)
-    saves_self = True
-
-    def save(node, out, input, dim, index, src, reduce, include_self):
-        node.saved_self, node.version_self = save_input(input)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
-        node.saved_src, node.version_src = save_input(src)
-        node.arg_reduce = reduce
-        node.arg_include_self = include_self
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy index! src reduce= include_self= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -646,40 +374,10 @@ class ScatterReduceBackward0(Node):
             )
         return grad_of_self, grad_of_src
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_index, self.saved_index = Released, None
-        self.version_src, self.saved_src = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class IndexReduceBackward0(Node):
+class IndexReduceBackward0(Node, inputs=(0, 3)):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
 
-    __slots__ = (
-        "arg_dim",
-        "arg_include_self",
-        "arg_reduce",
-        "saved_index",
-        "saved_result",
-        "saved_self",
-        "saved_source",
-        "version_index",
-        "version_result",
-        "version_self",
-        "version_source",
-    )
-    inputs = (0, 3)
-    saves_self = True
-
-    def save(node, out, input, dim, index, source, reduce, include_self):
-        node.saved_self, node.version_self = save_input(input)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_index, node.version_index = save_input(index, True)
-        node.saved_source, node.version_source = save_input(source)
-        node.arg_reduce = reduce
-        node.arg_include_self = include_self
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy index! source reduce= include_self= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -696,12 +394,6 @@ class IndexReduceBackward0(Node):
                 grad, self_, self.arg_dim, index, source, result_, self.arg_reduce, self.arg_include_self, ops=ops
             )
         return grad_of_self, grad_of_source
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_index, self.saved_index = Released, None
-        self.version_source, self.saved_source = Released, None
-        self.version_result, self.saved_result = Released, None
 
 def choose_scatter(form0, form1, form2, otherwise):
     def scatter(input, dim, index, src=UNSET, *, value=UNSET, reduce=UNSET, axis=UNSET, out=None):

@@ -2,9 +2,7 @@
 
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_number, an_int, renamed, tensor_list
 from pullback.graph.node import Node
-from pullback.graph.saved import Form, Released, save_input
-from pullback.graph.saving_nodes import SavesForEachOther
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linalg.products import (
     cross_dim,
@@ -19,18 +17,10 @@ from pullback.arrays.numpy import linalg as kernels
 from pullback.ops.composite.linalg import einsum as composite_einsum
 from pullback.ops.composite.linalg import products as composite_products
 
-class MmBackward0(Node):
+class MmBackward0(Node, inputs=(0, 1)):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
 
-    __slots__ = ("saved_mat2", "saved_self", "version_mat2", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, mat2):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_mat2, node.version_mat2 = save_input(mat2)
+    __slots__ = Saves("self:1 mat2:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat2 = None
@@ -42,22 +32,10 @@ class MmBackward0(Node):
             grad_of_mat2 = ops.mm(ops.t(self_).conjugate(), grad)
         return grad_of_self, grad_of_mat2
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_mat2, self.saved_mat2 = Released, None
-
-class BmmBackward0(Node):
+class BmmBackward0(Node, inputs=(0, 1)):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
 
-    __slots__ = ("saved_mat2", "saved_self", "version_mat2", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, mat2):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_mat2, node.version_mat2 = save_input(mat2)
+    __slots__ = Saves("self:1 mat2:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat2 = None
@@ -69,26 +47,10 @@ class BmmBackward0(Node):
             grad_of_mat2 = ops.bmm(ops.transpose(self_, 1, 2).conjugate(), grad)
         return grad_of_self, grad_of_mat2
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_mat2, self.saved_mat2 = Released, None
-
-class MatmulBackward0(Node):
+class MatmulBackward0(Node, inputs=(0, 1)):
     """matmul(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        else:
-            node.saved_self, node.version_self = Form(input), None
-        if node._next0 is not None:
-            node.saved_other, node.version_other = save_input(other)
-        else:
-            node.saved_other, node.version_other = Form(other), None
+    __slots__ = Saves("self:1/form other:0/form")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -100,22 +62,10 @@ class MatmulBackward0(Node):
             grad_of_other = matmul_other(grad, self_, other.shape, ops=ops)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class MvBackward0(Node):
+class MvBackward0(Node, inputs=(0, 1)):
     """mv(Tensor self, Tensor vec) -> Tensor"""
 
-    __slots__ = ("saved_self", "saved_vec", "version_self", "version_vec")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, vec):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_vec, node.version_vec = save_input(vec)
+    __slots__ = Saves("self:1 vec:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_vec = None
@@ -127,22 +77,10 @@ class MvBackward0(Node):
             grad_of_vec = ops.mv(ops.t(self_).conjugate(), grad)
         return grad_of_self, grad_of_vec
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_vec, self.saved_vec = Released, None
-
-class DotBackward0(Node):
+class DotBackward0(Node, inputs=(0, 1)):
     """dot(Tensor self, Tensor tensor) -> Tensor"""
 
-    __slots__ = ("saved_self", "saved_tensor", "version_self", "version_tensor")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, tensor):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_tensor, node.version_tensor = save_input(tensor)
+    __slots__ = Saves("self:1 tensor:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_tensor = None
@@ -154,14 +92,10 @@ class DotBackward0(Node):
             grad_of_tensor = grad * self_.conjugate()
         return grad_of_self, grad_of_tensor
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_tensor, self.saved_tensor = Released, None
-
-class VdotBackward0(SavesForEachOther):
+class VdotBackward0(Node, inputs=(0, 1)):
     """vdot(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
+    __slots__ = Saves("self:1 other:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -173,18 +107,10 @@ class VdotBackward0(SavesForEachOther):
             grad_of_other = grad * self_
         return grad_of_self, grad_of_other
 
-class OuterBackward0(Node):
+class OuterBackward0(Node, inputs=(0, 1)):
     """outer(Tensor self, Tensor vec2) -> Tensor"""
 
-    __slots__ = ("saved_self", "saved_vec2", "version_self", "version_vec2")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, vec2):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_vec2, node.version_vec2 = save_input(vec2)
+    __slots__ = Saves("self:1 vec2:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_vec2 = None
@@ -196,27 +122,10 @@ class OuterBackward0(Node):
             grad_of_vec2 = ops.mv(ops.t(grad), self_.conjugate())
         return grad_of_self, grad_of_vec2
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_vec2, self.saved_vec2 = Released, None
-
-class EinsumPairBackward0(Node):
+class EinsumPairBackward0(Node, inputs=(0, 1)):
     """_einsum_pair(Tensor self, Tensor other, str equation) -> Tensor"""
 
-    __slots__ = ("arg_equation", "saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, other, equation):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        else:
-            node.saved_self, node.version_self = Form(input), None
-        if node._next0 is not None:
-            node.saved_other, node.version_other = save_input(other)
-        else:
-            node.saved_other, node.version_other = Form(other), None
-        node.arg_equation = equation
+    __slots__ = Saves("self:1/form other:0/form equation=")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -230,23 +139,10 @@ class EinsumPairBackward0(Node):
             )
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class AddmmBackward0(Node):
+class AddmmBackward0(Node, inputs=(0, 1, 2)):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
-    __slots__ = ("arg_alpha", "arg_beta", "saved_mat1", "saved_mat2", "version_mat1", "version_mat2")
-    inputs = (0, 1, 2)
-
-    def save(node, out, input, mat1, mat2, beta, alpha):
-        node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
-        if node._nexts[2] is not None:
-            node.saved_mat1, node.version_mat1 = save_input(mat1)
-        if node._nexts[1] is not None:
-            node.saved_mat2, node.version_mat2 = save_input(mat2)
+    __slots__ = Saves("_ mat1:2 mat2:1 beta=copy alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat1 = grad_of_mat2 = None
@@ -260,23 +156,10 @@ class AddmmBackward0(Node):
             grad_of_mat2 = scaled(ops.mm(ops.t(mat1).conjugate(), grad), self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_mat1, grad_of_mat2
 
-    def release(self):
-        self.version_mat1, self.saved_mat1 = Released, None
-        self.version_mat2, self.saved_mat2 = Released, None
-
-class BaddbmmBackward0(Node):
+class BaddbmmBackward0(Node, inputs=(0, 1, 2)):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
-    __slots__ = ("arg_alpha", "arg_beta", "saved_batch1", "saved_batch2", "version_batch1", "version_batch2")
-    inputs = (0, 1, 2)
-
-    def save(node, out, input, batch1, batch2, beta, alpha):
-        node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
-        if node._nexts[2] is not None:
-            node.saved_batch1, node.version_batch1 = save_input(batch1)
-        if node._nexts[1] is not None:
-            node.saved_batch2, node.version_batch2 = save_input(batch2)
+    __slots__ = Saves("_ batch1:2 batch2:1 beta=copy alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_batch1 = grad_of_batch2 = None
@@ -290,53 +173,26 @@ class BaddbmmBackward0(Node):
             grad_of_batch2 = scaled(ops.bmm(ops.transpose(batch1, 1, 2).conjugate(), grad), self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_batch1, grad_of_batch2
 
-    def release(self):
-        self.version_batch1, self.saved_batch1 = Released, None
-        self.version_batch2, self.saved_batch2 = Released, None
-
-class TraceBackward0(Node):
+class TraceBackward0(Node, inputs=(0,), masking=True):
     """trace(Tensor self) -> Tensor"""
 
-    __slots__ = ("self_shape",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input):
-        node.self_shape = input._array.shape
+    __slots__ = Saves("self.shape")
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, 0, 0, 1),)
 
-class DiagEmbedBackward0(Node):
+class DiagEmbedBackward0(Node, inputs=(0,), structural=True):
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
 
-    __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, offset, dim1, dim2):
-        node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
-        node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
-        node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
+    __slots__ = Saves("_ offset=copy dim1=copy dim2=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
 
-class LinalgCrossBackward0(Node):
+class LinalgCrossBackward0(Node, inputs=(0, 1)):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, other, dim):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        else:
-            node.saved_self, node.version_self = Form(input), None
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if node._next0 is not None:
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self:1/form other:0 dim=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -347,10 +203,6 @@ class LinalgCrossBackward0(Node):
         if self._next1 is not None:
             grad_of_other = ops.cross(grad, self_.conjugate(), cross_dim(self_.shape, self.arg_dim, ops=ops))
         return grad_of_self, grad_of_other
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
 
 # fmt: off
 like_mm = lambda run: lambda input, mat2, *, out=None: run(input, mat2, out=out)

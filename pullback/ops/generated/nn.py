@@ -13,11 +13,10 @@ from pullback.core.arguments import (
     renamed,
     some_ints,
 )
-from pullback.core.array_type import attribute
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, unwritten, watch_output
+from pullback.graph.saved import unwritten
+from pullback.graph.saving import Saves
 from pullback.graph.saving_nodes import SavesSelf
-from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.nn.ctc import ctc_loss_product
@@ -59,18 +58,10 @@ from pullback.ops.composite.nn import losses as composite_losses
 from pullback.ops.composite.nn import margin_losses as composite_margin_losses
 from pullback.ops.composite.nn import normalisations as composite_normalisations
 
-class LinearBackward0(Node):
+class LinearBackward0(Node, inputs=(0, 1, 2)):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
 
-    __slots__ = ("saved_input", "saved_weight", "version_input", "version_weight")
-    inputs = (0, 1, 2)
-    saves_self = True
-
-    def save(node, out, input, weight, bias):
-        if node._nexts[1] is not None:
-            node.saved_input, node.version_input = save_input(input)
-        if node._nexts[0] is not None:
-            node.saved_weight, node.version_weight = save_input(weight)
+    __slots__ = Saves("input:1 weight:0 _")
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
@@ -84,24 +75,12 @@ class LinearBackward0(Node):
             grad_of_bias = sum_of_rows(grad, ops=ops)
         return grad_of_input, grad_of_weight, grad_of_bias
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_weight, self.saved_weight = Released, None
-
-class NativeDropoutBackward0(MultiNode):
+class NativeDropoutBackward0(MultiNode, inputs=(0,), pointwise=True):
     """native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)"""
 
-    __slots__ = ("arg_p", "arg_train", "saved_mask", "version_mask")
-    inputs = (0,)
+    __slots__ = Saves("_ p=copy train= -> _ mask")
     output_names = ("output", "mask")
     differentiable_outputs = (True, False)
-    pointwise = True
-
-    def save(node, out, input, p, train):
-        node.arg_p = p if type(p) in FIXED else snapshot(p)
-        node.arg_train = train
-        node.saved_mask = out[1]._array
-        node.version_mask = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -109,22 +88,10 @@ class NativeDropoutBackward0(MultiNode):
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (dropped_out(grad, mask, self.arg_p, self.arg_train, ops=ops),)
 
-    def release(self):
-        self.version_mask, self.saved_mask = Released, None
-
-class EmbeddingBackward0(Node):
+class EmbeddingBackward0(Node, inputs=(1,), masking=True):
     """embedding_rows(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor"""
 
-    __slots__ = ("arg_padding_idx", "arg_scale_grad_by_freq", "saved_input", "version_input", "weight_shape")
-    inputs = (1,)
-    saves_self = True
-    masking = True
-
-    def save(node, out, input, weight, padding_idx, scale_grad_by_freq):
-        node.saved_input, node.version_input = save_input(input, True)
-        node.weight_shape = attribute(weight, "shape")
-        node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
-        node.arg_scale_grad_by_freq = scale_grad_by_freq
+    __slots__ = Saves("input! weight.shape padding_idx=copy scale_grad_by_freq=")
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -134,21 +101,10 @@ class EmbeddingBackward0(Node):
             ),
         )
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-
-class EmbeddingRowsBackwardBackward0(Node):
+class EmbeddingRowsBackwardBackward0(Node, inputs=(0,), masking=True):
     """embedding_rows_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor"""
 
-    __slots__ = ("arg_num_weights", "arg_padding_idx", "arg_scale_grad_by_freq", "saved_indices", "version_indices")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-        node.saved_indices, node.version_indices = save_input(indices, True)
-        node.arg_num_weights = num_weights if type(num_weights) in FIXED else snapshot(num_weights)
-        node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
-        node.arg_scale_grad_by_freq = scale_grad_by_freq
+    __slots__ = Saves("_ indices! num_weights=copy padding_idx=copy scale_grad_by_freq=")
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -158,40 +114,12 @@ class EmbeddingRowsBackwardBackward0(Node):
             ),
         )
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class LayerNormBackward0(MultiNode):
+class LayerNormBackward0(MultiNode, inputs=(0, 1, 2)):
     """_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor inverse)"""
 
-    __slots__ = (
-        "arg_dims",
-        "arg_eps",
-        "saved_input",
-        "saved_inverse",
-        "saved_mean",
-        "saved_weight",
-        "version_input",
-        "version_inverse",
-        "version_mean",
-        "version_weight",
-    )
-    inputs = (0, 1, 2)
-    saves_self = True
+    __slots__ = Saves("input:0|1 weight:0 _ dims=copy eps=copy -> _ mean:0|1 inverse:0|1")
     output_names = ("output", "mean", "inverse")
     differentiable_outputs = (True, False, False)
-
-    def save(node, out, input, weight, bias, dims, eps):
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
-        node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
-        if node._nexts[0] is not None or node._nexts[1] is not None:
-            node.saved_input, node.version_input = save_input(input)
-            node.saved_mean = out[1]._array
-            node.version_mean = watch_output(out[1])
-            node.saved_inverse = out[2]._array
-            node.version_inverse = watch_output(out[2])
-        if node._nexts[0] is not None:
-            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -214,26 +142,10 @@ class LayerNormBackward0(MultiNode):
         )
         return grad_of_input, grad_of_weight, grad_of_bias
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_weight, self.saved_weight = Released, None
-        self.version_mean, self.saved_mean = Released, None
-        self.version_inverse, self.saved_inverse = Released, None
-
-class GeluBackward0(Node):
+class GeluBackward0(Node, inputs=(0,), pointwise=True):
     """gelu(Tensor self, *, str approximate="none") -> Tensor"""
 
-    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, approximate):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_approximate = approximate
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self approximate= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -244,33 +156,10 @@ class GeluBackward0(Node):
         )
         return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class GeluBackwardBackward0(Node):
+class GeluBackwardBackward0(Node, inputs=(0, 1), pointwise=True):
     """gelu_backward(Tensor grad_output, Tensor self, Tensor output, *, str approximate="none") -> Tensor"""
 
-    __slots__ = (
-        "arg_approximate",
-        "saved_grad_output",
-        "saved_output",
-        "saved_self",
-        "version_grad_output",
-        "version_output",
-        "version_self",
-    )
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, grad_output, input, output, approximate):
-        node.saved_self, node.version_self = save_input(input)
-        node.arg_approximate = approximate
-        if node._next1 is not None:
-            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
-        if node._next0 is not None:
-            node.saved_output, node.version_output = save_input(output, True)
+    __slots__ = Saves("grad_output:1 self output!:0 approximate=")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -283,71 +172,36 @@ class GeluBackwardBackward0(Node):
             grad_of_self = grad * grad_output * gelu_second(self_, self.arg_approximate, ops=ops)
         return grad_of_grad_output, grad_of_self
 
-    def release(self):
-        self.version_grad_output, self.saved_grad_output = Released, None
-        self.version_self, self.saved_self = Released, None
-        self.version_output, self.saved_output = Released, None
-
-class SoftplusBackward0(Node):
+class SoftplusBackward0(Node, inputs=(0,), pointwise=True):
     """softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
 
-    __slots__ = ("arg_beta", "arg_threshold", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, beta, threshold):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
-        node.arg_threshold = threshold if type(threshold) in FIXED else snapshot(threshold)
+    __slots__ = Saves("self beta=copy threshold=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops._softplus_slope(self_, self.arg_beta, self.arg_threshold),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class SoftsignBackward0(SavesSelf):
+class SoftsignBackward0(SavesSelf, pointwise=True):
     """softsign(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return softsign_product(grad, self_, ops=ops)
 
-class SoftmaxBackward0(Node):
+class SoftmaxBackward0(Node, inputs=(0,)):
     """softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_result", "version_result")
-    inputs = (0,)
-
-    def save(node, out, input, dim, dtype):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("_ dim=copy _ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (ops.softmax_backward(grad, result_, self.arg_dim),)
 
-    def release(self):
-        self.version_result, self.saved_result = Released, None
-
-class SoftmaxBackwardBackward0(Node):
+class SoftmaxBackwardBackward0(Node, inputs=(0, 1)):
     """softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_grad_output", "saved_output", "version_grad_output", "version_output")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, grad_output, output, dim):
-        node.saved_output, node.version_output = save_input(output)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if node._next1 is not None:
-            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+    __slots__ = Saves("grad_output:1 output dim=copy")
 
     def apply(self, ops, grad, unpack):
         output = unpack(self.saved_output, self.version_output, self)
@@ -363,40 +217,19 @@ class SoftmaxBackwardBackward0(Node):
             )
         return grad_of_grad_output, grad_of_output
 
-    def release(self):
-        self.version_grad_output, self.saved_grad_output = Released, None
-        self.version_output, self.saved_output = Released, None
-
-class LogSoftmaxBackward0(Node):
+class LogSoftmaxBackward0(Node, inputs=(0,)):
     """log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_result", "version_result")
-    inputs = (0,)
-
-    def save(node, out, input, dim, dtype):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("_ dim=copy _ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (ops.log_softmax_backward(grad, result_, self.arg_dim),)
 
-    def release(self):
-        self.version_result, self.saved_result = Released, None
-
-class LogSoftmaxBackwardBackward0(Node):
+class LogSoftmaxBackwardBackward0(Node, inputs=(0, 1)):
     """log_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_grad_output", "saved_output", "version_grad_output", "version_output")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, grad_output, output, dim):
-        node.saved_output, node.version_output = save_input(output)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if node._next1 is not None:
-            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+    __slots__ = Saves("grad_output:1 output dim=copy")
 
     def apply(self, ops, grad, unpack):
         output = unpack(self.saved_output, self.version_output, self)
@@ -408,21 +241,10 @@ class LogSoftmaxBackwardBackward0(Node):
             grad_of_output = -grad * ops.exp(output) * ops.sum(grad_output, self.arg_dim, True)
         return grad_of_grad_output, grad_of_output
 
-    def release(self):
-        self.version_grad_output, self.saved_grad_output = Released, None
-        self.version_output, self.saved_output = Released, None
-
-class MseLossBackward0(Node):
+class MseLossBackward0(Node, inputs=(0, 1)):
     """mse_loss(Tensor self, Tensor target, *, str reduction="mean") -> Tensor"""
 
-    __slots__ = ("arg_reduction", "saved_self", "saved_target", "version_self", "version_target")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, target, reduction):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_target, node.version_target = save_input(target)
-        node.arg_reduction = reduction
+    __slots__ = Saves("self target reduction=")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -434,32 +256,10 @@ class MseLossBackward0(Node):
             grad_of_target = mse_loss_backward(-grad, self_, target, self.arg_reduction, ops=ops)
         return grad_of_self, grad_of_target
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_target, self.saved_target = Released, None
-
-class NllLossBackward0(Node):
+class NllLossBackward0(Node, inputs=(0, 2), masking=True):
     """nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
-    __slots__ = (
-        "arg_ignore_index",
-        "arg_reduction",
-        "saved_target",
-        "saved_weight",
-        "self_shape",
-        "version_target",
-        "version_weight",
-    )
-    inputs = (0, 2)
-    masking = True
-
-    def save(node, out, input, target, weight, reduction, ignore_index):
-        node.self_shape = attribute(input, "shape")
-        node.arg_reduction = reduction
-        node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
-        if node._next0 is not None:
-            node.saved_target, node.version_target = save_input(target, True)
-            node.saved_weight, node.version_weight = save_input(weight, True)
+    __slots__ = Saves("self.shape target!:0 weight!:0 reduction= ignore_index=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_weight = None
@@ -473,30 +273,10 @@ class NllLossBackward0(Node):
             raise derivative_not_implemented(self, "nn.functional.nll_loss", "weight")
         return grad_of_self, grad_of_weight
 
-    def release(self):
-        self.version_target, self.saved_target = Released, None
-        self.version_weight, self.saved_weight = Released, None
-
-class NllLossBackwardBackward0(Node):
+class NllLossBackwardBackward0(Node, inputs=(0, 3), masking=True):
     """nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
-    __slots__ = (
-        "arg_ignore_index",
-        "arg_reduction",
-        "saved_target",
-        "saved_weight",
-        "version_target",
-        "version_weight",
-    )
-    inputs = (0, 3)
-    masking = True
-
-    def save(node, out, grad_output, sizes, target, weight, reduction, ignore_index):
-        node.arg_reduction = reduction
-        node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
-        if node._next0 is not None:
-            node.saved_target, node.version_target = save_input(target, True)
-            node.saved_weight, node.version_weight = save_input(weight, True)
+    __slots__ = Saves("_ _ target!:0 weight!:0 reduction= ignore_index=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_grad_output = grad_of_weight = None
@@ -510,55 +290,20 @@ class NllLossBackwardBackward0(Node):
             raise derivative_not_implemented(self, "nll_loss_backward", "weight")
         return grad_of_grad_output, grad_of_weight
 
-    def release(self):
-        self.version_target, self.saved_target = Released, None
-        self.version_weight, self.saved_weight = Released, None
-
-class CrossEntropyLossBackward0(Node):
+class CrossEntropyLossBackward0(Node, inputs=(0,)):
     """cross_entropy_loss(Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
-    __slots__ = ("arg_ignore_index", "arg_reduction", "saved_input", "saved_target", "version_input", "version_target")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, target, reduction, ignore_index):
-        node.saved_input, node.version_input = save_input(input)
-        node.saved_target, node.version_target = save_input(target, True)
-        node.arg_reduction = reduction
-        node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
+    __slots__ = Saves("input target! reduction= ignore_index=copy")
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
         target = unpack(self.saved_target, self.version_target, self)
         return (ops.cross_entropy_loss_backward(grad, input, target, self.arg_reduction, self.arg_ignore_index),)
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_target, self.saved_target = Released, None
-
-class CrossEntropyLossBackwardBackward0(Node):
+class CrossEntropyLossBackwardBackward0(Node, inputs=(0, 1)):
     """cross_entropy_loss_backward(Tensor grad_output, Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
-    __slots__ = (
-        "arg_ignore_index",
-        "arg_reduction",
-        "saved_grad_output",
-        "saved_input",
-        "saved_target",
-        "version_grad_output",
-        "version_input",
-        "version_target",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, grad_output, input, target, reduction, ignore_index):
-        node.saved_input, node.version_input = save_input(input)
-        node.saved_target, node.version_target = save_input(target, True)
-        node.arg_reduction = reduction
-        node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
-        if node._next1 is not None:
-            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+    __slots__ = Saves("grad_output:1 input target! reduction= ignore_index=copy")
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -575,22 +320,10 @@ class CrossEntropyLossBackwardBackward0(Node):
             )
         return grad_of_grad_output, grad_of_input
 
-    def release(self):
-        self.version_grad_output, self.saved_grad_output = Released, None
-        self.version_input, self.saved_input = Released, None
-        self.version_target, self.saved_target = Released, None
-
-class BinaryCrossEntropyElementsBackward0(Node):
+class BinaryCrossEntropyElementsBackward0(Node, inputs=(0, 1)):
     """binary_cross_entropy_elements(Tensor input, Tensor target) -> Tensor"""
 
-    __slots__ = ("saved_input", "saved_target", "version_input", "version_target")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, target):
-        node.saved_input, node.version_input = save_input(input)
-        if node._next0 is not None:
-            node.saved_target, node.version_target = save_input(target)
+    __slots__ = Saves("input target:0")
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -602,21 +335,10 @@ class BinaryCrossEntropyElementsBackward0(Node):
             grad_of_target = grad * bce_target_slope(input, ops=ops)
         return grad_of_input, grad_of_target
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_target, self.saved_target = Released, None
-
-class BinaryCrossEntropyLogitElementsBackward0(Node):
+class BinaryCrossEntropyLogitElementsBackward0(Node, inputs=(0, 1)):
     """binary_cross_entropy_logit_elements(Tensor input, Tensor target) -> Tensor"""
 
-    __slots__ = ("saved_input", "saved_target", "version_input", "version_target")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, target):
-        node.saved_input, node.version_input = save_input(input)
-        if node._next0 is not None:
-            node.saved_target, node.version_target = save_input(target)
+    __slots__ = Saves("input target:0")
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -628,48 +350,20 @@ class BinaryCrossEntropyLogitElementsBackward0(Node):
             grad_of_target = -grad * input
         return grad_of_input, grad_of_target
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_target, self.saved_target = Released, None
-
-class LiftedVarianceBackward0(Node):
+class LiftedVarianceBackward0(Node, inputs=(0,)):
     """lifted_variance(Tensor self, float eps) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class LinearCrossEntropyRowsBackward0(Node):
+class LinearCrossEntropyRowsBackward0(Node, inputs=(0, 1, 3, 4)):
     """linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor"""
 
-    __slots__ = (
-        "arg_ignore_index",
-        "arg_rows",
-        "saved_input",
-        "saved_linear_bias",
-        "saved_linear_weight",
-        "saved_target",
-        "saved_weight",
-        "version_input",
-        "version_linear_bias",
-        "version_linear_weight",
-        "version_target",
-        "version_weight",
+    __slots__ = Saves(
+        "input:0|1|2 linear_weight:0|1|2 target!:0|1|2 linear_bias:0|1|2 weight!:0|1|2 ignore_index=copy rows=copy"
     )
-    inputs = (0, 1, 3, 4)
-    saves_self = True
-
-    def save(node, out, input, linear_weight, target, linear_bias, weight, ignore_index, rows):
-        node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
-        node.arg_rows = rows if type(rows) in FIXED else snapshot(rows)
-        if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
-            node.saved_input, node.version_input = save_input(input)
-            node.saved_linear_weight, node.version_linear_weight = save_input(linear_weight)
-            node.saved_target, node.version_target = save_input(target, True)
-            node.saved_linear_bias, node.version_linear_bias = save_input(linear_bias)
-            node.saved_weight, node.version_weight = save_input(weight, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_linear_weight = grad_of_linear_bias = grad_of_weight = None
@@ -695,46 +389,12 @@ class LinearCrossEntropyRowsBackward0(Node):
             raise derivative_not_implemented(self, "linear_cross_entropy_rows", "weight")
         return grad_of_input, grad_of_linear_weight, grad_of_linear_bias, grad_of_weight
 
-    def release(self):
-        self.version_input, self.saved_input = Released, None
-        self.version_linear_weight, self.saved_linear_weight = Released, None
-        self.version_target, self.saved_target = Released, None
-        self.version_linear_bias, self.saved_linear_bias = Released, None
-        self.version_weight, self.saved_weight = Released, None
-
-class CtcLossBackward0(MultiNode):
+class CtcLossBackward0(MultiNode, inputs=(0,)):
     """ctc_loss_rows(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0) -> (Tensor losses, Tensor log_alpha)"""
 
-    __slots__ = (
-        "arg_blank",
-        "saved_input_lengths",
-        "saved_log_alpha",
-        "saved_log_probs",
-        "saved_losses",
-        "saved_target_lengths",
-        "saved_targets",
-        "version_input_lengths",
-        "version_log_alpha",
-        "version_log_probs",
-        "version_losses",
-        "version_target_lengths",
-        "version_targets",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("log_probs targets! input_lengths! target_lengths! blank=copy -> losses log_alpha")
     output_names = ("losses", "log_alpha")
     differentiable_outputs = (True, False)
-
-    def save(node, out, log_probs, targets, input_lengths, target_lengths, blank):
-        node.saved_log_probs, node.version_log_probs = save_input(log_probs)
-        node.saved_targets, node.version_targets = save_input(targets, True)
-        node.saved_input_lengths, node.version_input_lengths = save_input(input_lengths, True)
-        node.saved_target_lengths, node.version_target_lengths = save_input(target_lengths, True)
-        node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
-        node.saved_losses = out[0]._array
-        node.version_losses = watch_output(out[0])
-        node.saved_log_alpha = out[1]._array
-        node.version_log_alpha = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -751,47 +411,10 @@ class CtcLossBackward0(MultiNode):
             ),
         )
 
-    def release(self):
-        self.version_log_probs, self.saved_log_probs = Released, None
-        self.version_targets, self.saved_targets = Released, None
-        self.version_input_lengths, self.saved_input_lengths = Released, None
-        self.version_target_lengths, self.saved_target_lengths = Released, None
-        self.version_losses, self.saved_losses = Released, None
-        self.version_log_alpha, self.saved_log_alpha = Released, None
-
-class CtcLossRowsBackwardBackward0(Node):
+class CtcLossRowsBackwardBackward0(Node, inputs=(0, 1)):
     """ctc_loss_rows_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0) -> Tensor"""
 
-    __slots__ = (
-        "arg_blank",
-        "saved_grad_output",
-        "saved_input_lengths",
-        "saved_log_alpha",
-        "saved_log_probs",
-        "saved_losses",
-        "saved_target_lengths",
-        "saved_targets",
-        "version_grad_output",
-        "version_input_lengths",
-        "version_log_alpha",
-        "version_log_probs",
-        "version_losses",
-        "version_target_lengths",
-        "version_targets",
-    )
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank):
-        node.saved_log_probs, node.version_log_probs = save_input(log_probs)
-        node.saved_targets, node.version_targets = save_input(targets, True)
-        node.saved_input_lengths, node.version_input_lengths = save_input(input_lengths, True)
-        node.saved_target_lengths, node.version_target_lengths = save_input(target_lengths, True)
-        node.saved_losses, node.version_losses = save_input(losses, True)
-        node.saved_log_alpha, node.version_log_alpha = save_input(log_alpha, True)
-        node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
-        if node._next1 is not None:
-            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+    __slots__ = Saves("grad_output:1 log_probs targets! input_lengths! target_lengths! losses! log_alpha! blank=copy")
 
     def apply(self, ops, grad, unpack):
         log_probs = unpack(self.saved_log_probs, self.version_log_probs, self)
@@ -811,15 +434,6 @@ class CtcLossRowsBackwardBackward0(Node):
                 grad, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, self.arg_blank
             )
         return grad_of_grad_output, grad_of_log_probs
-
-    def release(self):
-        self.version_grad_output, self.saved_grad_output = Released, None
-        self.version_log_probs, self.saved_log_probs = Released, None
-        self.version_targets, self.saved_targets = Released, None
-        self.version_input_lengths, self.saved_input_lengths = Released, None
-        self.version_target_lengths, self.saved_target_lengths = Released, None
-        self.version_losses, self.saved_losses = Released, None
-        self.version_log_alpha, self.saved_log_alpha = Released, None
 
 # fmt: off
 like_linear = lambda run: lambda input, weight, bias=None, *, out=None: run(input, weight, bias, out=out)

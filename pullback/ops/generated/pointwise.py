@@ -2,9 +2,8 @@
 
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_flag, a_number, an_int, given, number_type
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.saving_nodes import SavesForEachOther, SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
+from pullback.graph.saving_nodes import SavesSelf
 from pullback.ops.constants import log_2, nan, one_over_log_10, one_over_log_2, pi, two_over_sqrt_pi
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.pointwise.elementary import (
@@ -39,12 +38,10 @@ from pullback.ops.generated.calls import (
 from pullback.arrays.numpy import pointwise as kernels
 from pullback.ops.composite.pointwise import conversions as composite_conversions
 
-class AddBackward0(Node):
+class AddBackward0(Node, inputs=(0, 1), pointwise=True):
     """add(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -54,15 +51,10 @@ class AddBackward0(Node):
             grad_of_other = grad
         return grad_of_self, grad_of_other
 
-class AddBackward1(Node):
+class AddBackward1(Node, inputs=(0, 1), pointwise=True):
     """add.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor"""
 
-    __slots__ = ("arg_alpha",)
-    inputs = (0, 1)
-    pointwise = True
-
-    def save(node, out, input, other, alpha):
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
+    __slots__ = Saves("_ _ alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -72,12 +64,10 @@ class AddBackward1(Node):
             grad_of_other = times_conj(grad, self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_other
 
-class SubBackward0(Node):
+class SubBackward0(Node, inputs=(0, 1), pointwise=True):
     """sub(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -87,15 +77,10 @@ class SubBackward0(Node):
             grad_of_other = -grad
         return grad_of_self, grad_of_other
 
-class SubBackward1(Node):
+class SubBackward1(Node, inputs=(0, 1), pointwise=True):
     """sub.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor"""
 
-    __slots__ = ("arg_alpha",)
-    inputs = (0, 1)
-    pointwise = True
-
-    def save(node, out, input, other, alpha):
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
+    __slots__ = Saves("_ _ alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -105,15 +90,10 @@ class SubBackward1(Node):
             grad_of_other = -times_conj(grad, self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_other
 
-class RsubBackward0(Node):
+class RsubBackward0(Node, inputs=(0, 1), pointwise=True):
     """rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
 
-    __slots__ = ("arg_alpha",)
-    inputs = (0, 1)
-    pointwise = True
-
-    def save(node, out, input, other, alpha):
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
+    __slots__ = Saves("_ _ alpha=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -123,11 +103,10 @@ class RsubBackward0(Node):
             grad_of_other = grad
         return grad_of_self, grad_of_other
 
-class MulBackward0(SavesForEachOther):
+class MulBackward0(Node, inputs=(0, 1), pointwise=True):
     """mul(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self:1 other:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -143,18 +122,10 @@ class MulBackward0(SavesForEachOther):
                 grad_of_other = grad * self_.conjugate()
         return grad_of_self, grad_of_other
 
-class DivBackward0(Node):
+class DivBackward0(Node, inputs=(0, 1), pointwise=True):
     """div(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        node.saved_other, node.version_other = save_input(other)
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 other")
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -166,23 +137,10 @@ class DivBackward0(Node):
             grad_of_other = -grad * (self_ / other / other).conjugate()
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class DivBackward2(Node):
+class DivBackward2(Node, inputs=(0, 1), pointwise=True):
     """div.rounding_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
 
-    __slots__ = ("arg_rounding_mode", "saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other, rounding_mode):
-        node.saved_other, node.version_other = save_input(other)
-        node.arg_rounding_mode = rounding_mode
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 other rounding_mode=")
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -196,17 +154,10 @@ class DivBackward2(Node):
             )
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class FloorDivideBackward0(Node):
+class FloorDivideBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -216,18 +167,10 @@ class FloorDivideBackward0(Node):
             grad_of_other = ops.zeros_like(grad)
         return grad_of_self, grad_of_other
 
-class RemainderBackward0(Node):
+class RemainderBackward0(Node, inputs=(0, 1), pointwise=True):
     """remainder(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self:1 other:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -239,22 +182,10 @@ class RemainderBackward0(Node):
             grad_of_other = -grad * ops.floor_divide(self_, other)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class FmodBackward0(Node):
+class FmodBackward0(Node, inputs=(0, 1), pointwise=True):
     """fmod(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self:1 other:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -266,33 +197,18 @@ class FmodBackward0(Node):
             grad_of_other = -grad * ops.trunc(self_ / other)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class NegBackward0(Node):
+class NegBackward0(Node, inputs=(0,), pointwise=True):
     """neg(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (-grad,)
 
-class AddcmulBackward0(Node):
+class AddcmulBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
 
-    __slots__ = ("arg_value", "saved_tensor1", "saved_tensor2", "version_tensor1", "version_tensor2")
-    inputs = (0, 1, 2)
-    pointwise = True
-
-    def save(node, out, input, tensor1, tensor2, value):
-        node.arg_value = value if type(value) in FIXED else snapshot(value)
-        if node._nexts[2] is not None:
-            node.saved_tensor1, node.version_tensor1 = save_input(tensor1)
-        if node._nexts[1] is not None:
-            node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
+    __slots__ = Saves("_ tensor1:2 tensor2:1 value=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_tensor1 = grad_of_tensor2 = None
@@ -306,23 +222,10 @@ class AddcmulBackward0(Node):
             grad_of_tensor2 = times_conj(grad, self.arg_value, ops=ops) * tensor1.conjugate()
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
-    def release(self):
-        self.version_tensor1, self.saved_tensor1 = Released, None
-        self.version_tensor2, self.saved_tensor2 = Released, None
-
-class AddcdivBackward0(Node):
+class AddcdivBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
 
-    __slots__ = ("arg_value", "saved_tensor1", "saved_tensor2", "version_tensor1", "version_tensor2")
-    inputs = (0, 1, 2)
-    pointwise = True
-
-    def save(node, out, input, tensor1, tensor2, value):
-        node.arg_value = value if type(value) in FIXED else snapshot(value)
-        if node._nexts[2] is not None:
-            node.saved_tensor1, node.version_tensor1 = save_input(tensor1)
-        if node._nexts[1] is not None or node._nexts[2] is not None:
-            node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
+    __slots__ = Saves("_ tensor1:2 tensor2:1|2 value=copy")
 
     def apply(self, ops, grad, unpack):
         if self._nexts[1] is not None or self._nexts[2] is not None:
@@ -337,24 +240,10 @@ class AddcdivBackward0(Node):
             grad_of_tensor2 = -times_conj(grad, self.arg_value, ops=ops) * (tensor1 / tensor2 / tensor2).conjugate()
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
-    def release(self):
-        self.version_tensor1, self.saved_tensor1 = Released, None
-        self.version_tensor2, self.saved_tensor2 = Released, None
-
-class LerpBackward0(Node):
+class LerpBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """lerp(Tensor self, Tensor end, Tensor weight) -> Tensor"""
 
-    __slots__ = ("saved_end", "saved_self", "saved_weight", "version_end", "version_self", "version_weight")
-    inputs = (0, 1, 2)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, end, weight):
-        if node._nexts[2] is not None:
-            node.saved_self, node.version_self = save_input(input)
-            node.saved_end, node.version_end = save_input(end)
-        if node._nexts[0] is not None or node._nexts[1] is not None:
-            node.saved_weight, node.version_weight = save_input(weight)
+    __slots__ = Saves("self:2 end:2 weight:0|1")
 
     def apply(self, ops, grad, unpack):
         if self._nexts[0] is not None or self._nexts[1] is not None:
@@ -370,25 +259,10 @@ class LerpBackward0(Node):
             grad_of_weight = grad * (end - self_).conjugate()
         return grad_of_self, grad_of_end, grad_of_weight
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_end, self.saved_end = Released, None
-        self.version_weight, self.saved_weight = Released, None
-
-class PowBackward0(Node):
+class PowBackward0(Node, inputs=(0, 1), pointwise=True):
     """pow(Tensor self, Tensor exponent) -> Tensor"""
 
-    __slots__ = ("saved_exponent", "saved_result", "saved_self", "version_exponent", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, exponent):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_exponent, node.version_exponent = save_input(exponent)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self exponent -> result:1")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -401,25 +275,10 @@ class PowBackward0(Node):
             grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conjugate()
         return grad_of_self, grad_of_exponent
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_exponent, self.saved_exponent = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class FloatPowerBackward0(Node):
+class FloatPowerBackward0(Node, inputs=(0, 1), pointwise=True):
     """float_power(Tensor self, Tensor exponent) -> Tensor"""
 
-    __slots__ = ("saved_exponent", "saved_result", "saved_self", "version_exponent", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, exponent):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_exponent, node.version_exponent = save_input(exponent)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self exponent -> result:1")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -432,130 +291,112 @@ class FloatPowerBackward0(Node):
             grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conjugate()
         return grad_of_self, grad_of_exponent
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_exponent, self.saved_exponent = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SquareBackward0(SavesSelf):
+class SquareBackward0(SavesSelf, pointwise=True):
     """square(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (self_ + self_).conjugate()
 
-class SqrtBackward0(SavesResult):
+class SqrtBackward0(Node, inputs=(0,), pointwise=True):
     """sqrt(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad / (2 * result_.conjugate()),)
 
-class RsqrtBackward0(SavesResult):
+class RsqrtBackward0(Node, inputs=(0,), pointwise=True):
     """rsqrt(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-0.5 * grad * (result_ * result_ * result_).conjugate(),)
 
-class CbrtBackward0(SavesResult):
+class CbrtBackward0(Node, inputs=(0,), pointwise=True):
     """cbrt(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad / (3 * result_ * result_),)
 
-class ReciprocalBackward0(SavesResult):
+class ReciprocalBackward0(Node, inputs=(0,), pointwise=True):
     """reciprocal(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * (result_ * result_).conjugate(),)
 
-class ExpBackward0(SavesResult):
+class ExpBackward0(Node, inputs=(0,), pointwise=True):
     """exp(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * result_.conjugate(),)
 
-class Exp2Backward0(SavesResult):
+class Exp2Backward0(Node, inputs=(0,), pointwise=True):
     """exp2(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * result_.conjugate() * log_2,)
 
-class Expm1Backward0(SavesSelf):
+class Expm1Backward0(SavesSelf, pointwise=True):
     """expm1(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.exp(self_).conjugate()
 
-class LogBackward0(SavesSelf):
+class LogBackward0(SavesSelf, pointwise=True):
     """log(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad / self_.conjugate()
 
-class Log2Backward0(SavesSelf):
+class Log2Backward0(SavesSelf, pointwise=True):
     """log2(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad / self_.conjugate() * one_over_log_2
 
-class Log10Backward0(SavesSelf):
+class Log10Backward0(SavesSelf, pointwise=True):
     """log10(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad / self_.conjugate() * one_over_log_10
 
-class Log1PBackward0(SavesSelf):
+class Log1PBackward0(SavesSelf, pointwise=True):
     """log1p(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad / (self_ + 1).conjugate()
 
-class LogaddexpBackward0(SavesPair):
+class LogaddexpBackward0(Node, inputs=(0, 1), pointwise=True):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -567,11 +408,10 @@ class LogaddexpBackward0(SavesPair):
             grad_of_other = grad * ops.logistic(log_ratio(other, self_, ops=ops)).conjugate()
         return grad_of_self, grad_of_other
 
-class Logaddexp2Backward0(SavesPair):
+class Logaddexp2Backward0(Node, inputs=(0, 1), pointwise=True):
     """logaddexp2(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -583,11 +423,10 @@ class Logaddexp2Backward0(SavesPair):
             grad_of_other = grad * ops.logistic(log_2 * log_ratio(other, self_, ops=ops))
         return grad_of_self, grad_of_other
 
-class XlogyBackward0(SavesPair):
+class XlogyBackward0(Node, inputs=(0, 1), pointwise=True):
     """xlogy(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -599,94 +438,84 @@ class XlogyBackward0(SavesPair):
             grad_of_other = grad * (self_ / xlogy_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-class SigmoidBackward0(SavesResult):
+class SigmoidBackward0(Node, inputs=(0,), pointwise=True):
     """sigmoid(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * ((1 - result_) * result_).conjugate(),)
 
-class ErfBackward0(SavesSelf):
+class ErfBackward0(SavesSelf, pointwise=True):
     """erf(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate()
 
-class ErfcBackward0(SavesSelf):
+class ErfcBackward0(SavesSelf, pointwise=True):
     """erfc(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * -two_over_sqrt_pi * ops.exp(-(self_ * self_)).conjugate()
 
-class SinBackward0(SavesSelf):
+class SinBackward0(SavesSelf, pointwise=True):
     """sin(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.cos(self_).conjugate()
 
-class CosBackward0(SavesSelf):
+class CosBackward0(SavesSelf, pointwise=True):
     """cos(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * -ops.sin(self_).conjugate()
 
-class TanBackward0(SavesResult):
+class TanBackward0(Node, inputs=(0,), pointwise=True):
     """tan(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (1 + result_ * result_).conjugate(),)
 
-class AsinBackward0(SavesSelf):
+class AsinBackward0(SavesSelf, pointwise=True):
     """asin(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.asin_slope(self_).conjugate()
 
-class AcosBackward0(SavesSelf):
+class AcosBackward0(SavesSelf, pointwise=True):
     """acos(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * ops.asin_slope(self_).conjugate()
 
-class AtanBackward0(SavesSelf):
+class AtanBackward0(SavesSelf, pointwise=True):
     """atan(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.atan_slope(self_).conjugate()
 
-class Atan2Backward0(SavesPair):
+class Atan2Backward0(Node, inputs=(0, 1), pointwise=True):
     """atan2(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -698,74 +527,59 @@ class Atan2Backward0(SavesPair):
             grad_of_other = -grad * over_square_norm(self_, self_, other, ops=ops)
         return grad_of_self, grad_of_other
 
-class SinhBackward0(SavesSelf):
+class SinhBackward0(SavesSelf, pointwise=True):
     """sinh(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.cosh(self_).conjugate()
 
-class CoshBackward0(SavesSelf):
+class CoshBackward0(SavesSelf, pointwise=True):
     """cosh(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.sinh(self_).conjugate()
 
-class TanhBackward0(SavesResult):
+class TanhBackward0(Node, inputs=(0,), pointwise=True):
     """tanh(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (1 - result_ * result_).conjugate(),)
 
-class AsinhBackward0(SavesSelf):
+class AsinhBackward0(SavesSelf, pointwise=True):
     """asinh(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.asinh_slope(self_).conjugate()
 
-class AcoshBackward0(SavesSelf):
+class AcoshBackward0(SavesSelf, pointwise=True):
     """acosh(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.acosh_slope(self_).conjugate()
 
-class AtanhBackward0(SavesSelf):
+class AtanhBackward0(SavesSelf, pointwise=True):
     """atanh(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.atanh_slope(self_).conjugate()
 
-class HypotBackward0(Node):
+class HypotBackward0(Node, inputs=(0, 1), pointwise=True):
     """hypot(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_result", "saved_self", "version_other", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_other, node.version_other = save_input(other)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self other -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -778,76 +592,58 @@ class HypotBackward0(Node):
             grad_of_other = grad * ops.hypot_slope(other, self_, result_)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class Deg2RadBackward0(Node):
+class Deg2RadBackward0(Node, inputs=(0,), pointwise=True):
     """deg2rad(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad * (pi / 180),)
 
-class Rad2DegBackward0(Node):
+class Rad2DegBackward0(Node, inputs=(0,), pointwise=True):
     """rad2deg(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad * (180 / pi),)
 
-class ConjPhysicalBackward0(Node):
+class ConjPhysicalBackward0(Node, inputs=(0,), pointwise=True):
     """conj_physical(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad.conjugate(),)
 
-class RealBackward0(Node):
+class RealBackward0(Node, inputs=(0,), structural=True):
     """_real(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class ImagBackward0(Node):
+class ImagBackward0(Node, inputs=(0,), structural=True):
     """imag(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad * 1j,)
 
-class AngleBackward0(SavesSelf):
+class AngleBackward0(SavesSelf, pointwise=True):
     """angle(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return angle_gradient(grad, self_, ops=ops)
 
-class ComplexBackward0(Node):
+class ComplexBackward0(Node, inputs=(0, 1), pointwise=True):
     """complex(Tensor real, Tensor imag) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_real = grad_of_imag = None
@@ -857,19 +653,10 @@ class ComplexBackward0(Node):
             grad_of_imag = ops.imag(grad)
         return grad_of_real, grad_of_imag
 
-class PolarBackward0(Node):
+class PolarBackward0(Node, inputs=(0, 1), pointwise=True):
     """polar(Tensor abs, Tensor angle) -> Tensor"""
 
-    __slots__ = ("saved_angle", "saved_result", "version_angle", "version_result")
-    inputs = (0, 1)
-    pointwise = True
-
-    def save(node, out, abs, angle):
-        if node._next0 is not None:
-            node.saved_angle, node.version_angle = save_input(angle)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("_ angle:0 -> result:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_abs = grad_of_angle = None
@@ -881,54 +668,36 @@ class PolarBackward0(Node):
             grad_of_angle = ops.real(grad * (result_ * 1j).conjugate())
         return grad_of_abs, grad_of_angle
 
-    def release(self):
-        self.version_angle, self.saved_angle = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class AbsBackward0(SavesSelf):
+class AbsBackward0(SavesSelf, pointwise=True):
     """abs(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.sgn(self_)
 
-class SignBackward0(Node):
+class SignBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """sign(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class SgnBackward0(SavesSelfAndResult):
+class SgnBackward0(Node, inputs=(0,), pointwise=True):
     """sgn(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (sgn_slope(self_, grad, result_, ops=ops),)
 
-class CopysignBackward0(Node):
+class CopysignBackward0(Node, inputs=(0, 1), pointwise=True):
     """copysign(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next0 is not None:
-            node.saved_self, node.version_self = save_input(input)
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self:0 _ -> result:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -940,77 +709,50 @@ class CopysignBackward0(Node):
             grad_of_other = ops.zeros_like(grad)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class FloorBackward0(Node):
+class FloorBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """floor(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class CeilBackward0(Node):
+class CeilBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """ceil(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class TruncBackward0(Node):
+class TruncBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """trunc(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class RoundBackward0(Node):
+class RoundBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """round(Tensor self, int decimals=0) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class FracBackward0(Node):
+class FracBackward0(Node, inputs=(0,), pointwise=True):
     """frac(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class ClampBackward1(Node):
+class ClampBackward1(Node, inputs=(0, 1, 2), pointwise=True, masking=True):
     """clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
 
-    __slots__ = ("saved_max", "saved_min", "saved_self", "version_max", "version_min", "version_self")
-    inputs = (0, 1, 2)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, input, min, max):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_min, node.version_min = save_input(min)
-        node.saved_max, node.version_max = save_input(max)
+    __slots__ = Saves("self min max")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1025,23 +767,10 @@ class ClampBackward1(Node):
             grad_of_max = ops.where(above(self_, min, max, ops=ops), grad, 0)
         return grad_of_self, grad_of_min, grad_of_max
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_min, self.saved_min = Released, None
-        self.version_max, self.saved_max = Released, None
-
-class ClampMinBackward0(Node):
+class ClampMinBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """clamp_min(Tensor self, Tensor min) -> Tensor"""
 
-    __slots__ = ("saved_min", "saved_self", "version_min", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, input, min):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_min, node.version_min = save_input(min)
+    __slots__ = Saves("self min")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1053,22 +782,10 @@ class ClampMinBackward0(Node):
             grad_of_min = ops.where(self_ < min, grad, 0)
         return grad_of_self, grad_of_min
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_min, self.saved_min = Released, None
-
-class ClampMaxBackward0(Node):
+class ClampMaxBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """clamp_max(Tensor self, Tensor max) -> Tensor"""
 
-    __slots__ = ("saved_max", "saved_self", "version_max", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, input, max):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_max, node.version_max = save_input(max)
+    __slots__ = Saves("self max")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1080,27 +797,19 @@ class ClampMaxBackward0(Node):
             grad_of_max = ops.where(self_ > max, grad, 0)
         return grad_of_self, grad_of_max
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_max, self.saved_max = Released, None
-
-class ReluBackward0(SavesResult):
+class ReluBackward0(Node, inputs=(0,), pointwise=True, masking=True):
     """relu(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
-    masking = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (ops.where(result_ <= 0, 0, grad),)
 
-class MaximumBackward0(SavesPair):
+class MaximumBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """maximum(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
-    masking = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1112,12 +821,10 @@ class MaximumBackward0(SavesPair):
             grad_of_other = ops.where(self_ > other, 0, halved_at_ties(grad, self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-class MinimumBackward0(SavesPair):
+class MinimumBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """minimum(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
-    masking = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1129,12 +836,10 @@ class MinimumBackward0(SavesPair):
             grad_of_other = ops.where(self_ < other, 0, halved_at_ties(grad, self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-class FmaxBackward0(SavesPair):
+class FmaxBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """fmax(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
-    masking = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1146,12 +851,10 @@ class FmaxBackward0(SavesPair):
             grad_of_other = ops.where(ops.logical_or(self_ >= other, other != other), 0, grad)
         return grad_of_self, grad_of_other
 
-class FminBackward0(SavesPair):
+class FminBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """fmin(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
-    masking = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1163,17 +866,10 @@ class FminBackward0(SavesPair):
             grad_of_other = ops.where(ops.logical_or(self_ <= other, other != other), 0, grad)
         return grad_of_self, grad_of_other
 
-class WhereBackward0(Node):
+class WhereBackward0(Node, inputs=(1, 2), pointwise=True, masking=True):
     """where(Tensor condition, Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_condition", "version_condition")
-    inputs = (1, 2)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, condition, input, other):
-        node.saved_condition, node.version_condition = save_input(condition, True)
+    __slots__ = Saves("condition! _ _")
 
     def apply(self, ops, grad, unpack):
         condition = unpack(self.saved_condition, self.version_condition, self)
@@ -1184,145 +880,101 @@ class WhereBackward0(Node):
             grad_of_other = ops.where(condition, 0, grad)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_condition, self.saved_condition = Released, None
-
-class NanToNumBackward0(SavesSelf):
+class NanToNumBackward0(SavesSelf, pointwise=True, masking=True):
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
-    masking = True
 
     def pull(self, ops, grad, self_):
         return ops.where(ops.isfinite(self_), grad, 0)
 
-class LogitBackward0(Node):
+class LogitBackward0(Node, inputs=(0,), pointwise=True):
     """logit(Tensor self, float? eps=None) -> Tensor"""
 
-    __slots__ = ("arg_eps", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, eps):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
+    __slots__ = Saves("self eps=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * logit_slope(self_, self.arg_eps, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class SincBackward0(SavesSelf):
+class SincBackward0(SavesSelf, pointwise=True):
     """sinc(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.sinc_derivative(self_, 1).conjugate()
 
-class LogisticBackward0(SavesSelf):
+class LogisticBackward0(SavesSelf, pointwise=True):
     """logistic(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (ops.logistic(self_) * ops.logistic(-self_)).conjugate()
 
-class AsinSlopeBackward0(SavesSelfAndResult):
+class AsinSlopeBackward0(Node, inputs=(0,), pointwise=True):
     """asin_slope(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
 
-class AcoshSlopeBackward0(SavesSelfAndResult):
+class AcoshSlopeBackward0(Node, inputs=(0,), pointwise=True):
     """acosh_slope(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
 
-class AsinhSlopeBackward0(SavesSelfAndResult):
+class AsinhSlopeBackward0(Node, inputs=(0,), pointwise=True):
     """asinh_slope(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
 
-class AtanhSlopeBackward0(SavesSelfAndResult):
+class AtanhSlopeBackward0(Node, inputs=(0,), pointwise=True):
     """atanh_slope(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
 
-class TimesComplementBackward0(SavesSelf):
+class TimesComplementBackward0(SavesSelf, pointwise=True):
     """times_complement(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (1 - 2 * self_).conjugate()
 
-class AtanSlopeBackward0(SavesSelfAndResult):
+class AtanSlopeBackward0(Node, inputs=(0,), pointwise=True):
     """atan_slope(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
 
-class HypotSlopeBackward0(Node):
+class HypotSlopeBackward0(Node, inputs=(0, 1), pointwise=True):
     """hypot_slope(Tensor self, Tensor other, Tensor norm) -> Tensor"""
 
-    __slots__ = (
-        "saved_norm",
-        "saved_other",
-        "saved_result",
-        "saved_self",
-        "version_norm",
-        "version_other",
-        "version_result",
-        "version_self",
-    )
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other, norm):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_other, node.version_other = save_input(other)
-        node.saved_norm, node.version_norm = save_input(norm, True)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self other norm! -> result:1")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1336,44 +988,21 @@ class HypotSlopeBackward0(Node):
             grad_of_other = -grad * over_hypot(result_ * ops.hypot_slope(other, self_, norm), self_, other, ops=ops)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-        self.version_norm, self.saved_norm = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SincDerivativeBackward0(Node):
+class SincDerivativeBackward0(Node, inputs=(0,), pointwise=True):
     """sinc_derivative(Tensor self, int order) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.sinc_derivative(self_, self.arg_order + 1).conjugate(),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class FrexpBackward0(MultiNode):
+class FrexpBackward0(MultiNode, inputs=(0,), pointwise=True):
     """frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
 
-    __slots__ = ("saved_exponent", "version_exponent")
-    inputs = (0,)
+    __slots__ = Saves("_ -> _ exponent")
     output_names = ("mantissa", "exponent")
     differentiable_outputs = (True, False)
-    pointwise = True
-
-    def save(node, out, input):
-        node.saved_exponent = out[1]._array
-        node.version_exponent = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1381,22 +1010,10 @@ class FrexpBackward0(MultiNode):
         exponent = unpack(self.saved_exponent, self.version_exponent, self)
         return (ops.ldexp(grad, -exponent),)
 
-    def release(self):
-        self.version_exponent, self.saved_exponent = Released, None
-
-class LdexpBackward0(Node):
+class LdexpBackward0(Node, inputs=(0, 1), pointwise=True):
     """ldexp(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_result", "version_other", "version_result")
-    inputs = (0, 1)
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next0 is not None:
-            node.saved_other, node.version_other = save_input(other)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("_ other:0 -> result:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -1408,22 +1025,10 @@ class LdexpBackward0(Node):
             grad_of_other = grad * result_.conjugate() * log_2
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_other, self.saved_other = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class HeavisideBackward0(Node):
+class HeavisideBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """heaviside(Tensor self, Tensor values) -> Tensor"""
 
-    __slots__ = ("saved_self", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, input, values):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 _")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -1434,22 +1039,10 @@ class HeavisideBackward0(Node):
             grad_of_values = ops.where(self_ == 0, grad, 0)
         return grad_of_self, grad_of_values
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class NextafterBackward0(Node):
+class NextafterBackward0(Node, inputs=(0, 1), pointwise=True, masking=True):
     """nextafter(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-    masking = True
-
-    def save(node, out, input, other):
-        if node._next0 is not None:
-            node.saved_self, node.version_self = save_input(input)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self:0 other:0")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -1461,36 +1054,26 @@ class NextafterBackward0(Node):
             grad_of_other = ops.zeros_like(grad)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class ToCopyBackward0(Node):
+class ToCopyBackward0(Node, inputs=(0,), structural=True):
     """_to_copy(Tensor self, ScalarType dtype, *, str? memory_format=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class CloneBackward0(Node):
+class CloneBackward0(Node, inputs=(0,), structural=True):
     """clone(Tensor self, *, str? memory_format=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class CopyBackwards(Node):
+class CopyBackwards(Node, inputs=(0, 1), masking=True):
     """copy(Tensor self, Tensor src) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -1500,12 +1083,10 @@ class CopyBackwards(Node):
             grad_of_src = grad
         return grad_of_self, grad_of_src
 
-class FillBackward0(Node):
+class FillBackward0(Node, inputs=(0, 1), masking=True):
     """fill(Tensor self, Tensor value) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_value = None
@@ -1515,25 +1096,18 @@ class FillBackward0(Node):
             grad_of_value = ops.sum(grad)
         return grad_of_self, grad_of_value
 
-class FillDiagonalBackward0(Node):
+class FillDiagonalBackward0(Node, inputs=(0,), masking=True):
     """fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor"""
 
-    __slots__ = ("arg_wrap",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, fill_value, wrap):
-        node.arg_wrap = wrap
+    __slots__ = Saves("_ _ wrap=")
 
     def apply(self, ops, grad, unpack):
         return (ops.fill_diagonal(grad, 0, self.arg_wrap),)
 
-class ZeroBackward0(Node):
+class ZeroBackward0(Node, inputs=(0,), masking=True):
     """zero(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)

@@ -18,12 +18,10 @@ from pullback.ops.declarations import creating, primitive, writing
 from pullback.ops.generated.calls import one_tensor_1, one_tensor_2, one_tensor_3, two_tensors_1
 from pullback.arrays.numpy import random as kernels
 
-class NormalBackward3(Node):
+class NormalBackward3(Node, inputs=(0, 1), masking=True):
     """normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_mean = grad_of_std = None
@@ -33,52 +31,42 @@ class NormalBackward3(Node):
             grad_of_std = ops.zeros_like(grad)
         return grad_of_mean, grad_of_std
 
-class NormalBackward1(Node):
+class NormalBackward1(Node, inputs=(0,), masking=True):
     """normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class BernoulliBackward0(Node):
+class BernoulliBackward0(Node, inputs=(0,), masking=True):
     """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class BernoulliBackward1(Node):
+class BernoulliBackward1(Node, inputs=(0,), masking=True):
     """bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class PoissonBackward0(Node):
+class PoissonBackward0(Node, inputs=(0,), masking=True):
     """poisson(Tensor input, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class BinomialBackward0(Node):
+class BinomialBackward0(Node, inputs=(0, 1), masking=True):
     """binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_count = grad_of_prob = None
@@ -88,72 +76,58 @@ class BinomialBackward0(Node):
             grad_of_prob = ops.zeros_like(grad)
         return grad_of_count, grad_of_prob
 
-class UniformBackward0(Node):
+class UniformBackward0(Node, inputs=(0,), masking=True):
     """uniform_(Tensor(a!) self, float low=0.0, float high=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class NormalBackward0(Node):
+class NormalBackward0(Node, inputs=(0,), masking=True):
     """normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class LogNormalBackward0(Node):
+class LogNormalBackward0(Node, inputs=(0,), masking=True):
     """log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class ExponentialBackward0(Node):
+class ExponentialBackward0(Node, inputs=(0,), masking=True):
     """exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class CauchyBackward0(Node):
+class CauchyBackward0(Node, inputs=(0,), masking=True):
     """cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class GeometricBackward0(Node):
+class GeometricBackward0(Node, inputs=(0,), masking=True):
     """geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class BernoulliBackward2(Node):
+class BernoulliBackward2(Node, inputs=(0, 1), masking=True):
     """bernoulli_(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0, 1)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_p = None
@@ -163,42 +137,34 @@ class BernoulliBackward2(Node):
             grad_of_p = ops.zeros_like(grad)
         return grad_of_self, grad_of_p
 
-class BernoulliBackward3(Node):
+class BernoulliBackward3(Node, inputs=(0,), masking=True):
     """bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class RandomBackward0(Node):
+class RandomBackward0(Node, inputs=(0,), masking=True):
     """random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class RandomBackward1(Node):
+class RandomBackward1(Node, inputs=(0,), masking=True):
     """random_.to(Tensor(a!) self, int high, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
 
-class RandomBackward2(Node):
+class RandomBackward2(Node, inputs=(0,), masking=True):
     """random_.from(Tensor(a!) self, int low, int? high, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
-    inputs = (0,)
-    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)

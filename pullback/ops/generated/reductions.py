@@ -17,9 +17,7 @@ from pullback.core.arguments import (
     some_ints,
 )
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.saving_nodes import SavesSelfAndResult
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.reductions.reductions import (
     aminmax_backward,
@@ -54,34 +52,18 @@ from pullback.ops.composite.reductions import histograms as composite_histograms
 from pullback.ops.composite.reductions import quantiles as composite_quantiles
 from pullback.ops.composite.reductions import statistics as composite_statistics
 
-class SumBackward0(Node):
+class SumBackward0(Node, inputs=(0,), structural=True):
     """sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("self.shape dim=copy keepdim= _")
 
     def apply(self, ops, grad, unpack):
         return (expand_reduced(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-class NansumBackward0(Node):
+class NansumBackward0(Node, inputs=(0,), masking=True):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    masking = True
-
-    def save(node, out, input, dim, keepdim, dtype):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("self dim=copy keepdim= _")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -89,88 +71,36 @@ class NansumBackward0(Node):
             ops.where(ops.isnan(self_), 0, expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops)),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class MeanBackward0(Node):
+class MeanBackward0(Node, inputs=(0,), structural=True):
     """mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim, keepdim, dtype):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("self.shape dim=copy keepdim= _")
 
     def apply(self, ops, grad, unpack):
         return (mean_backward(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-class ProdBackward0(Node):
+class ProdBackward0(Node, inputs=(0,)):
     """prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim, keepdim, dtype):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("self dim=copy keepdim= _")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (prod_backward(grad, self_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class VarBackward0(Node):
+class VarBackward0(Node, inputs=(0,)):
     """var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
 
-    __slots__ = ("arg_correction", "arg_dim", "arg_keepdim", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim, correction, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("self dim=copy correction=copy keepdim=")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (var_backward(grad, self_, self.arg_dim, self.arg_correction, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class StdBackward0(Node):
+class StdBackward0(Node, inputs=(0,)):
     """std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
 
-    __slots__ = (
-        "arg_correction",
-        "arg_dim",
-        "arg_keepdim",
-        "saved_result",
-        "saved_self",
-        "version_result",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim, correction, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
-        node.arg_keepdim = keepdim
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy correction=copy keepdim= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -181,25 +111,12 @@ class StdBackward0(Node):
             ),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class VarMeanBackward0(MultiNode):
+class VarMeanBackward0(MultiNode, inputs=(0,)):
     """var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
 
-    __slots__ = ("arg_correction", "arg_dim", "arg_keepdim", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("self dim=copy correction=copy keepdim=")
     output_names = ("result0", "result1")
     differentiable_outputs = (True, True)
-
-    def save(node, out, input, dim, correction, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
-        node.arg_keepdim = keepdim
 
     def apply(self, ops, grads, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -207,34 +124,12 @@ class VarMeanBackward0(MultiNode):
             var_mean_backward(grads[0], grads[1], self_, self.arg_dim, self.arg_correction, self.arg_keepdim, ops=ops),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class StdMeanBackward0(MultiNode):
+class StdMeanBackward0(MultiNode, inputs=(0,)):
     """std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"""
 
-    __slots__ = (
-        "arg_correction",
-        "arg_dim",
-        "arg_keepdim",
-        "saved_result0",
-        "saved_self",
-        "version_result0",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("self dim=copy correction=copy keepdim= -> result0")
     output_names = ("result0", "result1")
     differentiable_outputs = (True, True)
-
-    def save(node, out, input, dim, correction, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
-        node.arg_keepdim = keepdim
-        node.saved_result0 = out[0]._array
-        node.version_result0 = watch_output(out[0])
 
     def apply(self, ops, grads, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -245,88 +140,32 @@ class StdMeanBackward0(MultiNode):
             ),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result0, self.saved_result0 = Released, None
-
-class AmaxBackward0(Node):
+class AmaxBackward0(Node, inputs=(0,), masking=True):
     """amax(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy keepdim= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class AminBackward0(Node):
+class AminBackward0(Node, inputs=(0,), masking=True):
     """amin(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy keepdim= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class AminmaxBackward0(MultiNode):
+class AminmaxBackward0(MultiNode, inputs=(0,), masking=True):
     """aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"""
 
-    __slots__ = (
-        "arg_dim",
-        "arg_keepdim",
-        "saved_max",
-        "saved_min",
-        "saved_self",
-        "version_max",
-        "version_min",
-        "version_self",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("self dim=copy keepdim= -> min max")
     output_names = ("min", "max")
     differentiable_outputs = (True, True)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_min = out[0]._array
-        node.version_min = watch_output(out[0])
-        node.saved_max = out[1]._array
-        node.version_max = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -334,37 +173,22 @@ class AminmaxBackward0(MultiNode):
         max = unpack(self.saved_max, self.version_max, self)
         return (aminmax_backward(grads[0], grads[1], self_, min, max, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_min, self.saved_min = Released, None
-        self.version_max, self.saved_max = Released, None
-
-class MaxBackward1(SavesSelfAndResult):
+class MaxBackward1(Node, inputs=(0,), masking=True):
     """max(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    masking = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
-class MaxBackward0(MultiNode):
+class MaxBackward0(MultiNode, inputs=(0,), masking=True):
     """max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -372,35 +196,22 @@ class MaxBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class MinBackward1(SavesSelfAndResult):
+class MinBackward1(Node, inputs=(0,), masking=True):
     """min(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    masking = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
-class MinBackward0(MultiNode):
+class MinBackward0(MultiNode, inputs=(0,), masking=True):
     """min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -408,42 +219,19 @@ class MinBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class ValueSelectingReductionBackwardBackward0(Node):
+class ValueSelectingReductionBackwardBackward0(Node, inputs=(0,), structural=True):
     """value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "version_indices")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, grad_output, dim, indices, sizes, keepdim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_indices, node.version_indices = save_input(indices, True)
-        node.arg_keepdim = keepdim
+    __slots__ = Saves("_ dim=copy indices! _ keepdim=")
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (gather_along(grad, self.arg_dim, indices, self.arg_keepdim, ops=ops),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class LogsumexpBackward0(Node):
+class LogsumexpBackward0(Node, inputs=(0,)):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim, keepdim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy keepdim= -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -455,90 +243,45 @@ class LogsumexpBackward0(Node):
             ).conjugate(),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class LogsumexpSlopeBackward0(Node):
+class LogsumexpSlopeBackward0(Node, inputs=(0,)):
     """logsumexp_slope(Tensor self, Tensor norm, int[1] dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_result", "version_result")
-    inputs = (0,)
-
-    def save(node, out, input, norm, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("_ _ dim=copy -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (result_.conjugate() * (grad - ops.sum(result_.conjugate() * grad, self.arg_dim, True)),)
 
-    def release(self):
-        self.version_result, self.saved_result = Released, None
-
-class CumsumBackward0(Node):
+class CumsumBackward0(Node, inputs=(0,), structural=True):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim, dtype):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ dim=copy _")
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum_backward(grad, self.arg_dim),)
 
-class CumsumBackwardBackward0(Node):
+class CumsumBackwardBackward0(Node, inputs=(0,), structural=True):
     """cumsum_backward(Tensor grad_output, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, grad_output, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ dim=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum(grad, self.arg_dim),)
 
-class CumprodBackward0(Node):
+class CumprodBackward0(Node, inputs=(0,)):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim, dtype):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy _ -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (cumprod_backward(grad, self_, result_, self.arg_dim, ops=ops),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class LogcumsumexpBackward0(Node):
+class LogcumsumexpBackward0(Node, inputs=(0,)):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0,)
-    saves_self = True
-
-    def save(node, out, input, dim):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self dim=copy -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -548,23 +291,12 @@ class LogcumsumexpBackward0(Node):
             * log_weight(self_, result_, ops=ops).conjugate(),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class CummaxBackward0(MultiNode):
+class CummaxBackward0(MultiNode, inputs=(0,), masking=True):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "saved_indices", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("_ dim=copy -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -572,22 +304,12 @@ class CummaxBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (cummax_backward(grad, self.arg_dim, indices, ops=ops),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class CumminBackward0(MultiNode):
+class CumminBackward0(MultiNode, inputs=(0,), masking=True):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "saved_indices", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("_ dim=copy -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -595,29 +317,10 @@ class CumminBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (cummax_backward(grad, self.arg_dim, indices, ops=ops),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class LinearRecurrenceBackward0(Node):
+class LinearRecurrenceBackward0(Node, inputs=(0, 1)):
     """linear_recurrence(Tensor self, Tensor coefficients, int dim, bool reverse=False) -> Tensor"""
 
-    __slots__ = (
-        "arg_dim",
-        "arg_reverse",
-        "saved_coefficients",
-        "saved_result",
-        "version_coefficients",
-        "version_result",
-    )
-    inputs = (0, 1)
-
-    def save(node, out, input, coefficients, dim, reverse):
-        node.saved_coefficients, node.version_coefficients = save_input(coefficients)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_reverse = reverse
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("_ coefficients dim=copy reverse= -> result:1")
 
     def apply(self, ops, grad, unpack):
         coefficients = unpack(self.saved_coefficients, self.version_coefficients, self)
@@ -631,25 +334,12 @@ class LinearRecurrenceBackward0(Node):
             )
         return grad_of_self, grad_of_coefficients
 
-    def release(self):
-        self.version_coefficients, self.saved_coefficients = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class KthvalueBackward0(MultiNode):
+class KthvalueBackward0(MultiNode, inputs=(0,), masking=True):
     """kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape _ dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, k, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -657,35 +347,22 @@ class KthvalueBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class MedianBackward0(SavesSelfAndResult):
+class MedianBackward0(Node, inputs=(0,), masking=True):
     """median(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    masking = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
-class MedianBackward1(MultiNode):
+class MedianBackward1(MultiNode, inputs=(0,), masking=True):
     """median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -693,35 +370,22 @@ class MedianBackward1(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class NanmedianBackward0(SavesSelfAndResult):
+class NanmedianBackward0(Node, inputs=(0,), masking=True):
     """nanmedian(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    masking = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
-class NanmedianBackward1(MultiNode):
+class NanmedianBackward1(MultiNode, inputs=(0,), masking=True):
     """nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -729,24 +393,12 @@ class NanmedianBackward1(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class ModeBackward0(MultiNode):
+class ModeBackward0(MultiNode, inputs=(0,), masking=True):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
-    inputs = (0,)
+    __slots__ = Saves("self.shape dim=copy keepdim= -> _ indices")
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    masking = True
-
-    def save(node, out, input, dim, keepdim):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_keepdim = keepdim
-        node.saved_indices = out[1]._array
-        node.version_indices = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -754,26 +406,14 @@ class ModeBackward0(MultiNode):
         indices = unpack(self.saved_indices, self.version_indices, self)
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
-    def release(self):
-        self.version_indices, self.saved_indices = Released, None
-
-class BincountBackward0(Node):
+class BincountBackward0(Node, inputs=(1,), structural=True):
     """bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
 
-    __slots__ = ("saved_self", "version_self")
-    inputs = (1,)
-    saves_self = True
-    structural = True
-
-    def save(node, out, input, weights, minlength):
-        node.saved_self, node.version_self = save_input(input, True)
+    __slots__ = Saves("self! _ _")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (ops.index_select(grad, 0, self_),)
-
-    def release(self):
-        self.version_self, self.saved_self = Released, None
 
 def choose_max(form0, form1, form2, otherwise):
     def max(input, dim=UNSET, keepdim=UNSET, *, other=UNSET, axis=UNSET, keepdims=UNSET, out=None):

@@ -16,7 +16,7 @@ from pullback.core.arguments import (
     tensor_list,
 )
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.shape.views import (
     inverse_permute,
@@ -38,300 +38,182 @@ from pullback.ops.composite.shape import reshaping as composite_reshaping
 from pullback.ops.composite.shape import splits as composite_splits
 from pullback.ops.composite.shape import view_copies as composite_view_copies
 
-class ViewBackward0(Node):
+class ViewBackward0(Node, inputs=(0,), structural=True):
     """view(Tensor(a) self, int[] size) -> Tensor(a)"""
 
-    __slots__ = ("self_shape",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, size):
-        node.self_shape = input._array.shape
+    __slots__ = Saves("self.shape _")
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-class ReshapeBackward0(Node):
+class ReshapeBackward0(Node, inputs=(0,), structural=True):
     """reshape(Tensor(a) self, int[] shape) -> Tensor(a)"""
 
-    __slots__ = ("self_shape",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape):
-        node.self_shape = input._array.shape
+    __slots__ = Saves("self.shape _")
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-class AliasBackward0(Node):
+class AliasBackward0(Node, inputs=(0,), structural=True):
     """alias(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class PermuteBackward0(Node):
+class PermuteBackward0(Node, inputs=(0,), structural=True):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
 
-    __slots__ = ("arg_dims",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dims):
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    __slots__ = Saves("_ dims=copy")
 
     def apply(self, ops, grad, unpack):
         return (inverse_permute(grad, self.arg_dims, ops=ops),)
 
-class TransposeBackward0(Node):
+class TransposeBackward0(Node, inputs=(0,), structural=True):
     """transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
 
-    __slots__ = ("arg_dim0", "arg_dim1")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim0, dim1):
-        node.arg_dim0 = dim0 if type(dim0) in FIXED else snapshot(dim0)
-        node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    __slots__ = Saves("_ dim0=copy dim1=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.transpose(grad, self.arg_dim0, self.arg_dim1),)
 
-class TBackward0(Node):
+class TBackward0(Node, inputs=(0,), structural=True):
     """t(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.t(grad),)
 
-class NumpyTBackward0(Node):
+class NumpyTBackward0(Node, inputs=(0,), structural=True):
     """numpy_T(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.numpy_T(grad),)
 
-class MovedimBackward0(Node):
+class MovedimBackward0(Node, inputs=(0,), structural=True):
     """movedim(Tensor(a) self, int[1] source, int[1] destination) -> Tensor(a)"""
 
-    __slots__ = ("arg_destination", "arg_source")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, source, destination):
-        node.arg_source = source if type(source) in FIXED else snapshot(source)
-        node.arg_destination = destination if type(destination) in FIXED else snapshot(destination)
+    __slots__ = Saves("_ source=copy destination=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.movedim(grad, self.arg_destination, self.arg_source),)
 
-class ExpandBackward0(Node):
+class ExpandBackward0(Node, inputs=(0,), structural=True):
     """expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-class SqueezeBackward0(Node):
+class SqueezeBackward0(Node, inputs=(0,), structural=True):
     """squeeze(Tensor(a) self, int[1]? dim=None) -> Tensor(a)"""
 
-    __slots__ = ("self_shape",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim):
-        node.self_shape = input._array.shape
+    __slots__ = Saves("self.shape _")
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-class UnsqueezeBackward0(Node):
+class UnsqueezeBackward0(Node, inputs=(0,), structural=True):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
 
-    __slots__ = ("self_shape",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dim):
-        node.self_shape = input._array.shape
+    __slots__ = Saves("self.shape _")
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-class NarrowBackward0(Node):
+class NarrowBackward0(Node, inputs=(0,), masking=True):
     """narrow(Tensor(a) self, int dim, any start, int length) -> Tensor(a)"""
 
-    __slots__ = ("arg_dim", "arg_length", "arg_start", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim, start, length):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_start = start if type(start) in FIXED else snapshot(start)
-        node.arg_length = length if type(length) in FIXED else snapshot(length)
+    __slots__ = Saves("self.shape dim=copy start=copy length=copy")
 
     def apply(self, ops, grad, unpack):
         return (narrow_backward(grad, self.self_shape, self.arg_dim, self.arg_start, self.arg_length, ops=ops),)
 
-class SelectBackward0(Node):
+class SelectBackward0(Node, inputs=(0,), masking=True):
     """select(Tensor(a) self, int dim, int index) -> Tensor(a)"""
 
-    __slots__ = ("arg_dim", "arg_index", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim, index):
-        node.self_shape = input._array.shape
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_index = index if type(index) in FIXED else snapshot(index)
+    __slots__ = Saves("self.shape dim=copy index=copy")
 
     def apply(self, ops, grad, unpack):
         return (select_backward(grad, self.self_shape, self.arg_dim, self.arg_index, ops=ops),)
 
-class DiagonalBackward0(Node):
+class DiagonalBackward0(Node, inputs=(0,), masking=True):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
 
-    __slots__ = ("arg_dim1", "arg_dim2", "arg_offset", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, offset, dim1, dim2):
-        node.self_shape = input._array.shape
-        node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
-        node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
-        node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
+    __slots__ = Saves("self.shape offset=copy dim1=copy dim2=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, self.arg_offset, self.arg_dim1, self.arg_dim2),)
 
-class DiagonalBackwardBackward0(Node):
+class DiagonalBackwardBackward0(Node, inputs=(0,), structural=True):
     """diagonal_backward(Tensor self, int[] shape, int offset, int dim1, int dim2) -> Tensor"""
 
-    __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, offset, dim1, dim2):
-        node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
-        node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
-        node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
+    __slots__ = Saves("_ _ offset=copy dim1=copy dim2=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
 
-class SplitBackward0(MultiNode):
+class SplitBackward0(MultiNode, inputs=(0,), masking=True):
     """split(Tensor(a) self, any split_size, int dim=0) -> Tensor(a)[]"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, split_size, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ _ dim=copy")
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-class SplitWithSizesBackward0(MultiNode):
+class SplitWithSizesBackward0(MultiNode, inputs=(0,), masking=True):
     """split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, split_sizes, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ _ dim=copy")
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-class ChunkBackward0(MultiNode):
+class ChunkBackward0(MultiNode, inputs=(0,), masking=True):
     """chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, chunks, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ _ dim=copy")
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-class UnbindBackward0(MultiNode):
+class UnbindBackward0(MultiNode, inputs=(0,), masking=True):
     """unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
 
-    __slots__ = ("arg_dim",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dim):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ dim=copy")
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
         return (ops.stack(grads, self.arg_dim),)
 
-class UnfoldBackward0(Node):
+class UnfoldBackward0(Node, inputs=(0,), masking=True):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
 
-    __slots__ = ("arg_dimension", "arg_size", "arg_step", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, dimension, size, step):
-        node.self_shape = input._array.shape
-        node.arg_dimension = dimension if type(dimension) in FIXED else snapshot(dimension)
-        node.arg_size = size if type(size) in FIXED else snapshot(size)
-        node.arg_step = step if type(step) in FIXED else snapshot(step)
+    __slots__ = Saves("self.shape dimension=copy size=copy step=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold_backward(grad, self.self_shape, self.arg_dimension, self.arg_size, self.arg_step),)
 
-class UnfoldBackwardBackward0(Node):
+class UnfoldBackwardBackward0(Node, inputs=(0,), structural=True):
     """unfold_backward(Tensor self, int[] shape, int dim, int size, int step) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_size", "arg_step")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shape, dim, size, step):
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_size = size if type(size) in FIXED else snapshot(size)
-        node.arg_step = step if type(step) in FIXED else snapshot(step)
+    __slots__ = Saves("_ _ dim=copy size=copy step=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold(grad, self.arg_dim, self.arg_size, self.arg_step),)
 
-class StridedViewBackward0(Node):
+class StridedViewBackward0(Node, inputs=(0,), masking=True):
     """_strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)"""
 
-    __slots__ = ("arg_geometry", "arg_size", "arg_storage_offset", "arg_stride")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, size, stride, storage_offset, geometry):
-        node.arg_size = size if type(size) in FIXED else snapshot(size)
-        node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
-        node.arg_storage_offset = storage_offset if type(storage_offset) in FIXED else snapshot(storage_offset)
-        node.arg_geometry = geometry if type(geometry) in FIXED else snapshot(geometry)
+    __slots__ = Saves("_ size=copy stride=copy storage_offset=copy geometry=copy")
 
     def apply(self, ops, grad, unpack):
         return (
@@ -340,118 +222,74 @@ class StridedViewBackward0(Node):
             ),
         )
 
-class RestrideBackward0(Node):
+class RestrideBackward0(Node, inputs=(0,), masking=True):
     """_restride(Tensor self, any source, any target, any counted) -> Tensor"""
 
-    __slots__ = ("arg_counted", "arg_source", "arg_target")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, source, target, counted):
-        node.arg_source = source if type(source) in FIXED else snapshot(source)
-        node.arg_target = target if type(target) in FIXED else snapshot(target)
-        node.arg_counted = counted if type(counted) in FIXED else snapshot(counted)
+    __slots__ = Saves("_ source=copy target=copy counted=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops._restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
 
-class ViewAsRealBackward0(Node):
+class ViewAsRealBackward0(Node, inputs=(0,), structural=True):
     """view_as_real(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_complex(ops.contiguous(grad)),)
 
-class ViewAsComplexBackward0(Node):
+class ViewAsComplexBackward0(Node, inputs=(0,), structural=True):
     """view_as_complex(Tensor(a) self) -> Tensor(a)"""
 
     __slots__ = ()
-    inputs = (0,)
-    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_real(grad),)
 
-class FlipBackward0(Node):
+class FlipBackward0(Node, inputs=(0,), structural=True):
     """flip(Tensor self, int[] dims) -> Tensor"""
 
-    __slots__ = ("arg_dims",)
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, dims):
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    __slots__ = Saves("_ dims=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.flip(grad, self.arg_dims),)
 
-class RollBackward0(Node):
+class RollBackward0(Node, inputs=(0,), structural=True):
     """roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
 
-    __slots__ = ("arg_dims", "arg_shifts")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, shifts, dims):
-        node.arg_shifts = shifts if type(shifts) in FIXED else snapshot(shifts)
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    __slots__ = Saves("_ shifts=copy dims=copy")
 
     def apply(self, ops, grad, unpack):
         return (roll_backward(grad, self.arg_shifts, self.arg_dims, ops=ops),)
 
-class Rot90Backward0(Node):
+class Rot90Backward0(Node, inputs=(0,), structural=True):
     """rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
 
-    __slots__ = ("arg_dims", "arg_k")
-    inputs = (0,)
-    structural = True
-
-    def save(node, out, input, k, dims):
-        node.arg_k = k if type(k) in FIXED else snapshot(k)
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    __slots__ = Saves("_ k=copy dims=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.rot90(grad, -self.arg_k, self.arg_dims),)
 
-class RepeatBackward0(Node):
+class RepeatBackward0(Node, inputs=(0,), masking=True):
     """repeat(Tensor self, int[] repeats) -> Tensor"""
 
-    __slots__ = ("arg_repeats", "self_shape")
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, repeats):
-        node.self_shape = input._array.shape
-        node.arg_repeats = repeats if type(repeats) in FIXED else snapshot(repeats)
+    __slots__ = Saves("self.shape repeats=copy")
 
     def apply(self, ops, grad, unpack):
         return (repeat_backward(grad, self.self_shape, self.arg_repeats, ops=ops),)
 
-class TrilBackward0(Node):
+class TrilBackward0(Node, inputs=(0,), masking=True):
     """tril(Tensor self, int diagonal=0) -> Tensor"""
 
-    __slots__ = ("arg_diagonal",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, diagonal):
-        node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
+    __slots__ = Saves("_ diagonal=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.tril(grad, self.arg_diagonal),)
 
-class TriuBackward0(Node):
+class TriuBackward0(Node, inputs=(0,), masking=True):
     """triu(Tensor self, int diagonal=0) -> Tensor"""
 
-    __slots__ = ("arg_diagonal",)
-    inputs = (0,)
-    masking = True
-
-    def save(node, out, input, diagonal):
-        node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
+    __slots__ = Saves("_ diagonal=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.triu(grad, self.arg_diagonal),)

@@ -2,9 +2,8 @@
 
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
-from pullback.graph.saved import Released, save_input, watch_output
-from pullback.graph.saving_nodes import SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
+from pullback.graph.saving_nodes import SavesSelf
 from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.constants import half_sqrt_pi, inf, one_over_sqrt_2pi, sqrt_2pi
 from pullback.ops.declarations import composite, primitive
@@ -14,75 +13,44 @@ from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, three_tenso
 from pullback.arrays.numpy import special as kernels
 from pullback.ops.composite.special import polynomials as composite_polynomials
 
-class LgammaBackward0(SavesSelf):
+class LgammaBackward0(SavesSelf, pointwise=True):
     """lgamma(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.digamma(self_)
 
-class DigammaBackward0(SavesSelf):
+class DigammaBackward0(SavesSelf, pointwise=True):
     """digamma(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.polygamma(1, self_)
 
-class PolygammaBackward0(Node):
+class PolygammaBackward0(Node, inputs=(1,), pointwise=True):
     """polygamma(int n, Tensor self) -> Tensor"""
 
-    __slots__ = ("arg_n", "saved_self", "version_self")
-    inputs = (1,)
-    pointwise = True
-
-    def save(node, out, n, input):
-        node.arg_n = n if type(n) in FIXED else snapshot(n)
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
+    __slots__ = Saves("n=copy self")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.polygamma(self.arg_n + 1, self_),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class PolygammaBackward1(Node):
+class PolygammaBackward1(Node, inputs=(0,), pointwise=True):
     """polygamma.self(Tensor self, int n) -> Tensor"""
 
-    __slots__ = ("arg_n", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, n):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_n = n if type(n) in FIXED else snapshot(n)
+    __slots__ = Saves("self n=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.polygamma(self.arg_n + 1, self_),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class IgammaBackward0(Node):
+class IgammaBackward0(Node, inputs=(0, 1), pointwise=True):
     """igamma(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input, True)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self!:1 other:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -94,22 +62,10 @@ class IgammaBackward0(Node):
             grad_of_other = grad * ops.gamma_density(self_, other)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class IgammacBackward0(Node):
+class IgammacBackward0(Node, inputs=(0, 1), pointwise=True):
     """igammac(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input, True)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self!:1 other:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -121,23 +77,10 @@ class IgammacBackward0(Node):
             grad_of_other = -grad * ops.gamma_density(self_, other)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class GammaDensityBackward0(Node):
+class GammaDensityBackward0(Node, inputs=(0, 1), pointwise=True):
     """gamma_density(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_result", "saved_self", "version_other", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        node.saved_self, node.version_self = save_input(input)
-        node.saved_other, node.version_other = save_input(other)
-        node.saved_result = out._array
-        node.version_result = watch_output(out)
+    __slots__ = Saves("self other -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -150,24 +93,10 @@ class GammaDensityBackward0(Node):
             grad_of_other = grad * (ops.gamma_density(self_ - 1, other) - result_)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SpecialGammaincinvBackward0(Node):
+class SpecialGammaincinvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_gammaincinv(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input, True)
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self!:1 _ -> result:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -179,23 +108,10 @@ class SpecialGammaincinvBackward0(Node):
             grad_of_other = grad / ops.gamma_density(self_, result_)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SpecialGammainccinvBackward0(Node):
+class SpecialGammainccinvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_gammainccinv(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input, True)
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("self!:1 _ -> result:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -207,23 +123,10 @@ class SpecialGammainccinvBackward0(Node):
             grad_of_other = -grad / ops.gamma_density(self_, result_)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SpecialBetaincBackward0(Node):
+class SpecialBetaincBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """special_betainc(Tensor alpha, Tensor beta, Tensor x) -> Tensor"""
 
-    __slots__ = ("saved_alpha", "saved_beta", "saved_x", "version_alpha", "version_beta", "version_x")
-    inputs = (0, 1, 2)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, alpha, beta, x):
-        if node._nexts[2] is not None:
-            node.saved_alpha, node.version_alpha = save_input(alpha, True)
-            node.saved_beta, node.version_beta = save_input(beta, True)
-            node.saved_x, node.version_x = save_input(x)
+    __slots__ = Saves("alpha!:2 beta!:2 x:2")
 
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_x = None
@@ -238,25 +141,10 @@ class SpecialBetaincBackward0(Node):
             grad_of_x = grad * ops.beta_density(alpha, beta, x)
         return grad_of_alpha, grad_of_beta, grad_of_x
 
-    def release(self):
-        self.version_alpha, self.saved_alpha = Released, None
-        self.version_beta, self.saved_beta = Released, None
-        self.version_x, self.saved_x = Released, None
-
-class SpecialBetaincinvBackward0(Node):
+class SpecialBetaincinvBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """special_betaincinv(Tensor alpha, Tensor beta, Tensor y) -> Tensor"""
 
-    __slots__ = ("saved_alpha", "saved_beta", "saved_result", "version_alpha", "version_beta", "version_result")
-    inputs = (0, 1, 2)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, alpha, beta, y):
-        if node._nexts[2] is not None:
-            node.saved_alpha, node.version_alpha = save_input(alpha, True)
-            node.saved_beta, node.version_beta = save_input(beta, True)
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("alpha!:2 beta!:2 _ -> result:2")
 
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_y = None
@@ -271,35 +159,10 @@ class SpecialBetaincinvBackward0(Node):
             grad_of_y = grad / ops.beta_density(alpha, beta, result_)
         return grad_of_alpha, grad_of_beta, grad_of_y
 
-    def release(self):
-        self.version_alpha, self.saved_alpha = Released, None
-        self.version_beta, self.saved_beta = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class BetaDensityBackward0(Node):
+class BetaDensityBackward0(Node, inputs=(0, 1, 2), pointwise=True):
     """beta_density(Tensor alpha, Tensor beta, Tensor x) -> Tensor"""
 
-    __slots__ = (
-        "saved_alpha",
-        "saved_beta",
-        "saved_result",
-        "saved_x",
-        "version_alpha",
-        "version_beta",
-        "version_result",
-        "version_x",
-    )
-    inputs = (0, 1, 2)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, alpha, beta, x):
-        node.saved_alpha, node.version_alpha = save_input(alpha)
-        node.saved_beta, node.version_beta = save_input(beta)
-        node.saved_x, node.version_x = save_input(x)
-        if node._nexts[0] is not None or node._nexts[1] is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("alpha beta x -> result:0|1")
 
     def apply(self, ops, grad, unpack):
         alpha = unpack(self.saved_alpha, self.version_alpha, self)
@@ -318,24 +181,10 @@ class BetaDensityBackward0(Node):
             grad_of_x = grad * beta_density_slope(alpha, beta, x, ops=ops)
         return grad_of_alpha, grad_of_beta, grad_of_x
 
-    def release(self):
-        self.version_alpha, self.saved_alpha = Released, None
-        self.version_beta, self.saved_beta = Released, None
-        self.version_x, self.saved_x = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class SpecialZetaBackward0(Node):
+class SpecialZetaBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_zeta(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, other):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input, True)
-            node.saved_other, node.version_other = save_input(other)
+    __slots__ = Saves("self!:1 other:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -347,91 +196,78 @@ class SpecialZetaBackward0(Node):
             grad_of_other = -grad * self_ * ops.special_zeta(self_ + 1, other)
         return grad_of_self, grad_of_other
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_other, self.saved_other = Released, None
-
-class ErfinvBackward0(SavesSelf):
+class ErfinvBackward0(SavesSelf, pointwise=True):
     """erfinv(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.exp(ops.square(ops.erfinv(self_))) * half_sqrt_pi
 
-class SpecialErfcinvBackward0(SavesResult):
+class SpecialErfcinvBackward0(Node, inputs=(0,), pointwise=True):
     """special_erfcinv(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * ops.exp(result_ * result_) * half_sqrt_pi,)
 
-class SpecialEntrBackward0(SavesSelf):
+class SpecialEntrBackward0(SavesSelf, pointwise=True):
     """special_entr(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * (ops.log(self_) + 1)
 
-class SpecialErfcxBackward0(SavesSelf):
+class SpecialErfcxBackward0(SavesSelf, pointwise=True):
     """special_erfcx(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (-2 * ops.scaled_repeated_erfc(self_, 1))
 
-class SpecialNdtrBackward0(SavesSelf):
+class SpecialNdtrBackward0(SavesSelf, pointwise=True):
     """special_ndtr(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (one_over_sqrt_2pi * ops.exp(-0.5 * self_ * self_))
 
-class InverseMillsBackward0(SavesSelfAndResult):
+class InverseMillsBackward0(Node, inputs=(0,), pointwise=True):
     """inverse_mills(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * result_ * mills_decay(self_, result_, ops=ops),)
 
-class SpecialLogNdtrBackward0(SavesSelf):
+class SpecialLogNdtrBackward0(SavesSelf, pointwise=True):
     """special_log_ndtr(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.inverse_mills(self_)
 
-class SpecialNdtriBackward0(SavesResult):
+class SpecialNdtriBackward0(Node, inputs=(0,), pointwise=True):
     """special_ndtri(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("_ -> result")
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (sqrt_2pi * ops.exp(0.5 * result_ * result_)),)
 
-class SpecialXlog1PyBackward0(SavesPair):
+class SpecialXlog1PyBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_xlog1py(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self other")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -443,206 +279,151 @@ class SpecialXlog1PyBackward0(SavesPair):
             grad_of_other = grad * (self_ / log1p_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-class ScaledRepeatedErfcBackward0(Node):
+class ScaledRepeatedErfcBackward0(Node, inputs=(0,), pointwise=True):
     """scaled_repeated_erfc(Tensor self, int order) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (-2 * (self.arg_order + 1)) * ops.scaled_repeated_erfc(self_, self.arg_order + 1),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class I0Backward0(SavesSelf):
+class I0Backward0(SavesSelf, pointwise=True):
     """i0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.special_i1(self_)
 
-class SpecialI0EBackward0(SavesSelf):
+class SpecialI0EBackward0(SavesSelf, pointwise=True):
     """special_i0e(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.sign(self_) * ops.i0e_derivative(ops.abs(self_), 1)
 
-class SpecialI1Backward0(SavesSelf):
+class SpecialI1Backward0(SavesSelf, pointwise=True):
     """special_i1(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.i1_derivative(self_)
 
-class SpecialI1EBackward0(SavesSelf):
+class SpecialI1EBackward0(SavesSelf, pointwise=True):
     """special_i1e(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.i1e_derivative(self_)
 
-class I1DerivativeBackward0(SavesSelf):
+class I1DerivativeBackward0(SavesSelf, pointwise=True):
     """i1_derivative(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (0.75 * ops.special_i1(self_) + 0.25 * ops.special_iv(3, self_))
 
-class I1EDerivativeBackward0(SavesSelf):
+class I1EDerivativeBackward0(SavesSelf, pointwise=True):
     """i1e_derivative(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.sign(self_) * (ops.i0e_derivative(ops.abs(self_), 2) + ops.i0e_derivative(ops.abs(self_), 3))
 
-class I0EDerivativeBackward0(Node):
+class I0EDerivativeBackward0(Node, inputs=(0,), pointwise=True):
     """i0e_derivative(Tensor self, int order) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.i0e_derivative(self_, self.arg_order + 1),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class SpecialModifiedBesselK0Backward0(SavesSelf):
+class SpecialModifiedBesselK0Backward0(SavesSelf, pointwise=True):
     """special_modified_bessel_k0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * ops.special_modified_bessel_k1(self_)
 
-class SpecialModifiedBesselK1Backward0(SavesSelfAndResult):
+class SpecialModifiedBesselK1Backward0(Node, inputs=(0,), pointwise=True):
     """special_modified_bessel_k1(Tensor self) -> Tensor"""
 
-    __slots__ = ()
-    pointwise = True
+    __slots__ = Saves("self -> result")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * (ops.special_modified_bessel_k0(self_) + result_ / ops.abs(self_)),)
 
-class SpecialScaledModifiedBesselK0Backward0(SavesSelf):
+class SpecialScaledModifiedBesselK0Backward0(SavesSelf, pointwise=True):
     """special_scaled_modified_bessel_k0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.k0e_derivative(self_, 1)
 
-class SpecialScaledModifiedBesselK1Backward0(SavesSelf):
+class SpecialScaledModifiedBesselK1Backward0(SavesSelf, pointwise=True):
     """special_scaled_modified_bessel_k1(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (ops.k0e_derivative(self_, 1) - ops.k0e_derivative(self_, 2))
 
-class K0EDerivativeBackward0(Node):
+class K0EDerivativeBackward0(Node, inputs=(0,), pointwise=True):
     """k0e_derivative(Tensor self, int order) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.k0e_derivative(self_, self.arg_order + 1),)
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class SpecialBesselJ0Backward0(SavesSelf):
+class SpecialBesselJ0Backward0(SavesSelf, pointwise=True):
     """special_bessel_j0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * ops.special_bessel_j1(self_)
 
-class SpecialBesselJ1Backward0(SavesSelf):
+class SpecialBesselJ1Backward0(SavesSelf, pointwise=True):
     """special_bessel_j1(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * (0.5 * (ops.special_bessel_j0(self_) - ops.special_jv(2, self_)))
 
-class SpecialBesselY0Backward0(SavesSelf):
+class SpecialBesselY0Backward0(SavesSelf, pointwise=True):
     """special_bessel_y0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * ops.special_bessel_y1(self_)
 
-class SpecialBesselY1Backward0(SavesSelf):
+class SpecialBesselY1Backward0(SavesSelf, pointwise=True):
     """special_bessel_y1(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.where(self_ == 0, inf, 0.5 * (ops.special_bessel_y0(self_) - ops.special_yv(2, self_)))
 
-class SpecialJvBackward0(Node):
+class SpecialJvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_jv(Tensor v, Tensor z) -> Tensor"""
 
-    __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, v, z):
-        if node._next1 is not None:
-            node.saved_v, node.version_v = save_input(v, True)
-            node.saved_z, node.version_z = save_input(z)
+    __slots__ = Saves("v!:1 z:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -654,22 +435,10 @@ class SpecialJvBackward0(Node):
             grad_of_z = grad * (0.5 * (ops.special_jv(v - 1, z) - ops.special_jv(v + 1, z))).conjugate()
         return grad_of_v, grad_of_z
 
-    def release(self):
-        self.version_v, self.saved_v = Released, None
-        self.version_z, self.saved_z = Released, None
-
-class SpecialYvBackward0(Node):
+class SpecialYvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_yv(Tensor v, Tensor z) -> Tensor"""
 
-    __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, v, z):
-        if node._next1 is not None:
-            node.saved_v, node.version_v = save_input(v, True)
-            node.saved_z, node.version_z = save_input(z)
+    __slots__ = Saves("v!:1 z:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -681,22 +450,10 @@ class SpecialYvBackward0(Node):
             grad_of_z = grad * (0.5 * (ops.special_yv(v - 1, z) - ops.special_yv(v + 1, z))).conjugate()
         return grad_of_v, grad_of_z
 
-    def release(self):
-        self.version_v, self.saved_v = Released, None
-        self.version_z, self.saved_z = Released, None
-
-class SpecialIvBackward0(Node):
+class SpecialIvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_iv(Tensor v, Tensor z) -> Tensor"""
 
-    __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, v, z):
-        if node._next1 is not None:
-            node.saved_v, node.version_v = save_input(v, True)
-            node.saved_z, node.version_z = save_input(z)
+    __slots__ = Saves("v!:1 z:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -708,22 +465,10 @@ class SpecialIvBackward0(Node):
             grad_of_z = grad * (0.5 * (ops.special_iv(v - 1, z) + ops.special_iv(v + 1, z))).conjugate()
         return grad_of_v, grad_of_z
 
-    def release(self):
-        self.version_v, self.saved_v = Released, None
-        self.version_z, self.saved_z = Released, None
-
-class SpecialKvBackward0(Node):
+class SpecialKvBackward0(Node, inputs=(0, 1), pointwise=True):
     """special_kv(Tensor v, Tensor z) -> Tensor"""
 
-    __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
-    inputs = (0, 1)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, v, z):
-        if node._next1 is not None:
-            node.saved_v, node.version_v = save_input(v, True)
-            node.saved_z, node.version_z = save_input(z)
+    __slots__ = Saves("v!:1 z:1")
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -735,31 +480,18 @@ class SpecialKvBackward0(Node):
             grad_of_z = grad * (-0.5 * (ops.special_kv(v - 1, z) + ops.special_kv(v + 1, z))).conjugate()
         return grad_of_v, grad_of_z
 
-    def release(self):
-        self.version_v, self.saved_v = Released, None
-        self.version_z, self.saved_z = Released, None
-
-class SpecialSphericalBesselJ0Backward0(SavesSelf):
+class SpecialSphericalBesselJ0Backward0(SavesSelf, pointwise=True):
     """special_spherical_bessel_j0(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return -grad * ops.spherical_jn(self_, 1)
 
-class SphericalJnBackward0(Node):
+class SphericalJnBackward0(Node, inputs=(0,), pointwise=True):
     """spherical_jn(Tensor self, int order) -> Tensor"""
 
-    __slots__ = ("arg_order", "saved_self", "version_self")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, input, order):
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.save()
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
+    __slots__ = Saves("self order=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -774,196 +506,101 @@ class SphericalJnBackward0(Node):
             ),
         )
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-
-class SpecialAiryAiBackward0(SavesSelf):
+class SpecialAiryAiBackward0(SavesSelf, pointwise=True):
     """special_airy_ai(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * ops.airy_ai_prime(self_)
 
-class AiryAiPrimeBackward0(SavesSelf):
+class AiryAiPrimeBackward0(SavesSelf, pointwise=True):
     """airy_ai_prime(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    pointwise = True
 
     def pull(self, ops, grad, self_):
         return grad * zero_at_infinity(self_, ops=ops) * ops.special_airy_ai(self_)
 
-class SpecialChebyshevPolynomialTBackward0(Node):
+class SpecialChebyshevPolynomialTBackward0(Node, inputs=(0,), pointwise=True):
     """special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * (degree(n, ops=ops) * ops.special_chebyshev_polynomial_u(x, degree(n, 1.0, ops=ops))),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class SpecialChebyshevPolynomialUBackward0(Node):
+class SpecialChebyshevPolynomialUBackward0(Node, inputs=(0,), pointwise=True):
     """special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * (2 * ops.gegenbauer(x, degree(n, 1.0, ops=ops), 2.0)),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class SpecialHermitePolynomialHBackward0(Node):
+class SpecialHermitePolynomialHBackward0(Node, inputs=(0,), pointwise=True):
     """special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * (2 * degree(n, ops=ops) * ops.special_hermite_polynomial_h(x, degree(n, 1.0, ops=ops))),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class SpecialHermitePolynomialHeBackward0(Node):
+class SpecialHermitePolynomialHeBackward0(Node, inputs=(0,), pointwise=True):
     """special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * (degree(n, ops=ops) * ops.special_hermite_polynomial_he(x, degree(n, 1.0, ops=ops))),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class SpecialLaguerrePolynomialLBackward0(Node):
+class SpecialLaguerrePolynomialLBackward0(Node, inputs=(0,), pointwise=True):
     """special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * -ops.associated_laguerre(x, degree(n, 1.0, ops=ops), 1.0),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class SpecialLegendrePolynomialPBackward0(Node):
+class SpecialLegendrePolynomialPBackward0(Node, inputs=(0,), pointwise=True):
     """special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"""
 
-    __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
+    __slots__ = Saves("x n!")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * ops.gegenbauer(x, degree(n, 1.0, ops=ops), 1.5),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class GegenbauerBackward0(Node):
+class GegenbauerBackward0(Node, inputs=(0,), pointwise=True):
     """gegenbauer(Tensor x, Tensor n, float alpha) -> Tensor"""
 
-    __slots__ = ("arg_alpha", "saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n, alpha):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
+    __slots__ = Saves("x n! alpha=copy")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * (2 * self.arg_alpha * ops.gegenbauer(x, degree(n, 1.0, ops=ops), self.arg_alpha + 1)),)
 
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
-
-class AssociatedLaguerreBackward0(Node):
+class AssociatedLaguerreBackward0(Node, inputs=(0,), pointwise=True):
     """associated_laguerre(Tensor x, Tensor n, float alpha) -> Tensor"""
 
-    __slots__ = ("arg_alpha", "saved_n", "saved_x", "version_n", "version_x")
-    inputs = (0,)
-    saves_self = True
-    pointwise = True
-
-    def save(node, out, x, n, alpha):
-        node.saved_x, node.version_x = save_input(x)
-        node.saved_n, node.version_n = save_input(n, True)
-        node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
+    __slots__ = Saves("x n! alpha=copy")
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
         n = unpack(self.saved_n, self.version_n, self)
         return (grad * -ops.associated_laguerre(x, degree(n, 1.0, ops=ops), self.arg_alpha + 1),)
-
-    def release(self):
-        self.version_x, self.saved_x = Released, None
-        self.version_n, self.saved_n = Released, None
 
 # fmt: off
 like_polygamma = lambda run: lambda n, input, *, out=None: run(

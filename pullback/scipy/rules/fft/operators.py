@@ -2,26 +2,17 @@
 
 from pullback.core.arguments import AN_INT, UNSET, an_int, missing_argument, renamed
 from pullback.graph.node import Node
-from pullback.graph.snapshot import FIXED, snapshot
-from pullback.ops.declarations import primitive
+from pullback.graph.saving import Saves
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_3
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.fft import kernels
 
-DOCS = {
-    "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
-}
-
-class OrthonormalTransformBackward0(Node):
+class OrthonormalTransformBackward0(Node, inputs=(0,)):
     """orthonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_kind", "arg_variety")
-    inputs = (0,)
-
-    def save(node, out, input, kind, variety, dim):
-        node.arg_kind = kind
-        node.arg_variety = variety if type(variety) in FIXED else snapshot(variety)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    __slots__ = Saves("_ kind= variety=copy dim=copy")
 
     def apply(self, ops, grad, unpack):
         return (
@@ -37,19 +28,22 @@ class OrthonormalTransformBackward0(Node):
 like_orthonormal_transform = lambda run: lambda input, kind, variety, dim=UNSET, *, axis=UNSET: run(
     input, kind, variety if type(variety) in AN_INT else an_int(run.__name__, "variety", variety), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim))
 
+row = primitives_with(tags="floating", along="dim", namespace="scipy_fft", forms="function")
 OPERATORS = [
-    primitive("orthonormal_transform", kernels.orthonormal_transform, OrthonormalTransformBackward0, one_tensor_3,
-        like_orthonormal_transform, tags="floating", along="dim", namespace="scipy_fft", forms="function"),
+    row("orthonormal_transform", kernels.orthonormal_transform, OrthonormalTransformBackward0, one_tensor_3,
+        like_orthonormal_transform),
 ]
 CHOICES = {}
 # fmt: on
 
+DOCS = {
+    "orthonormal_transform": 'The discrete cosine ("dct") or sine ("dst") transform of type 1 to 4 along one dimension, scaled and weighted such\nthat its matrix is orthogonal.\n\northonormal_transform(Tensor self, str kind, int variety, int dim) -> Tensor\n',
+}
+
 def orthonormal_transform_tangent(self_p, self_t, kind_p, variety_p, dim_p, result, *, ops):
     return (ops.scipy_fft.orthonormal_transform(self_t, kind_p, variety_p, dim_p),)
 
-TANGENTS = {
-    "scipy_fft.orthonormal_transform": orthonormal_transform_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_fft.")
 
 UNDERIVED = {}
 

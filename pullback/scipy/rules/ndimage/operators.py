@@ -2,32 +2,19 @@
 
 from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, missing_argument, renamed, some_ints
 from pullback.graph.node import Node
-from pullback.graph.saved import Form, Released, save_input
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import tangent_or_zeros
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor, two_tensors
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.ndimage.formulas import expand_rows, gradients, spread_jvp, values_jvp
 from pullback.scipy.rules.ndimage import kernels
 
-DOCS = {
-    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
-    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
-    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
-}
-
-class SplineCoefficientsBackward0(Node):
+class SplineCoefficientsBackward0(Node, inputs=(0,)):
     """spline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor"""
 
-    __slots__ = ("arg_dim", "arg_mode", "arg_order", "arg_transposed")
-    inputs = (0,)
-
-    def save(node, out, input, order, dim, mode, transposed):
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        node.arg_mode = mode
-        node.arg_transposed = transposed
+    __slots__ = Saves("_ order=copy dim=copy mode= transposed=")
 
     def apply(self, ops, grad, unpack):
         return (
@@ -36,22 +23,10 @@ class SplineCoefficientsBackward0(Node):
             ),
         )
 
-class SplineValuesBackward0(Node):
+class SplineValuesBackward0(Node, inputs=(0, 1)):
     """spline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor"""
 
-    __slots__ = ("arg_mode", "arg_order", "arg_slopes", "saved_places", "saved_self", "version_places", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, places, order, mode, slopes):
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        else:
-            node.saved_self, node.version_self = Form(input), None
-        node.saved_places, node.version_places = save_input(places)
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_mode = mode
-        node.arg_slopes = slopes if type(slopes) in FIXED else snapshot(slopes)
+    __slots__ = Saves("self:1/form places order=copy mode= slopes=copy")
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -68,24 +43,10 @@ class SplineValuesBackward0(Node):
             )
         return grad_of_self, grad_of_places
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_places, self.saved_places = Released, None
-
-class SplineSpreadBackward0(Node):
+class SplineSpreadBackward0(Node, inputs=(0, 1)):
     """spline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor"""
 
-    __slots__ = ("arg_mode", "arg_order", "arg_slopes", "saved_places", "saved_self", "version_places", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, places, shape, order, mode, slopes):
-        node.saved_places, node.version_places = save_input(places)
-        node.arg_order = order if type(order) in FIXED else snapshot(order)
-        node.arg_mode = mode
-        node.arg_slopes = slopes if type(slopes) in FIXED else snapshot(slopes)
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 places _ order=copy mode= slopes=copy")
 
     def apply(self, ops, grad, unpack):
         places = unpack(self.saved_places, self.version_places, self)
@@ -99,10 +60,6 @@ class SplineSpreadBackward0(Node):
             ) * expand_rows(self_.conjugate(), places, ops=ops)
         return grad_of_self, grad_of_places
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_places, self.saved_places = Released, None
-
 # fmt: off
 like_spline_coefficients = lambda run: lambda input, order, dim=UNSET, mode=UNSET, transposed=False, *, axis=UNSET: run(
     input, order if type(order) in AN_INT else an_int(run.__name__, "order", order), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), mode if mode is not UNSET else missing_argument(run.__name__, "mode"), transposed if transposed is False or transposed is True else a_flag(run.__name__, "transposed", transposed))
@@ -111,16 +68,23 @@ like_spline_values = lambda run: lambda input, places, order, mode, slopes: run(
 like_spline_spread = lambda run: lambda input, places, shape, order, mode, slopes: run(
     input, places, shape if type(shape) in SOME_INTS else some_ints(run.__name__, "shape", shape), order if type(order) in AN_INT else an_int(run.__name__, "order", order), mode, slopes if type(slopes) in SOME_INTS else some_ints(run.__name__, "slopes", slopes))
 
+row = primitives_with(tags="floating", namespace="scipy_ndimage", forms="function")
 OPERATORS = [
-    primitive("spline_coefficients", kernels.spline_coefficients, SplineCoefficientsBackward0, one_tensor,
-        like_spline_coefficients, tags="floating", along="dim", namespace="scipy_ndimage", forms="function"),
-    primitive("spline_values", kernels.spline_values, SplineValuesBackward0, two_tensors, like_spline_values,
-        tensors=((0, "input"), (1, "places")), tags="floating", namespace="scipy_ndimage", forms="function"),
-    primitive("spline_spread", kernels.spline_spread, SplineSpreadBackward0, two_tensors, like_spline_spread,
-        tensors=((0, "input"), (1, "places")), tags="floating", namespace="scipy_ndimage", forms="function"),
+    row("spline_coefficients", kernels.spline_coefficients, SplineCoefficientsBackward0, one_tensor,
+        like_spline_coefficients, along="dim"),
+    row("spline_values", kernels.spline_values, SplineValuesBackward0, two_tensors, like_spline_values,
+        tensors=((0, "input"), (1, "places"))),
+    row("spline_spread", kernels.spline_spread, SplineSpreadBackward0, two_tensors, like_spline_spread,
+        tensors=((0, "input"), (1, "places"))),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
+    "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
+    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
+}
 
 def spline_coefficients_tangent(self_p, self_t, order_p, dim_p, mode_p, transposed_p, result, *, ops):
     return (ops.scipy_ndimage.spline_coefficients(self_t, order_p, dim_p, mode_p, transposed_p),)
@@ -135,11 +99,7 @@ def spline_spread_tangent(self_p, self_t, places_p, places_t, shape_p, order_p, 
     places_t = tangent_or_zeros(places_t, places_p, ops)
     return (spread_jvp(self_p, self_t, places_p, places_t, shape_p, order_p, mode_p, slopes_p, ops=ops),)
 
-TANGENTS = {
-    "scipy_ndimage.spline_coefficients": spline_coefficients_tangent,
-    "scipy_ndimage.spline_values": spline_values_tangent,
-    "scipy_ndimage.spline_spread": spline_spread_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_ndimage.")
 
 UNDERIVED = {}
 

@@ -2,13 +2,12 @@
 
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import Node
-from pullback.graph.saved import Form, Released, save_input, watch_output
-from pullback.graph.saving_nodes import SavesForEachOther
-from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.saving import Saves
 from pullback.graph.undifferentiable import tangent_or_zeros
-from pullback.ops.declarations import primitive
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import two_tensors_0, two_tensors_1
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.signal.formulas import (
     correlated_jvp,
     flipped,
@@ -19,27 +18,10 @@ from pullback.scipy.rules.signal.formulas import (
 )
 from pullback.scipy.rules.signal import kernels
 
-DOCS = {
-    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
-    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
-    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
-    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
-}
-
-class MovingSumBackward0(Node):
+class MovingSumBackward0(Node, inputs=(0, 1)):
     """moving_sum(Tensor self, Tensor b) -> Tensor"""
 
-    __slots__ = ("saved_b", "saved_self", "version_b", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, b):
-        if node._next0 is not None:
-            node.saved_b, node.version_b = save_input(b)
-        else:
-            node.saved_b, node.version_b = Form(b), None
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
+    __slots__ = Saves("self:1 b:0/form")
 
     def apply(self, ops, grad, unpack):
         b = unpack(self.saved_b, self.version_b, self)
@@ -51,21 +33,10 @@ class MovingSumBackward0(Node):
             grad_of_b = ops.scipy_signal.lagged_products(grad, self_, b.shape[-1])
         return grad_of_self, grad_of_b
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_b, self.saved_b = Released, None
-
-class RecursionBackward0(Node):
+class RecursionBackward0(Node, inputs=(0, 1)):
     """recursion(Tensor self, Tensor a) -> Tensor"""
 
-    __slots__ = ("saved_a", "saved_result", "version_a", "version_result")
-    inputs = (0, 1)
-
-    def save(node, out, input, a):
-        node.saved_a, node.version_a = save_input(a)
-        if node._next1 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("_ a -> result:1")
 
     def apply(self, ops, grad, unpack):
         a = unpack(self.saved_a, self.version_a, self)
@@ -79,14 +50,10 @@ class RecursionBackward0(Node):
             )
         return grad_of_self, grad_of_a
 
-    def release(self):
-        self.version_a, self.saved_a = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class LaggedProductsBackward0(SavesForEachOther):
+class LaggedProductsBackward0(Node, inputs=(0, 1)):
     """lagged_products(Tensor self, Tensor other, int lags) -> Tensor"""
 
-    __slots__ = ()
+    __slots__ = Saves("self:1 other:0 _")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -98,19 +65,10 @@ class LaggedProductsBackward0(SavesForEachOther):
             grad_of_other = ops.flip(ops.scipy_signal.moving_sum(ops.flip(self_, [-1]), grad.conjugate()), [-1])
         return grad_of_self, grad_of_other
 
-class CorrelatedBackward0(Node):
+class CorrelatedBackward0(Node, inputs=(0, 1)):
     """correlated(Tensor self, Tensor kernel, int dims) -> Tensor"""
 
-    __slots__ = ("arg_dims", "saved_kernel", "saved_self", "version_kernel", "version_self")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, input, kernel, dims):
-        node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
-        if node._next1 is not None:
-            node.saved_self, node.version_self = save_input(input)
-        if node._next0 is not None:
-            node.saved_kernel, node.version_kernel = save_input(kernel)
+    __slots__ = Saves("self:1 kernel:0 dims=copy")
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_kernel = None
@@ -126,10 +84,6 @@ class CorrelatedBackward0(Node):
             grad_of_kernel = ops.scipy_signal.correlated(self_.conjugate(), grad, self.arg_dims)
         return grad_of_self, grad_of_kernel
 
-    def release(self):
-        self.version_self, self.saved_self = Released, None
-        self.version_kernel, self.saved_kernel = Released, None
-
 # fmt: off
 like_moving_sum = lambda run: lambda input, b: run(input, b)
 like_recursion = lambda run: lambda input, a: run(input, a)
@@ -138,18 +92,26 @@ like_lagged_products = lambda run: lambda input, other, lags: run(
 like_correlated = lambda run: lambda input, kernel, dims: run(
     input, kernel, dims if type(dims) in AN_INT else an_int(run.__name__, "dims", dims))
 
+row = primitives_with(namespace="scipy_signal", forms="function")
 OPERATORS = [
-    primitive("moving_sum", kernels.moving_sum, MovingSumBackward0, two_tensors_0, like_moving_sum,
-        tensors=((0, "input"), (1, "b")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("recursion", kernels.recursion, RecursionBackward0, two_tensors_0, like_recursion,
-        tensors=((0, "input"), (1, "a")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("lagged_products", kernels.lagged_products, LaggedProductsBackward0, two_tensors_1, like_lagged_products,
-        tensors=((0, "input"), (1, "other")), tags="floating vectors", namespace="scipy_signal", forms="function"),
-    primitive("correlated", kernels.correlated, CorrelatedBackward0, two_tensors_1, like_correlated,
-        tensors=((0, "input"), (1, "kernel")), tags="floating", namespace="scipy_signal", forms="function"),
+    row("moving_sum", kernels.moving_sum, MovingSumBackward0, two_tensors_0, like_moving_sum,
+        tensors=((0, "input"), (1, "b")), tags="floating vectors"),
+    row("recursion", kernels.recursion, RecursionBackward0, two_tensors_0, like_recursion,
+        tensors=((0, "input"), (1, "a")), tags="floating vectors"),
+    row("lagged_products", kernels.lagged_products, LaggedProductsBackward0, two_tensors_1, like_lagged_products,
+        tensors=((0, "input"), (1, "other")), tags="floating vectors"),
+    row("correlated", kernels.correlated, CorrelatedBackward0, two_tensors_1, like_correlated,
+        tensors=((0, "input"), (1, "kernel")), tags="floating"),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "moving_sum": "y[n] = sum over k of b[k] x[n - k] along the last dimension, x being 0 before its start.\n\nmoving_sum(Tensor self, Tensor b) -> Tensor\n",
+    "recursion": "The y with sum over k of a[k] y[n - k] = x[n] along the last dimension, 0 before the start.\n\nrecursion(Tensor self, Tensor a) -> Tensor\n",
+    "lagged_products": "r[k] = sum over all n of x[n] conj(y[n - k]) along the last dimension, for k < lags.\n\nlagged_products(Tensor self, Tensor other, int lags) -> Tensor\n",
+    "correlated": "r[i] = sum over j of x[i + j] w[j] wherever w lies inside of x, in the last `dims` dimensions at once; those in\nfront are broadcast.\n\ncorrelated(Tensor self, Tensor kernel, int dims) -> Tensor\n",
+}
 
 def moving_sum_tangent(self_p, self_t, b_p, b_t, result, *, ops):
     self_t = tangent_or_zeros(self_t, self_p, ops)
@@ -171,12 +133,7 @@ def correlated_tangent(self_p, self_t, kernel_p, kernel_t, dims_p, result, *, op
     kernel_t = tangent_or_zeros(kernel_t, kernel_p, ops)
     return (correlated_jvp(self_p, self_t, kernel_p, kernel_t, dims_p, ops=ops),)
 
-TANGENTS = {
-    "scipy_signal.moving_sum": moving_sum_tangent,
-    "scipy_signal.recursion": recursion_tangent,
-    "scipy_signal.lagged_products": lagged_products_tangent,
-    "scipy_signal.correlated": correlated_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_signal.")
 
 UNDERIVED = {}
 

@@ -2,11 +2,11 @@
 
 from pullback.core.arguments import AN_INT, an_int
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Form, Released, save_input, watch_output
-from pullback.graph.snapshot import FIXED, snapshot
-from pullback.ops.declarations import primitive
+from pullback.graph.saving import Saves
+from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_1, several_results, two_tensors, two_tensors_1
+from pullback.ops.tangent_names import tangents_of
 from pullback.scipy.rules.sparse.formulas import (
     eigenpairs_backward,
     eigenvalues_backward,
@@ -20,42 +20,18 @@ from pullback.scipy.rules.sparse.formulas import (
 )
 from pullback.scipy.rules.sparse import kernels
 
-DOCS = {
-    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
-    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
-    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
-    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
-    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
-    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
-}
-
-class SpmapBackward0(Node):
+class SpmapBackward0(Node, inputs=(0,)):
     """spmap(Tensor self, any pattern) -> Tensor"""
 
-    __slots__ = ("arg_pattern",)
-    inputs = (0,)
-
-    def save(node, out, input, pattern):
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
+    __slots__ = Saves("_ pattern=copy")
 
     def apply(self, ops, grad, unpack):
         return (ops.scipy_sparse.spmap(grad, transposed(self.arg_pattern, ops=ops)),)
 
-class SpmmBackward0(Node):
+class SpmmBackward0(Node, inputs=(0, 1)):
     """spmm(Tensor data, Tensor x, any pattern) -> Tensor"""
 
-    __slots__ = ("arg_pattern", "saved_data", "saved_x", "version_data", "version_x")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, data, x, pattern):
-        if node._next1 is not None:
-            node.saved_data, node.version_data = save_input(data)
-        else:
-            node.saved_data, node.version_data = Form(data), None
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
-        if node._next0 is not None:
-            node.saved_x, node.version_x = save_input(x)
+    __slots__ = Saves("data:1/form x:0 pattern=copy")
 
     def apply(self, ops, grad, unpack):
         data = unpack(self.saved_data, self.version_data, self)
@@ -67,23 +43,10 @@ class SpmmBackward0(Node):
             grad_of_x = ops.scipy_sparse.spmm(data.conjugate(), grad, transposed(self.arg_pattern, ops=ops))
         return grad_of_data, grad_of_x
 
-    def release(self):
-        self.version_data, self.saved_data = Released, None
-        self.version_x, self.saved_x = Released, None
-
-class SddmmBackward0(Node):
+class SddmmBackward0(Node, inputs=(0, 1)):
     """sddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor"""
 
-    __slots__ = ("arg_pattern", "saved_u", "saved_v", "version_u", "version_v")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, u, v, pattern, columns):
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
-        if node._next1 is not None:
-            node.saved_u, node.version_u = save_input(u)
-        if node._next0 is not None:
-            node.saved_v, node.version_v = save_input(v)
+    __slots__ = Saves("u:1 v:0 pattern=copy _")
 
     def apply(self, ops, grad, unpack):
         grad_of_u = grad_of_v = None
@@ -95,24 +58,10 @@ class SddmmBackward0(Node):
             grad_of_v = ops.scipy_sparse.spmm(grad, u.conjugate(), transposed(self.arg_pattern, ops=ops))
         return grad_of_u, grad_of_v
 
-    def release(self):
-        self.version_u, self.saved_u = Released, None
-        self.version_v, self.saved_v = Released, None
-
-class SpsolveBackward0(Node):
+class SpsolveBackward0(Node, inputs=(0, 1)):
     """spsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor"""
 
-    __slots__ = ("arg_method", "arg_pattern", "saved_data", "saved_result", "version_data", "version_result")
-    inputs = (0, 1)
-    saves_self = True
-
-    def save(node, out, data, b, pattern, method):
-        node.saved_data, node.version_data = save_input(data)
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
-        node.arg_method = method if type(method) in FIXED else snapshot(method)
-        if node._next0 is not None:
-            node.saved_result = out._array
-            node.version_result = watch_output(out)
+    __slots__ = Saves("data _ pattern=copy method=copy -> result:0")
 
     def apply(self, ops, grad, unpack):
         data = unpack(self.saved_data, self.version_data, self)
@@ -128,37 +77,12 @@ class SpsolveBackward0(Node):
         )
         return grad_of_data, grad_of_b
 
-    def release(self):
-        self.version_data, self.saved_data = Released, None
-        self.version_result, self.saved_result = Released, None
-
-class EigenpairsBackward0(MultiNode):
+class EigenpairsBackward0(MultiNode, inputs=(0,)):
     """eigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
 
-    __slots__ = (
-        "arg_pattern",
-        "arg_solver",
-        "saved_data",
-        "saved_values",
-        "saved_vectors",
-        "version_data",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("data pattern=copy solver=copy -> values vectors")
     output_names = ("values", "vectors")
     differentiable_outputs = (True, True)
-
-    def save(node, out, data, pattern, solver):
-        node.saved_data = data
-        node.version_data = data._counter and data._counter.save()
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
-        node.arg_solver = solver if type(solver) in FIXED else snapshot(solver)
-        node.saved_values = out[0]._array
-        node.version_values = watch_output(out[0])
-        node.saved_vectors = out[1]._array
-        node.version_vectors = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         data = unpack(self.saved_data, self.version_data, self)
@@ -168,38 +92,12 @@ class EigenpairsBackward0(MultiNode):
             eigenpairs_backward(grads[0], grads[1], data, self.arg_pattern, self.arg_solver, values, vectors, ops=ops),
         )
 
-    def release(self):
-        self.version_data, self.saved_data = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-
-class EigenvaluesBackward0(MultiNode):
+class EigenvaluesBackward0(MultiNode, inputs=(0,)):
     """eigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)"""
 
-    __slots__ = (
-        "arg_pattern",
-        "arg_solver",
-        "saved_data",
-        "saved_values",
-        "saved_vectors",
-        "version_data",
-        "version_values",
-        "version_vectors",
-    )
-    inputs = (0,)
-    saves_self = True
+    __slots__ = Saves("data pattern=copy solver=copy -> values vectors")
     output_names = ("values", "vectors")
     differentiable_outputs = (True, True)
-
-    def save(node, out, data, pattern, solver):
-        node.saved_data = data
-        node.version_data = data._counter and data._counter.save()
-        node.arg_pattern = pattern if type(pattern) in FIXED else snapshot(pattern)
-        node.arg_solver = solver if type(solver) in FIXED else snapshot(solver)
-        node.saved_values = out[0]._array
-        node.version_values = watch_output(out[0])
-        node.saved_vectors = out[1]._array
-        node.version_vectors = watch_output(out[1])
 
     def apply(self, ops, grads, unpack):
         data = unpack(self.saved_data, self.version_data, self)
@@ -209,11 +107,6 @@ class EigenvaluesBackward0(MultiNode):
             eigenvalues_backward(grads[0], grads[1], data, self.arg_pattern, self.arg_solver, values, vectors, ops=ops),
         )
 
-    def release(self):
-        self.version_data, self.saved_data = Released, None
-        self.version_values, self.saved_values = Released, None
-        self.version_vectors, self.saved_vectors = Released, None
-
 # fmt: off
 like_spmap = lambda run: lambda input, pattern: run(input, pattern)
 like_spmm = lambda run: lambda data, x, pattern: run(data, x, pattern)
@@ -222,22 +115,28 @@ like_sddmm = lambda run: lambda u, v, pattern, columns=0: run(
 like_spsolve = lambda run: lambda data, b, pattern, method: run(data, b, pattern, method)
 like_eigenpairs = lambda run: lambda data, pattern, solver: run(data, pattern, solver)
 
+row = primitives_with(namespace="scipy_sparse", forms="function")
 OPERATORS = [
-    primitive("spmap", kernels.spmap, SpmapBackward0, one_tensor_1, like_spmap, namespace="scipy_sparse",
-        forms="function"),
-    primitive("spmm", kernels.spmm, SpmmBackward0, two_tensors_1, like_spmm, tensors=((0, "data"), (1, "x")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("sddmm", kernels.sddmm, SddmmBackward0, two_tensors, like_sddmm, tensors=((0, "u"), (1, "v")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("spsolve", kernels.spsolve, SpsolveBackward0, two_tensors, like_spsolve, tensors=((0, "data"), (1, "b")),
-        namespace="scipy_sparse", forms="function"),
-    primitive("eigenpairs", kernels.eigenpairs, EigenpairsBackward0, several_results, like_eigenpairs,
-        outputs=('values', 'vectors'), tensors=((0, "data"),), namespace="scipy_sparse", forms="function"),
-    primitive("eigenvalues", kernels.eigenvalues, EigenvaluesBackward0, several_results, like_eigenpairs,
-        outputs=('values', 'vectors'), tensors=((0, "data"),), namespace="scipy_sparse", forms="function"),
+    row("spmap", kernels.spmap, SpmapBackward0, one_tensor_1, like_spmap),
+    row("spmm", kernels.spmm, SpmmBackward0, two_tensors_1, like_spmm, tensors=((0, "data"), (1, "x"))),
+    row("sddmm", kernels.sddmm, SddmmBackward0, two_tensors, like_sddmm, tensors=((0, "u"), (1, "v"))),
+    row("spsolve", kernels.spsolve, SpsolveBackward0, two_tensors, like_spsolve, tensors=((0, "data"), (1, "b"))),
+    row("eigenpairs", kernels.eigenpairs, EigenpairsBackward0, several_results, like_eigenpairs,
+        outputs=('values', 'vectors'), tensors=((0, "data"),)),
+    row("eigenvalues", kernels.eigenvalues, EigenvaluesBackward0, several_results, like_eigenpairs,
+        outputs=('values', 'vectors'), tensors=((0, "data"),)),
 ]
 CHOICES = {}
 # fmt: on
+
+DOCS = {
+    "spmap": "The vector that adds up, in row i, the elements of the vector self that the pattern names there.\n\nspmap(Tensor self, any pattern) -> Tensor\n",
+    "spmm": "A @ x of the sparse A with these values, for a vector or matrix x.\n\nspmm(Tensor data, Tensor x, any pattern) -> Tensor\n",
+    "sddmm": "u v^T at the places of the pattern, for vectors, or (columns=1) matrices of as many columns.\n\nsddmm(Tensor u, Tensor v, any pattern, int columns=0) -> Tensor\n",
+    "spsolve": "A^-1 b of the sparse A with these values, for a vector or matrix b.\n\nspsolve(Tensor data, Tensor b, any pattern, any method) -> Tensor\n",
+    "eigenpairs": "Some eigenvalues and eigenvectors of the Hermitian sparse matrix with these values.\n\neigenpairs(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+    "eigenvalues": "Some eigenvalues of the sparse matrix with these values, and right eigenvectors, for derivatives of the eigenvalues\nalone.\n\neigenvalues(Tensor data, any pattern, any solver) -> (Tensor values, Tensor vectors)\n",
+}
 
 def spmap_tangent(self_p, self_t, pattern_p, result, *, ops):
     return (ops.scipy_sparse.spmap(self_t, pattern_p),)
@@ -273,14 +172,7 @@ def eigenvalues_tangent(data_p, data_t, pattern_p, solver_p, values, vectors, *,
         general_vectors_jvp(data_t, data_p, pattern_p, solver_p, values, vectors, ops=ops),
     )
 
-TANGENTS = {
-    "scipy_sparse.spmap": spmap_tangent,
-    "scipy_sparse.spmm": spmm_tangent,
-    "scipy_sparse.sddmm": sddmm_tangent,
-    "scipy_sparse.spsolve": spsolve_tangent,
-    "scipy_sparse.eigenpairs": eigenpairs_tangent,
-    "scipy_sparse.eigenvalues": eigenvalues_tangent,
-}
+TANGENTS = tangents_of(__name__, "", "scipy_sparse.")
 
 UNDERIVED = {}
 
