@@ -13,11 +13,15 @@ LETTERS = _SMALL + _SMALL.upper()
 
 
 class Plan(NamedTuple):
-    """The steps of einsum: prepare each operand, contract pairs (i, j, equation), put the result in order."""
+    """The steps of einsum: prepare each operand, contract pairs (i, j, equation), put the result in order.
+
+    `whole` is the equation where the only step is to contract two operands.
+    """
 
     prepare: tuple[Any, ...]  # for each operand: (pairs of dimensions to take diagonals over, dimensions to sum)
     pairs: tuple[Any, ...]
     order: tuple[Any, ...]
+    whole: str
 
 
 def einsum(equation, tensors, *, ops):
@@ -31,7 +35,9 @@ def einsum(equation, tensors, *, ops):
         equation, tensors = from_sublists(equation, tensors)
     if not len(tensors):
         raise ValueError("einsum: expected at least one operand")
-    plan = plan_of(equation, tuple(tuple(x.shape) for x in tensors))
+    plan = plan_of(equation, tuple([tuple(x.shape) for x in tensors]))
+    if plan.whole:
+        return ops._einsum_pair(*tensors, plan.whole)
     operands = []
     for x, (diagonals, sums) in zip(tensors, plan.prepare, strict=True):
         for first, second in diagonals:
@@ -92,7 +98,9 @@ def plan_of(equation, shapes):
             made = out
         pairs.append((i, j, f"{left},{right}->{''.join(made)}"))
         labels.append("".join(made))
-    return Plan(tuple(prepare), tuple(pairs), tuple(labels[0].index(c) for c in out))
+    order = tuple(labels[0].index(c) for c in out)
+    simple = len(pairs) == 1 and not any(map(any, prepare)) and order == tuple(range(len(order)))
+    return Plan(tuple(prepare), tuple(pairs), order, pairs[0][2] if simple else "")
 
 
 def parse(equation, shapes):
