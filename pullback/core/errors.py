@@ -272,7 +272,7 @@ def explained(error: Exception, before: str) -> Exception:
     if refusals.last is not before and (type(error).__name__ == "error" or str(error) == "Unable to parse arguments"):
         return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
     told: Exception = slots.explain_foreign(error)  # which may be another
-    if refusals.last is not before and not isinstance(told, (DetachingError, UnsupportedError)):
+    if refusals.last is not before and not isinstance(told, DetachingError) and refusals.last not in str(told):
         told.add_note(f"Before that: {refusals.last}")
     return told
 

@@ -11,7 +11,7 @@ import numpy as np
 from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, in_memory_of, surfaced, wrap_array, wrap_as
-from pullback.core.array_type import array_type, is_array, table_of
+from pullback.core.array_type import array_type, is_array, memory_of, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
@@ -358,7 +358,10 @@ def gradient_outward(leaf: Tensor, raw: Any, level: int) -> Any:
     """The gradient of a leaf, as its owner sees it: with the leaf's face, a number for a number."""
     if type(raw) is ndarray:
         return wrap(raw, 0) if type(leaf) not in ARRAYS else raw if type(leaf) not in SCALAR_FACES else raw[()]
-    return outward(leaf, raw, level)
+    out = outward(leaf, raw, level)
+    memory = memory_of(out)
+    # The gradient of a sum is one number, shown many times: a program may write into it as into any other.
+    return out if memory is None or memory.flags.writeable else out.clone()
 
 
 def face_of(value: Any) -> Callable[[Any], Any]:

@@ -14,7 +14,7 @@ from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_face import surfaced
+from pullback.core.array_face import as_tensor, surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
@@ -142,7 +142,9 @@ def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level
 
 def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, level: int) -> Tensor:
     """The same around the numbers of a Tensor, whose memory it still shares."""
-    tangent = tangent._array.copy() if is_plain(tangent) else tangent
+    tangent = (
+        tangent._array.copy() if is_plain(tangent) else as_tensor(tangent) if isinstance(tangent, Tensor) else tangent
+    )
     entered = wrap(_dual(given, primal._array, tangent, forward), level)
     entered._counter = counter_inside(primal)
     return entered

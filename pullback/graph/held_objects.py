@@ -93,8 +93,10 @@ def places_of(x: Any) -> Iterator[Place]:
         yield from ((None, part, functools.partial(setattr, x, "cell_contents")) for part in items_of(x))
     elif isinstance(x, ContextVar):
         yield from ((None, part, x.set) for part in items_of(x))
-    elif isinstance(x, (dict, list, deque, ndarray)):
-        pairs = x.items() if isinstance(x, dict) else np.ndenumerate(x) if isinstance(x, ndarray) else enumerate(x)
+    elif isinstance(x, dict) or issubclass(type(x), (list, deque, ndarray)):
+        pairs = (
+            x.items() if isinstance(x, dict) else enumerate(x) if isinstance(x, (list, deque)) else np.ndenumerate(x)
+        )
         for key, part in list(pairs):
             yield key, part, functools.partial(x.__setitem__, key)
 

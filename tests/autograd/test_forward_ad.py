@@ -689,9 +689,8 @@ def test_a_write_into_such_a_view_reaches_the_tangent_of_the_base():
 
 
 def test_the_tangents_of_a_batch_have_nothing_around_them():
+    assert pb.func.jacfwd(beyond)(NUMBERS).tolist() == np.eye(5).tolist()  # where the numbers are beside each other
     said = "can access memory outside of `tensor`"
-    with pytest.raises(RuntimeError, match=said):
-        pb.func.jacfwd(beyond)(NUMBERS)
     with pytest.raises(RuntimeError, match=said):
         pb.func.vmap(lambda v: pushed(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], v))(pb.ones(3, 4))
 

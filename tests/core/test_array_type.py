@@ -76,7 +76,7 @@ COUNTED = {
     "autograd/function/vmap.py": (1, OF_USERS),
     "graph/captured.py": (5, OF_USERS),
     "graph/held_copies.py": (1, OF_USERS),
-    "graph/held_objects.py": (2, OF_USERS),
+    "graph/held_objects.py": (3, OF_USERS),
     "graph/held_records.py": (4, OF_USERS),
     "graph/read_later.py": (1, OF_USERS),
     "graph/journal.py": (4, FOR_SPEED),

@@ -456,3 +456,28 @@ def test_what_custom_rules_cannot_do_along_curves(function, error, words, order)
 
     with pytest.raises(error, match=words):
         jet(program, (np.array([2.0]),), ([np.ones(1)] + [None] * (order - 1),))
+
+
+def test_a_function_with_the_ctx_of_one_level_runs_on_batches_of_curves():
+    class Square(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            ctx.save_for_forward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx, g):
+            (a,) = ctx.saved_tensors
+            return 2 * a * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            (a,) = ctx.saved_tensors
+            return 2 * a * t
+
+    x = pb.tensor([0.5, 2.0])
+    value, (first, second) = pb.func.vmap(lambda s: pb.func.jet(Square.apply, (s,), ([s, s],)))(x)
+    assert value.tolist() == [0.25, 4.0]
+    assert first.tolist() == [0.5, 8.0]
+    assert second.tolist() == [1.0, 16.0]

@@ -131,3 +131,33 @@ def test_a_tensor_of_a_transform_prints_its_level():
     seen = []
     grad(lambda t: seen.append(repr(t)) or t * t)(pb.tensor(1.0))
     assert seen == ["GradTrackingTensor(lvl=1, value=tensor(1.))"]
+
+
+@pytest.mark.parametrize("given", [pb.tensor([1.0, 2.0]), np.array([1.0, 2.0])])
+@pytest.mark.parametrize(
+    "inner",
+    [grad(lambda b: b.sum()), grad(lambda b: b.mean() * 2), lambda a: vjp(lambda b: b.sum(), a)[1](a[0] * 0 + 1)[0]],
+)
+def test_a_gradient_that_is_one_number_shown_many_times_may_be_written_into(inner, given):
+    def f(a):
+        g = inner(a)
+        g[0] = a[1]
+        return (g * a).sum()
+
+    assert grad(f)(given).tolist() == [2, 2]
+
+
+def test_an_element_of_a_tensor_without_dimensions_is_written_in_every_transform():
+    def f(a):
+        v = a * a
+        v[...] = a * 0.5
+        return v
+
+    for transform in (jacfwd, jacrev, grad):
+        assert transform(f)(pb.tensor(3.0)) == 0.5
+
+
+def test_a_gradient_by_a_tensor_outside_of_the_transform_is_refused_by_that_reason():
+    w = pb.tensor([2.0, 3.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="depends only on tensors with requires_grad=True outside of it"):
+        jvp(lambda a: pb.autograd.grad((w * a).sum(), w)[0], (pb.ones(2),), (pb.ones(2),))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.autograd.gradient_edge import GradientEdge, stand_in
-from pullback.core.array_type import TENSOR, array_type
+from pullback.core.array_type import TENSOR, array_type, is_array
 from pullback.core.cuts import explained
 from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
@@ -61,8 +61,7 @@ def roots_of(
         edge = edge_to(tensor)
         if edge is None:
             raise GradientError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
-                f"on a tensor with requires_grad=True (or it was computed under no_grad).{explained(tensor)}"
+                f"element {i} of tensors does not require grad and does not have a grad_fn: {_why_no_graph(tensor)}"
             )
         if tensor._level != level:
             raise GradientError(
@@ -81,6 +80,26 @@ def roots_of(
         cotangent = array_type(tensor._array).root_gradient(tensor, cotangent)
         roots.append((edge, cotangent))
     return roots, level
+
+
+def _why_no_graph(tensor: Tensor) -> str:
+    if _depends_outside(tensor):
+        return (
+            "it is computed inside a transform, and depends only on tensors with requires_grad=True outside of it. "
+            "Differentiate with respect to those outside, or give them to func.grad as arguments."
+        )
+    return "nothing in it depends on a tensor with requires_grad=True (or it was computed under no_grad)." + explained(
+        tensor
+    )
+
+
+def _depends_outside(x: Any) -> bool:
+    """True if a tensor further out, inside of `x`, requires grad."""
+    kind = array_type(x)
+    inside = [getattr(holder, name) for _, holder, name in kind.components(x)] or [kind.values(x)]
+    return inside[0] is not x and any(
+        (isinstance(y, Tensor) and y._requires_grad) or _depends_outside(y) for y in inside if is_array(y)
+    )
 
 
 def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:

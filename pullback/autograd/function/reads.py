@@ -459,10 +459,14 @@ def alike(ones: Sequence[Any], others: Sequence[Any]) -> bool:
 def all_numbers(x: Any) -> Any:
     """The numbers at the bottom of `x`, those of all samples if it is batched."""
     bottom = innermost(x)
-    if not array_type(bottom).many:
-        return numbers_of(bottom)
-    ((_, holder, name),) = array_type(bottom).components(bottom)
-    return all_numbers(getattr(holder, name))
+    kind = array_type(bottom)
+    if kind.many:
+        ((_, holder, name),) = kind.components(bottom)
+        return all_numbers(getattr(holder, name))
+    if (numbers := numbers_of(bottom)) is not None:
+        return numbers
+    inside = kind.detached(bottom)  # of what moves along a curve: its value
+    return None if inside is bottom else all_numbers(inside)
 
 
 def as_differences(ctx: Any, args: Sequence[Any]) -> bool:
