@@ -136,8 +136,9 @@ def test_a_density_has_the_derivatives_from_within_at_the_end_of_its_support(nam
     assert grad(f)(end) == pytest.approx(first, abs=1e-4, rel=1e-4)
     assert grad(grad(f))(end) == pytest.approx(second, abs=0.02, rel=0.02)
     points = np.array([end, end + h, end + 100 * h])
-    values = pb.func.vjp(lambda x: plain(x, *shapes), points)[0]
+    values, pull = pb.func.vjp(lambda x: plain(x, *shapes), points)
     np.testing.assert_allclose(values, plain(points, *shapes), rtol=2e-13)
+    np.testing.assert_allclose(pull(np.ones(3))[0], [grad(f)(x) for x in points], rtol=1e-13)
 
 
 def test_a_density_that_vanishes_at_an_end_has_the_slope_0_in_its_shape():

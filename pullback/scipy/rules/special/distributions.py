@@ -11,7 +11,7 @@ import scipy.special as sp
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.special import operators as special
-from pullback.scipy.rules.special.powers import power_at_zero
+from pullback.scipy.rules.special.powers import power_at_zero, where_not
 
 
 def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -37,7 +37,7 @@ def beta_density(x: Any, a: Any, b: Any) -> Any:
     """x^(a-1) (1-x)^(b-1) / B(a, b)."""
     first, at_first = power_at_zero(x, a - 1)
     last, at_last = power_at_zero(1 - x, b - 1)
-    logs = sp.xlogy(a - 1, np.where(first, 1.0, x)) + sp.xlog1py(b - 1, -np.where(last, 0.0, x))
+    logs = sp.xlogy(a - 1, where_not(first, x, 1.0)) + sp.xlog1py(b - 1, -where_not(last, x, 0.0))
     return at_first * at_last * np.exp(logs - sp.betaln(a, b))
 
 
@@ -45,15 +45,17 @@ def beta_density(x: Any, a: Any, b: Any) -> Any:
 def noncentral_chi_square_density(x: Any, k: Any, nc: Any) -> Any:
     """exp(-(sqrt(x) - sqrt(nc))^2 / 2) (x / nc)^(k/4 - 1/2) ive(k/2 - 1, sqrt(nc x)) / 2.
 
-    Where x is 0, (x / 2)^(k/2 - 1) exp(-(x + nc) / 2) 0F1(k/2; nc x / 4) / (2 Gamma(k/2)): no roots.
+    Where x is 0, x^(k/2 - 1) exp(-(x + nc) / 2) 0F1(k/2; nc x / 4) / (2^(k/2) Gamma(k/2)), without roots.
     """
-    zero = np.equal(x, 0) & (k >= 2)
-    inner, outer = np.where(zero, x, 0.0), np.where(zero, 1.0, x)
+    zero, power = power_at_zero(x, k / 2 - 1)
+    outer = where_not(zero, x, 1.0)
     apart = np.sqrt(outer) - np.sqrt(nc)
     found = np.exp(-(apart**2) / 2) * (outer / nc) ** (k / 4 - 0.5) * sp.ive(k / 2 - 1, np.sqrt(nc * outer)) / 2
-    power = (inner / 2) ** np.where(zero, k / 2 - 1, 1.0)
-    at_zero = power * np.exp(-(inner + nc) / 2) * sp.hyp0f1(k / 2, nc * inner / 4) / (2 * sp.gamma(k / 2))
-    return np.where(zero, at_zero, found)
+    if zero is False:
+        return found
+    inner = np.where(zero, x, 0.0)
+    series = np.exp(-(inner + nc) / 2) * sp.hyp0f1(k / 2, nc * inner / 4)
+    return np.where(zero, power * series / (2 ** (k / 2) * sp.gamma(k / 2)), found)
 
 
 @_rule("_ncx2_sf", loses_digits=True)
@@ -81,7 +83,7 @@ def noncentral_f_density(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
     w = x * over
     a, b = d1 / 2, d2 / 2
     zero, power = power_at_zero(x, a - 1)
-    central = sp.xlogy(a - 1, np.where(zero, 1.0, x)) + a * np.log(over) + sp.xlog1py(b, -w) - sp.betaln(a, b)
+    central = sp.xlogy(a - 1, where_not(zero, x, 1.0)) + a * np.log(over) + sp.xlog1py(b, -w) - sp.betaln(a, b)
     return power * np.exp(central - nc / 2) * sp.hyp1f1(a + b, a, nc / 2 * w)
 
 
@@ -162,7 +164,7 @@ def log_of_one_minus_exp(x: Any) -> Any:
 def binomial_mass(k: Any, n: Any, p: Any) -> Any:
     """(n over k) p^k (1-p)^(n-k)."""
     sure, power = power_at_zero(1 - p, n - k)
-    return power * np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -np.where(sure, 0.0, p)))
+    return power * np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_binom_cdf")
@@ -185,7 +187,7 @@ def binomial_survival(k: Any, n: Any, p: Any) -> Any:
 def negative_binomial_mass(k: Any, n: Any, p: Any) -> Any:
     """(k + n - 1 over k) p^n (1-p)^k."""
     sure, power = power_at_zero(1 - p, k)
-    return power * np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -np.where(sure, 0.0, p)))
+    return power * np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_nbinom_cdf")

@@ -17,7 +17,7 @@ from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import frozen
 from pullback.scipy.rules.special.distributions import beta_density
-from pullback.scipy.rules.special.powers import power_at_zero
+from pullback.scipy.rules.special.powers import power_at_zero, where_not
 
 
 def _of_scipy(kind: str) -> Callable[..., Any]:
@@ -36,7 +36,7 @@ def _begins_with(
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._pdf")
     def _pdf(self: Any, x: Any, *shapes: Any) -> Any:
         zero, value = power_at_zero(x, power(*shapes))
-        if not np.any(frozen(zero, "any")):
+        if zero is False:
             return of_scipy(self, x, *shapes)
         c, s = (1.0, 0.0) if bend is None else bend(*shapes)
         analytic = np.equal(c, np.floor(c))
@@ -103,7 +103,7 @@ _PARETO = _of_scipy("genpareto_gen")
 def generalized_pareto(self: Any, x: Any, c: Any) -> Any:
     """(1 + c x)^(-1 - 1/c), which ends where the base is 0."""
     ended, value = power_at_zero(1 + c * x, -1 - 1 / np.where(np.equal(c, 0), 1.0, c))
-    return value * _PARETO(self, np.where(ended, 0.0, x), c)
+    return value * _PARETO(self, where_not(ended, x, 0.0), c)
 
 
 _GEOMETRIC = "scipy.stats._discrete_distns.geom_gen"
@@ -113,11 +113,11 @@ _GEOMETRIC = "scipy.stats._discrete_distns.geom_gen"
 def geometric_tail(self: Any, x: Any, p: Any) -> Any:
     """(1 - p)^k."""
     sure, power = power_at_zero(1 - p, np.floor(x))
-    return power * np.exp(np.floor(x) * np.log1p(-np.where(sure, 0.0, p)))
+    return power * np.exp(np.floor(x) * np.log1p(-where_not(sure, p, 0.0)))
 
 
 @scipy_rule(f"{_GEOMETRIC}._cdf")
 def geometric_distribution(self: Any, x: Any, p: Any) -> Any:
     """1 - (1 - p)^k."""
     sure, power = power_at_zero(1 - p, np.floor(x))
-    return np.where(sure, 1 - power, -np.expm1(np.floor(x) * np.log1p(-np.where(sure, 0.0, p))))
+    return np.where(sure, 1 - power, -np.expm1(np.floor(x) * np.log1p(-where_not(sure, p, 0.0))))
