@@ -141,6 +141,12 @@ def test_a_density_has_the_derivatives_from_within_at_the_end_of_its_support(nam
     np.testing.assert_allclose(pull(np.ones(3))[0], [grad(f)(x) for x in points], rtol=1e-13)
 
 
+def test_a_density_that_is_no_power_at_the_end_is_left_to_scipy():
+    value, slope = pb.func.value_and_grad(lambda x: stats.gengamma.pdf(x, 2.0, -1.0))(0.5)
+    assert (value, slope) == pytest.approx((8 * np.exp(-2), 8 * np.exp(-2) * (4 - 6)))
+    assert pb.func.vjp(lambda x: stats.gengamma.pdf(x, 2.0, -1.0), 0.0)[0] == 0
+
+
 def test_a_density_that_vanishes_at_an_end_has_the_slope_0_in_its_shape():
     assert grad(lambda a: stats.gamma.pdf(0.0, a))(3.0) == 0
     assert grad(lambda a: stats.beta.pdf(1.0, 2.0, a))(3.0) == 0

@@ -36,7 +36,7 @@ def _begins_with(
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._pdf")
     def _pdf(self: Any, x: Any, *shapes: Any) -> Any:
         zero, value = power_at_zero(x, power(*shapes))
-        if zero is False:
+        if zero is False or not np.any(frozen(zero, "any")):  # of others the logarithm need not be defined
             return of_scipy(self, x, *shapes)
         c, s = (1.0, 0.0) if bend is None else bend(*shapes)
         analytic = np.equal(c, np.floor(c))
