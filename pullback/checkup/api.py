@@ -317,7 +317,7 @@ class _Examination:
         ):
             return "loose"
         where = self._wrong_element(k)
-        cut = self._cuts()
+        cut = self._cuts(k)
         if self.solvers:
             cut += (
                 f". {' and '.join(self.solvers)} computes to a tolerance (rtol, atol, tol): tighten it, and look again"
@@ -456,7 +456,7 @@ class _Examination:
         """Name an argument on which nothing depends, and what cut it off; says whether there is something to say."""
         if any(np.any(plain(g)) for g in flatten(self.gradients[k])[0]):
             return False
-        cuts = self._cuts()
+        cuts = self._cuts(k)
         steps = self._steps()
         said = f"the derivative with respect to {name} is 0 everywhere here"
         if self._is_independent(k) and self._moves(k):
@@ -492,12 +492,19 @@ class _Examination:
                 return True
         return False
 
-    def _cuts(self) -> str:
+    def _cuts(self, k: int) -> str:
+        """Name what may have cut an argument off."""
         found = [cut for cut in self.log.cuts if cut.reason != "comparison"]
         # An operator without derivative may be a part of one that has one, as the indices of a sort.
-        likely = [cut for cut in found if cut.reason != "no derivative"] or found
-        shown = [f"{cut.what} at {cut.file}:{cut.line}" for cut in likely]
-        return f". What left the graph: {'; '.join(shown)}" if shown else ""
+        certain = [cut for cut in found if cut.reason != "no derivative"]
+        shown = [f"{cut.what} at {cut.file}:{cut.line}" for cut in certain or found]
+        if not shown:
+            return ""
+        # A function may read values only to choose a formula, which has a path to the argument.
+        said = (
+            "What left the graph" if certain or self._is_independent(k) else "Values were read, without derivative, by"
+        )
+        return f". {said}: {'; '.join(shown)}"
 
     def _margins(self, rough: bool) -> None:
         """Name operators at, or near, places where they are not smooth."""

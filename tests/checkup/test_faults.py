@@ -209,3 +209,11 @@ def test_bad_calls():
         pb.check(np.sum, np.arange(3))
     with pytest.raises(TypeError, match=r"t\.detach\(\)"):
         pb.check(np.sum, pb.ones(2))
+
+
+def test_values_that_only_choose_a_formula_have_not_left_the_graph():
+    said = str(pb.check(lambda x: pb.scipy.stats.gamma.pdf(x, 3.0), 0.0))
+    assert "Values were read, without derivative, by: scipy.stats.gamma.pdf" in said
+    assert "left the graph" not in said
+    said = str(pb.check(lambda x: np.argmax(x) * 1.0, X))
+    assert "What left the graph: argmax" in said

@@ -163,3 +163,12 @@ def test_a_circulant_of_tensors_whose_methods_are_those_of_pytorch():
     t = pb.tensor(c, requires_grad=True)
     np.sum(linalg.solve_circulant(t, pb.tensor(b))).backward()
     np.testing.assert_allclose(t.grad.numpy(), -b.sum() / c.sum() ** 2)  # the sum of the solution is that of b over c's
+
+
+@pytest.mark.parametrize("single", [np.float32, np.complex64])
+def test_the_determinant_of_single_precision_is_double_as_scipys(single):
+    a = np.array([[1.5, 2.0], [0.3, 1.1]], single)
+    found, gradient = pb.func.vjp(linalg.det, a)[0], pb.func.grad(lambda a: np.real(linalg.det(a)))(a)
+    expected = linalg.det(a)
+    assert (found.dtype, found) == (expected.dtype, pytest.approx(expected, rel=1e-6))
+    assert gradient.dtype == single

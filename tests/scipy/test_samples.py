@@ -118,3 +118,22 @@ def test_what_has_no_rule_is_refused(name, adopting):
     with pytest.raises((RuntimeError, TypeError, NotImplementedError)) as caught:
         pb.func.grad(lambda x: REFUSED[name](stats, x))(X)
     assert type(caught.value).__module__.startswith("pullback.")
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_the_confidence_interval_of_a_correlation(end, alternative, adopting):
+    def f(x):
+        return getattr(stats.pearsonr(x, Y, alternative=alternative).confidence_interval(0.9), end) + 0 * x[0]
+
+    found = pb.func.grad(f)(X)
+    np.testing.assert_allclose(found, [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(8)], atol=1e-8)
+
+
+def test_the_bootstrapped_confidence_interval_of_a_correlation(adopting):
+    def f(x):
+        method = stats.BootstrapMethod(n_resamples=99, method="percentile", rng=np.random.default_rng(1))
+        return stats.pearsonr(x, Y).confidence_interval(method=method).low
+
+    found = pb.func.grad(f)(X)
+    np.testing.assert_allclose(found, [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(8)], atol=1e-7)

@@ -63,6 +63,24 @@ REMOVABLE = [  # function, argument, arguments, derivative: the limit where a fo
     ("stdtr", 0, (3.0, 0.0), 0.0),
     ("gammainc", 0, (2.0, 0.0), 0.0),
     ("gammainc", 0, (2.0, INF), 0.0),
+    ("gammainc", 1, (2.0, INF), 0.0),
+    ("gammainc", 0, (INF, 0.5), 0.0),
+    ("gammaincc", 0, (INF, 0.5), 0.0),
+    ("gammaincc", 1, (INF, 0.5), 0.0),
+    ("chdtr", 0, (INF, 2.0), 0.0),
+    ("chdtr", 1, (INF, 2.0), 0.0),
+    ("gdtr", 0, (3.0, 0.5, 0.0), 0.0),
+    ("gdtr", 0, (3.0, 0.5, INF), 0.0),
+    ("gdtr", 2, (0.0, 0.5, 2.0), 0.0),
+    ("gdtr", 2, (3.0, 1.0, 0.0), 3.0),
+    ("gdtrc", 0, (3.0, 0.5, 0.0), 0.0),
+    ("fdtr", 0, (1.0, 2.0, INF), 0.0),
+    ("fdtr", 1, (1.0, 2.0, INF), 0.0),
+    ("fdtr", 2, (1.0, 2.0, INF), 0.0),
+    ("fdtrc", 0, (1.0, 1.0, 0.0), 0.0),
+    ("fdtrc", 2, (2.0, 3.0, 0.0), -1.0),
+    ("exprel", 0, (-INF,), 0.0),
+    ("exprel", 0, (INF,), INF),
     ("betainc", 0, (2.0, 3.0, 0.0), 0.0),
     ("betainc", 1, (2.0, 3.0, 1.0), 0.0),
     ("voigt_profile", 1, (0.3, 0.0, 0.7), 0.0),
@@ -80,6 +98,25 @@ REMOVABLE = [  # function, argument, arguments, derivative: the limit where a fo
     ("eval_jacobi", 3, (0, 0.4, 0.7, 0.3), 0.0),
     ("shichi", 0, (0.5,), None),
 ]
+
+
+@pytest.mark.parametrize("v", [0, 0.5, 1, 1.5, 2, 3, -2])
+def test_the_scaled_bessel_function_has_its_derivatives_at_zero(v):
+    """Those of exp(-|x|) I_v(x), of x**v times a series; 0 at a kink."""
+    found, f = [], lambda x: special.ive(v, x)
+    for _ in range(4):
+        f = pb.func.grad(f)
+        found.append(f(0.0))
+    known = {
+        0: (0, 1.5, 0, 35 / 8), 0.5: (INF, -INF, INF, -INF), 1: (0.5, 0, 1.875, 0), 1.5: (0, INF, -INF, INF),
+        2: (0, 0.25, 0, 1.75), 3: (0, 0, 0.125, 0), -2: (0, 0.25, 0, 1.75),
+    }  # fmt: skip
+    np.testing.assert_allclose(found, known[v], rtol=1e-14)
+
+
+def test_the_mixed_derivative_of_a_distribution_function_at_zero():
+    hessian = pb.func.hessian(lambda p: special.gdtr(p[0], 1.0, p[1]))(np.array([3.0, 0.0]))
+    np.testing.assert_allclose(hessian, [[0, 1], [1, -9]], rtol=1e-14)
 
 
 @pytest.mark.parametrize(("name", "argument", "args", "wanted"), REMOVABLE)

@@ -85,7 +85,7 @@ def gamma_density(a, x):
         by_powers = _by_powers(np.where(small, a, 1), x)
         by_saddle = _by_saddle_point(np.where(small, LARGE, a), x)
     density = np.where(small, by_powers, by_saddle)
-    density = np.where(x < 0, math.nan, np.where(np.isposinf(x), 0, density))
+    density = np.where(x < 0, math.nan, np.where(np.isposinf(x) | np.isposinf(a), 0, density))
     return density.astype(np.result_type(first, second), copy=False)
 
 

@@ -320,7 +320,7 @@ def _made_of(value: Any) -> Any:
 def _of_class(kind: type) -> Any:
     if kind is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
         return kind_of_twin(kind)
-    if kind.__module__ in _OF_MANY_VARIABLES:
+    if kind.__module__ in _OF_HOLDERS:
         if scipy_name(kind) in RULES:
             return RULES[scipy_name(kind)]
         return kind_of_twin(kind) if kind.__name__.endswith(_MADE_ON_THE_WAY) else kind
@@ -360,9 +360,9 @@ def distributions() -> tuple[type, ...]:
     return tuple(getattr(sys.modules[home], name) for home, name in modules if home in sys.modules)
 
 
-# Where methods make objects that hold their arguments: they make twins.
-_OF_MANY_VARIABLES = frozenset({"scipy.stats._covariance", "scipy.stats._multivariate"})
-_MADE_ON_THE_WAY = ("_frozen", "_gen", "CovViaPSD")
+# Where functions make objects that hold their arguments, and compute with them later: they make twins.
+_OF_HOLDERS = frozenset({"scipy.stats._covariance", "scipy.stats._multivariate", "scipy.stats._stats_py"})
+_MADE_ON_THE_WAY = ("_frozen", "_gen", "CovViaPSD", "PearsonRResult")
 _COMPILED = ("cython_function_or_method", "fused_cython_function")
 _HELPERS = "array_api_extra"  # whose classes compute, as functions do
 

@@ -93,8 +93,9 @@ def inv(
 
 @scipy_rule("scipy.linalg.det")
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The determinant."""
-    return np.linalg.det(array(a))
+    """The determinant, which SciPy gives in double precision."""
+    a = array(a)
+    return np.linalg.det(a.astype(np.result_type(a.dtype, np.float64)))
 
 
 @scipy_rule("scipy.linalg.solve")

@@ -82,7 +82,7 @@ def ive_derivative(v: Any, x: Any, n: int, m: int) -> Any:
     """The derivative of exp(-|x|) I_v(x), n times in v and m times in x."""
     if m == n == 0:
         return sp.ive(v, x)
-    kink = (x == 0) & (v == 0) & (m % 2 == 1)
+    flat = (x == 0) & (n == 0) & ((v >= 0) | (np.trunc(v) == v))
     size = np.where(x == 0, 1e-200, np.abs(x))
     whole = np.trunc(v) == v
     known = np.isfinite(size) & np.isfinite(v) & ((x >= 0) | (whole & (n == 0)))
@@ -90,7 +90,17 @@ def ive_derivative(v: Any, x: Any, n: int, m: int) -> Any:
     value = among(known & ~falling, lambda v, x: _ive(np.abs(v), x, n, m), v, size)
     value = np.where(falling, among(falling, lambda v, x: _ive_of_negative(-v, x, n, m), v, size), value)
     parity = np.where((x < 0) & ((np.abs(v) + m) % 2 == 1), -1.0, 1.0)
-    return np.where(np.isinf(x), 0.0, np.where(kink, 0.0, parity * value))
+    return np.where(np.isinf(x), 0.0, np.where(flat, _ive_at_zero(np.abs(v), m), parity * value))
+
+
+def _ive_at_zero(v: Any, m: int) -> Any:
+    """The m-th derivative of exp(-|x|) I_v(x), v >= 0, at 0 by its series in x; 0 where its two sides are opposite."""
+    above = np.arange(m + 1)[:, None]  # the power of (x / 2), less v
+    rest = m - v - above
+    terms = 0.5 ** (v + above) * sp.rgamma(above / 2 + 1) * sp.rgamma(v + above / 2 + 1) * sp.rgamma(rest + 1)
+    value = math.factorial(m) * np.sum(np.where((above % 2 == 0) & (rest >= 0) & (rest % 2 == 0), terms, 0.0), 0)
+    infinite = (np.trunc(v) != v) & (v < m)  # x^(v - m)
+    return np.where(infinite, np.inf * sp.gammasgn(v - m + 1), value)
 
 
 def _ive_of_negative(u: Any, x: Any, n: int, m: int) -> Any:

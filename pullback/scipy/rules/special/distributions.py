@@ -11,6 +11,7 @@ import scipy.special as sp
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.special import operators as special
+from pullback.scipy.rules.special.powers import power_at_zero, where_not
 
 
 def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,14 +35,27 @@ def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]
 @_rule("_beta_pdf")
 def beta_density(x: Any, a: Any, b: Any) -> Any:
     """x^(a-1) (1-x)^(b-1) / B(a, b)."""
-    return np.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
+    first, at_first = power_at_zero(x, a - 1)
+    last, at_last = power_at_zero(1 - x, b - 1)
+    logs = sp.xlogy(a - 1, where_not(first, x, 1.0)) + sp.xlog1py(b - 1, -where_not(last, x, 0.0))
+    return at_first * at_last * np.exp(logs - sp.betaln(a, b))
 
 
 @_rule("_ncx2_pdf")
 def noncentral_chi_square_density(x: Any, k: Any, nc: Any) -> Any:
-    """exp(-(sqrt(x) - sqrt(nc))^2 / 2) (x / nc)^(k/4 - 1/2) ive(k/2 - 1, sqrt(nc x)) / 2."""
-    apart = np.sqrt(x) - np.sqrt(nc)
-    return np.exp(-(apart**2) / 2) * (x / nc) ** (k / 4 - 0.5) * sp.ive(k / 2 - 1, np.sqrt(nc * x)) / 2
+    """exp(-(sqrt(x) - sqrt(nc))^2 / 2) (x / nc)^(k/4 - 1/2) ive(k/2 - 1, sqrt(nc x)) / 2.
+
+    Where x is 0, x^(k/2 - 1) exp(-(x + nc) / 2) 0F1(k/2; nc x / 4) / (2^(k/2) Gamma(k/2)), without roots.
+    """
+    zero, power = power_at_zero(x, k / 2 - 1)
+    outer = where_not(zero, x, 1.0)
+    apart = np.sqrt(outer) - np.sqrt(nc)
+    found = np.exp(-(apart**2) / 2) * (outer / nc) ** (k / 4 - 0.5) * sp.ive(k / 2 - 1, np.sqrt(nc * outer)) / 2
+    if zero is False:
+        return found
+    inner = np.where(zero, x, 0.0)
+    series = np.exp(-(inner + nc) / 2) * sp.hyp0f1(k / 2, nc * inner / 4)
+    return np.where(zero, power * series / (2 ** (k / 2) * sp.gamma(k / 2)), found)
 
 
 @_rule("_ncx2_sf", loses_digits=True)
@@ -65,10 +79,12 @@ def noncentral_t_survival(x: Any, df: Any, nc: Any) -> Any:
 @_rule("_ncf_pdf", loses_digits=True)
 def noncentral_f_density(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
     """The central density times exp(-nc/2) 1F1((d1+d2)/2; d1/2; w nc/2), with w = d1 x / (d1 x + d2)."""
-    w = d1 * x / (d1 * x + d2)
+    over = d1 / (d1 * x + d2)
+    w = x * over
     a, b = d1 / 2, d2 / 2
-    central = sp.xlogy(a, w) + sp.xlog1py(b, -w) - np.log(x) - sp.betaln(a, b)
-    return np.exp(central - nc / 2) * sp.hyp1f1(a + b, a, nc / 2 * w)
+    zero, power = power_at_zero(x, a - 1)
+    central = sp.xlogy(a - 1, where_not(zero, x, 1.0)) + a * np.log(over) + sp.xlog1py(b, -w) - sp.betaln(a, b)
+    return power * np.exp(central - nc / 2) * sp.hyp1f1(a + b, a, nc / 2 * w)
 
 
 @_rule("_nct_pdf", loses_digits=True)
@@ -147,7 +163,8 @@ def log_of_one_minus_exp(x: Any) -> Any:
 @_rule("_binom_pmf")
 def binomial_mass(k: Any, n: Any, p: Any) -> Any:
     """(n over k) p^k (1-p)^(n-k)."""
-    return np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -p))
+    sure, power = power_at_zero(1 - p, n - k)
+    return power * np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_binom_cdf")
@@ -169,7 +186,8 @@ def binomial_survival(k: Any, n: Any, p: Any) -> Any:
 @_rule("_nbinom_pmf")
 def negative_binomial_mass(k: Any, n: Any, p: Any) -> Any:
     """(k + n - 1 over k) p^n (1-p)^k."""
-    return np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -p))
+    sure, power = power_at_zero(1 - p, k)
+    return power * np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_nbinom_cdf")

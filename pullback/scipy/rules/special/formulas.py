@@ -81,22 +81,40 @@ def binomial_count_slope(k, n, p, *, ops):
     return part(n - k, k + 1, 1 - p, 0, 1) - part(n - k, k + 1, 1 - p, 1, 0)
 
 
-def _f_point(dfn, dfd, x):
+def density_times(scale, b, point, *, ops):
+    """scale * gamma_density(b, scale * point); by the density of b + 1 where `scale` is 0 or infinite."""
+    ended = (ops.eq(scale, 0) | ops.eq(scale, math.inf)) & ops.ne(point, 0)
+    inner = ops.where(ended, 1.0, scale)
+    at_end = b / ops.where(ended, point, 1.0) * ops.gamma_density(b + 1, ops.where(ended, scale * point, 1.0))
+    return ops.where(ended, at_end, inner * ops.gamma_density(b, inner * point))
+
+
+def _f_point(dfn, dfd, x, ops):
     """The argument w of betainc, and 1 - w over dfd: w = dfn x / (dfd + dfn x)."""
-    return dfn * x / (dfd + dfn * x), 1 / (dfd + dfn * x)
+    end = ops.eq(x, math.inf)
+    x = ops.where(end, 1.0, x)
+    over = 1 / (dfd + dfn * x)
+    return ops.where(end, 1.0, dfn * x * over), ops.where(end, 0.0, over)
 
 
-def _f_beta_density(dfn, dfd, w, over, ops):
-    """The density of the beta distribution at w; of 1 - w, which keeps its digits, where w is near 1."""
+def _f_beta_density(dfn, dfd, w, over, ops, i, j):
+    """w^i (1 - w)^j times the density of the beta distribution at w, by the density of i and j more, i + j = 2.
+
+    It is that of 1 - w, which keeps its digits, where w is near 1.
+    """
+    a, b = dfn / 2, dfd / 2
+    first, second = (a, b) if i == j else (b, b + 1)
     upper = ops.gt(w, 0.5)
-    a, b = ops.where(upper, dfd, dfn) / 2, ops.where(upper, dfn, dfd) / 2
-    return ops.beta_density(a, b, ops.where(upper, dfd * over, w))
+    density = ops.beta_density(
+        ops.where(upper, b + j, a + i), ops.where(upper, a + i, b + j), ops.where(upper, dfd * over, w)
+    )
+    return first / (a + b) * (second / (a + b + 1)) * density
 
 
 def f_density(dfn, dfd, x, *, ops):
     """The density of the F distribution."""
-    w, over = _f_point(dfn, dfd, x)
-    return _f_beta_density(dfn, dfd, w, over, ops) * (dfn * over) * (dfd * over)
+    w, over = _f_point(dfn, dfd, x, ops)
+    return _f_beta_density(dfn, dfd, w, over, ops, 0, 2) * (dfn / dfd)
 
 
 def _f_beta_slope(dfn, dfd, w, over, lower, ops):
@@ -109,15 +127,15 @@ def _f_beta_slope(dfn, dfd, w, over, lower, ops):
 
 def f_slope(dfn, dfd, x, *, ops):
     """The slope of the F distribution's function in the degrees of freedom above."""
-    w, over = _f_point(dfn, dfd, x)
-    moved = _f_beta_density(dfn, dfd, w, over, ops) * (x * over) * (dfd * over)
+    w, over = _f_point(dfn, dfd, x, ops)
+    moved = _f_beta_density(dfn, dfd, w, over, ops, 1, 1) / dfn
     return 0.5 * _f_beta_slope(dfn, dfd, w, over, 0, ops) + moved
 
 
 def f_lower_slope(dfn, dfd, x, *, ops):
     """The slope of the F distribution's function in the degrees of freedom below."""
-    w, over = _f_point(dfn, dfd, x)
-    moved = _f_beta_density(dfn, dfd, w, over, ops) * w * over
+    w, over = _f_point(dfn, dfd, x, ops)
+    moved = _f_beta_density(dfn, dfd, w, over, ops, 1, 1) / dfd
     return 0.5 * _f_beta_slope(dfn, dfd, w, over, 1, ops) - moved
 
 
@@ -286,7 +304,7 @@ def ncfdtr_argument_slope(dfn, dfd, nc, r, m, n, density, *, ops):
 def ncf_slope(dfn, dfd, nc, f, which, *, ops):
     """The slope of the noncentral F distribution's function in dfn, dfd, nc or f."""
     part = ops.scipy_special.ncfdtr_part
-    (w, over), r = _f_point(dfn, dfd, f), dfn * f / dfd
+    (w, over), r = _f_point(dfn, dfd, f, ops), dfn * f / dfd
     if which == 2:
         return 0.5 * (part(dfn + 2, dfd, nc, r, 0, 0, 0) - part(dfn, dfd, nc, r, 0, 0, 0))
     density = part(dfn, dfd, nc, r, 0, 0, 1)

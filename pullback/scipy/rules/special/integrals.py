@@ -103,7 +103,7 @@ def gammainc_derivative(a: Any, x: Any, n: int) -> Any:
     if n == 0:
         return sp.gammainc(a, x)
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
-    edge = np.where((a > 0) & ((x == 0) | np.isposinf(x)), 0.0, np.nan)
+    edge = np.where((a > 0) & (x >= 0) & ((x == 0) | (np.isposinf(x) != np.isposinf(a))), 0.0, np.nan)
     below = inside & (np.log(np.where(inside, x, 1.0)) <= sp.psi(np.where(inside, a, 1.0)))
     low = among(below, lambda a, x: _gamma_part(a, x, n, -1.0), a, x, otherwise=0.0)
     high = among(inside & ~below, lambda a, x: -_gamma_part(a, x, n, 1.0), a, x, otherwise=0.0)

@@ -32,6 +32,7 @@ from pullback.scipy.rules.special.formulas import (
     binomial_count_slope,
     box_cox_1p_slope,
     box_cox_slope,
+    density_times,
     elliptic_e_slope,
     elliptic_f_slope,
     expn_slope,
@@ -182,13 +183,13 @@ ChdtrivBackward0 = define("ChdtrivBackward0", "chdtriv(Tensor p, Tensor x) -> Te
         ops.scipy_special.gammainc_derivative(result / 2, x / 2, 1), result,
         ops.scipy_special.chdtr(result, x), p, ops=ops))  # fmt: skip
 GdtrBackward0 = define("GdtrBackward0", "gdtr(Tensor a, Tensor b, Tensor x) -> Tensor",
-    a=lambda ops, a, b, x: x * ops.gamma_density(b, a * x),
+    a=lambda ops, a, b, x: density_times(x, b, a, ops=ops),
     b=lambda ops, a, b, x: ops.scipy_special.gammainc_derivative(b, a * x, 1),
-    x=lambda ops, a, b, x: a * ops.gamma_density(b, a * x))  # fmt: skip
+    x=lambda ops, a, b, x: density_times(a, b, x, ops=ops))  # fmt: skip
 GdtrcBackward0 = define("GdtrcBackward0", "gdtrc(Tensor a, Tensor b, Tensor x) -> Tensor",
-    a=lambda ops, a, b, x: -x * ops.gamma_density(b, a * x),
+    a=lambda ops, a, b, x: -density_times(x, b, a, ops=ops),
     b=lambda ops, a, b, x: -ops.scipy_special.gammainc_derivative(b, a * x, 1),
-    x=lambda ops, a, b, x: -a * ops.gamma_density(b, a * x))  # fmt: skip
+    x=lambda ops, a, b, x: -density_times(a, b, x, ops=ops))  # fmt: skip
 GdtriaBackward0 = define("GdtriaBackward0", "gdtria(Tensor p, Tensor b, Tensor x) -> Tensor",
     p=lambda ops, b, x, result: 1 / (x * ops.gamma_density(b, result * x)),
     b=lambda ops, b, x, result: -ops.scipy_special.gammainc_derivative(b, result * x, 1) / (x *

@@ -8,8 +8,10 @@ from pullback.interop.adopt.scipy.ways import (
 )
 from pullback.scipy.rules.stats import densities as _densities  # noqa: F401 - which enters its rules
 from pullback.scipy.rules.stats import distributions as _distributions  # noqa: F401 - which enters its rules
+from pullback.scipy.rules.stats import edges as _edges  # noqa: F401
 from pullback.scipy.rules.stats import multivariate as _multivariate  # noqa: F401
 from pullback.scipy.rules.stats import samples as _samples  # noqa: F401
+from pullback.scipy.rules.stats import smooth as _smooth  # noqa: F401
 
 runs_as_it_stands(
     "scipy.stats.alexandergovern",

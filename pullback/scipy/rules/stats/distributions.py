@@ -76,9 +76,9 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     if any(map(is_hidden, given)) or any(v.dtype.char in "efFDgG" for v in given):
         return None
     points = (x - loc) / scale
-    numbers = [frozen(v, name) for v in (points, *shapes)]
+    numbers = [frozen(v, f"scipy.stats.{self.name}.{name}") for v in (points, *shapes, scale)]
     mask = self._support_mask if "pdf" in name else self._open_support_mask
-    inside = mask(*numbers) & self._argcheck(*numbers[1:]) & (frozen(scale, name) > 0)
+    inside = mask(*numbers[:-1]) & self._argcheck(*numbers[1:-1]) & (numbers[-1] > 0)
     if not np.size(inside) or not np.all(inside):
         return None
     spread = [np.broadcast_to(v, inside.shape).ravel() for v in (points, *shapes, scale)]
