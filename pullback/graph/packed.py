@@ -10,7 +10,7 @@ from pullback.core.array_type import array_type, innermost
 from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
 from pullback.core.tensor import Tensor, wrap, wrap_like
 from pullback.core.types import RawArray
-from pullback.core.version import Counter, counter_of
+from pullback.core.version import Counter, counter_inside, counter_of
 from pullback.graph.node import Edge, Node, edge_to, saved_slots
 
 
@@ -40,7 +40,9 @@ class Packed:
 
     def tensor(self, packed: Any, node: Node, entrance: Edge | None) -> Tensor:
         """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
-        out = wrap(self._array(packed, node), self.level)
+        given = self._given(packed, node)
+        out = wrap(self._inside(given), self.level)
+        out._counter = counter_inside(given)  # of memory that the hooks may have kept: a later write is to be noticed
         out._fn = self.edge if self.output_nr is None else entrance
         out._requires_grad = out._fn is not None
         return out
@@ -49,13 +51,16 @@ class Packed:
         """The array inside, for an ordinary backward, in which hooks record nothing."""
         before = modes.set_modes(modes.current().with_recording(False, self.level))
         try:
-            return self._array(packed, node)
+            return self._inside(self._given(packed, node))
         finally:
             modes.restore(before)
 
-    def _array(self, packed: Any, node: Node) -> RawArray:
+    def _given(self, packed: Any, node: Node) -> Tensor:
         tensor = self.unpack(packed)
         self._check(tensor, packed, node)
+        return tensor
+
+    def _inside(self, tensor: Tensor) -> RawArray:
         array: Any = tensor
         if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
             array = tensor._array
