@@ -11,6 +11,7 @@ from pullback.core.errors import GradientError, SavedTensorModifiedError, with_a
 from pullback.core.tensor import Tensor, wrap, wrap_like
 from pullback.core.types import RawArray
 from pullback.core.version import Counter, counter_inside, counter_of
+from pullback.graph.inner_versions import deep_version, since
 from pullback.graph.node import Edge, Node, edge_to, saved_slots
 
 
@@ -18,8 +19,7 @@ class Packed:
     """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
 
     __slots__ = ("around", "counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "trusted", "unpack")
-    counter: Counter  # of the memory that was packed, which the hooks may have kept,
-    expected: int  # and its version then
+    counter: Counter  # of the memory that was packed, which the hooks may have kept
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Packed:
         self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
         self.around: Callable[[Any], Any] | None = None  # see place_of
         self.counter = counter_of(tensor)
-        self.expected = self.counter.n
+        self.expected: int = deep_version(self.counter.n, tensor._array)  # type: ignore[assignment]  # None of None
 
     def tensor(self, packed: Any, node: Node, entrance: Edge | None) -> Tensor:
         """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
@@ -82,11 +82,11 @@ class Packed:
                 f"what was packed with shape {self.shape} and dtype {self.dtype}; give back what pack_hook was given, "
                 "for example by .reshape(shape) and .to(dtype)."
             )
-        if tensor._counter is self.counter and self.counter.n != self.expected:  # the hooks have kept the memory itself
+        kept = tensor._counter is self.counter  # where the hooks have kept the memory itself
+        if kept and (written := since(self.expected, self.counter, tensor._array)) is not None:
             raise SavedTensorModifiedError(
-                node.name(), slot_name(node, packed), self.shape, self.dtype, self.expected, self.counter.n,
-                self.counter.culprit, recorded_at(node),
-            )  # fmt: skip
+                node.name(), slot_name(node, packed), self.shape, self.dtype, *written, recorded_at(node)
+            )
 
 
 def place_of(raw: Any) -> Callable[[Any], Any] | None:

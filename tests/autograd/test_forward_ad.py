@@ -696,6 +696,74 @@ def test_the_tangents_of_a_batch_have_nothing_around_them():
         pb.func.vmap(lambda v: pushed(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], v))(pb.ones(3, 4))
 
 
+# -- writes into what a node keeps -----------------------------------------------------------------------------------
+def written_later(compute, write):
+    """The gradients by each leaf that requires grad, after a write into one of the tensors given to `compute`."""
+    leaves = [pb.tensor(x, requires_grad=True) for x in ([0.7, 1.1, 0.4], [0.9, 0.5, 1.3], [0.6, 1.2, 0.8])]
+    tensors = [x * 1.0 for x in leaves]
+    result = compute(*tensors)
+    write(*tensors)
+    return pb.autograd.grad(result.sum(), leaves)
+
+
+def both_parts(function):
+    def compute(x, v, c):
+        with dual_level():
+            primal, tangent = unpack_dual(function(make_dual(x, v), c))
+        return primal + tangent
+
+    return compute
+
+
+DUAL_PROGRAMS = {
+    "sin": lambda d, c: pb.sin(d) * c * c,
+    "exp": lambda d, c: pb.exp(d * c) * d,
+    "a slice": lambda d, c: d[1:] * c[:-1] * d[:-1] * c[1:],
+    "matmul": lambda d, c: pb.outer(d, c) @ (d * c),
+}
+
+
+@pytest.mark.parametrize("transform", [None, pb.func.grad], ids=["eager", "in grad"])
+@pytest.mark.parametrize("program", DUAL_PROGRAMS)
+@pytest.mark.parametrize("which", ["primal", "tangent", "captured"])
+def test_a_write_into_what_was_made_dual_or_captured_is_noticed(which, program, transform):
+    compute = both_parts(DUAL_PROGRAMS[program])
+    if transform is not None:
+        inner = compute
+
+        def compute(x, v, c):
+            return transform(lambda x: inner(x, v, c).sum())(x)
+
+    number = ["primal", "tangent", "captured"].index(which)
+    written_later(compute, lambda *tensors: None)
+    for write in (lambda t: t.mul_(3.0), lambda t: t[1:].add_(1.0), lambda t: t.detach().zero_()):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            written_later(compute, lambda *tensors, write=write: write(tensors[number]))
+
+
+def test_a_write_into_an_unpacked_tangent_is_noticed_by_what_kept_the_dual():
+    x = pb.tensor([0.3, 0.5], requires_grad=True)
+    with dual_level():
+        y = make_dual(x * 1.0, pb.ones(2)).exp()
+        z = unpack_dual(y * y).tangent
+        unpack_dual(y).tangent.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_a_direction_may_be_written_again_once_nothing_needs_it():
+    x, v, columns = pb.tensor([0.3, 0.5], requires_grad=True), pb.zeros(2), []
+    square = x * x  # keeps x, not the direction
+    for k in range(2):
+        v.zero_()
+        v[k] = 1.0
+        with dual_level():
+            columns.append(unpack_dual(make_dual(x.detach(), v).sin()).tangent)
+    assert pb.stack(columns).numpy() == pytest.approx(np.diag(np.cos([0.3, 0.5])))
+    square.sum().backward()
+    assert x.grad.tolist() == [0.6, 1.0]
+
+
 # -- a dual that is taken apart again -------------------------------------------------------------------------------
 def packed(hook=None):
     """Both leaves, and the parts of the dual number made of them."""

@@ -27,7 +27,6 @@ from pullback.core.array_type import innermost as values_of
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import EndedLevelError, InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
-from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
 from pullback.graph.inplace_rules import refuse_overlap
@@ -117,9 +116,7 @@ def _without_levels(x: Tensor) -> Tensor:
 
 def _primal(x: Tensor) -> Tensor:
     """The primal of a dual tensor, in its memory; recorded where `x` is."""
-    out: Tensor = primal_of(x, x._array.level)  # type: ignore[attr-defined]
-    out._counter = counter_of(x)
-    return out
+    return primal_of(x, x._array.level)  # type: ignore[attr-defined, no-any-return]
 
 
 def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
