@@ -764,6 +764,50 @@ def test_a_direction_may_be_written_again_once_nothing_needs_it():
     assert x.grad.tolist() == [0.6, 1.0]
 
 
+# -- gradients of what meets duals of several levels -------------------------------------------------------------------
+NESTED_PROGRAMS = {
+    "plain": lambda r, c, dual: r * c * r,
+    "plain, joined": lambda r, c, dual: pb.cat([r, c]).prod() * r,
+    "of the inner level": lambda r, c, dual: r * dual(c) * r,
+    "of the inner level, joined": lambda r, c, dual: pb.cat([r, dual(c)]).prod() * r,
+    "of the inner level, chosen": lambda r, c, dual: pb.where(r > 0.3, r * r * r, dual(c) * r),
+    "of the inner level, one of three": lambda r, c, dual: pb.addcmul(r, dual(c), r * r),
+}
+
+
+@pytest.mark.parametrize("program", NESTED_PROGRAMS)
+def test_the_gradient_of_a_tensor_that_is_dual_at_fewer_levels_than_what_it_meets(program):
+    a, v = pb.tensor([0.5, 0.25]), pb.ones(2)
+
+    def loss(c):
+        with dual_level():
+            outer = make_dual(a, v)
+            with dual_level():
+                inner = make_dual(outer, v)
+                inner = unpack_dual(NESTED_PROGRAMS[program](inner, c, lambda c: make_dual(c, v))).tangent
+            return unpack_dual(inner).tangent.sum() + (c**2).sum()  # where a plain gradient is added
+
+    pb.autograd.gradcheck(loss, (pb.tensor([2.0, 3.0], requires_grad=True),))
+
+
+@pytest.mark.parametrize("program", [lambda a, c: a * c * a * c, lambda a, c: pb.sin(a * c) * c])
+def test_levels_inside_of_grad_may_nest_around_a_captured_tensor(program):
+    c, v = pb.tensor([2.0, 3.0], requires_grad=True), pb.ones(2)
+
+    def nested(a):
+        with dual_level():
+            outer = make_dual(a, v)
+            with dual_level():
+                value = unpack_dual(program(make_dual(outer, v), c)).primal.sum()
+            return unpack_dual(value).tangent
+
+    def pushed(a):
+        return pb.func.jvp(lambda a: program(a, c).sum(), (a,), (v,))[1]
+
+    found, right = (pb.autograd.grad(pb.func.grad(f)(pb.tensor([0.5, 0.25])).sum(), c)[0] for f in (nested, pushed))
+    assert found.numpy() == pytest.approx(right.numpy(), rel=1e-12)
+
+
 # -- a dual that is taken apart again -------------------------------------------------------------------------------
 def packed(hook=None):
     """Both leaves, and the parts of the dual number made of them."""

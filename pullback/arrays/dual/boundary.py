@@ -17,8 +17,8 @@ arithmetic that dual numbers have too, so it maps co-duals to co-duals exactly. 
     primal_of:  u -> 0 + eps u       tangent_of:  v -> v + eps 0       make_dual:  v + eps u -> (u for p, v for t)
 
 which are made of the same three operators, so that they can be differentiated again. Every kernel hands the mark of a
-co-dual on. A plain tensor that requires grad and meets a dual is made dual first, by a recorded make_dual(w, 0): so no
-co-dual ever reaches a plain tensor.
+co-dual on. A plain tensor that requires grad and meets a dual is made dual first, by a recorded make_dual(w, 0), at
+every level of that dual: so no co-dual ever reaches a plain tensor, where it would be added to a plain gradient.
 """
 
 from __future__ import annotations
