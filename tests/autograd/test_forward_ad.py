@@ -741,6 +741,20 @@ def test_a_write_into_what_was_made_dual_or_captured_is_noticed(which, program, 
             written_later(compute, lambda *tensors, write=write: write(tensors[number]))
 
 
+def test_a_write_into_a_plain_primal_is_noticed_where_only_the_tangent_requires_grad():
+    x, v, c = pb.tensor([0.7, 1.1]), pb.tensor([0.9, 0.5], requires_grad=True), pb.tensor([0.6, 1.2])
+
+    def tangent(x):
+        with dual_level():
+            d = make_dual(x, v)
+            return unpack_dual(pb.softmax(d * d * c, 0) * c).tangent.sum()
+
+    gradient = pb.func.grad(tangent)(x)
+    x.mul_(3.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        gradient.sum().backward()
+
+
 def test_a_write_into_an_unpacked_tangent_is_noticed_by_what_kept_the_dual():
     x = pb.tensor([0.3, 0.5], requires_grad=True)
     with dual_level():

@@ -252,8 +252,12 @@ def _crossing(op: Operator, *args: Any) -> Any:
 
 
 def _share_counter(out: Any, primal: Any) -> None:
-    if isinstance(out, Tensor) and isinstance(primal, Tensor):
-        out._counter = (counter_of if primal._level == out._level else counter_inside)(primal)
+    if not (isinstance(out, Tensor) and isinstance(primal, Tensor)):
+        return
+    counter = out._counter = (counter_of if primal._level == out._level else counter_inside)(primal)
+    if type(primal._array) is ndarray:  # which has none of its own, where the tangent is a Tensor
+        while isinstance(out := out._array, Tensor):
+            out._counter = counter
 
 
 def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
