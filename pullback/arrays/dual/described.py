@@ -47,8 +47,9 @@ class DualType(ArrayType):
     def counters(self, x: DualArray) -> Iterable[Counter]:
         if x.kin is not None and x.kin.counter is not None:
             yield x.kin.counter
-        yield from counters_inside(x.primal)
-        yield from counters_inside(x.tangent)
+        for part in (x.primal, x.tangent):
+            if type(part) is not ndarray:  # said first for speed
+                yield from counters_inside(part)
 
     def tangents(self, x: DualArray) -> Any:
         return x.tangents()
