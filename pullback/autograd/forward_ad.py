@@ -250,9 +250,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
     made = at_level(out, at)
     if made is not None:
-        if made.tangent is tangent._array:
-            counter_of(tangent)  # a write into it is one into the dual's tangent
-            made.given, made.kin = tangent, Kin(tangent)
+        if inside_tensors(made.tangent) is inside_tensors(tangent):
+            made.kin = kin = Kin()
+            kin.share(tangent)
+            if made.tangent is tangent._array:
+                made.given = kin.given = tangent
         made.untouched = zeros_in(tangent, made.tangent)
     return out
 
@@ -324,7 +326,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             )
         return UnpackedDualTensor(tensor, None)
     primal = dual.primal_of(tensor, at)
-    primal._counter = counter_of(tensor)
     if found.tangent is None:
         return UnpackedDualTensor(primal, None)
     given = found.given

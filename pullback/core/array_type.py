@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pullback.core.errors import InplaceError, ReadError, UnsupportedError, with_article
+from pullback.core.version import Counter
 
 ndarray = np.ndarray
 NUMBERS = frozenset([int, float, complex, bool])
@@ -141,6 +142,11 @@ class ArrayType:
         None if `x` is not made of arrays of other types.
         """
         return ()
+
+    def counters(self, x: Any) -> Iterable[Counter]:
+        """The version counters of `x`, and of what it is made of."""
+        for _, holder, name in self.components(x):
+            yield from counters_inside(getattr(holder, name))
 
     def only_part(self, x: Any) -> ndarray | None:
         """The ndarray of all samples of `x`, where `x` is made of that alone; None elsewhere."""
@@ -391,6 +397,12 @@ def array_type(x: Any) -> ArrayType:
     'cpu'
     """
     return ARRAY_TYPES[type(x)]
+
+
+def counters_inside(x: Any) -> Iterable[Counter]:
+    """The version counters of an array, a Tensor or another one, and of all that is in it."""
+    kind = ARRAY_TYPES.get(type(x))
+    return () if kind is None else kind.counters(x)
 
 
 def is_array(x: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
@@ -22,6 +22,7 @@ from pullback.core.array_type import (
     TENSOR,
     ArrayType,
     array_type,
+    counters_inside,
     innermost,
     layout_of,
     memory_of,
@@ -864,6 +865,11 @@ class TensorType(ArrayType):
     def read(self, x: Any, why: str) -> Any:
         x = innermost(x)
         return array_type(x).read(x, why)
+
+    def counters(self, x: Any) -> Iterable[Counter]:
+        if x._counter is not None:
+            yield x._counter
+        yield from counters_inside(x._array)
 
     def only_part(self, x: Any) -> Any:
         return None if x._requires_grad else array_type(x._array).only_part(x._array)

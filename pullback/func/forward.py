@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual import DualArray, ForwardLevel
-from pullback.arrays.dual.boundary import alone_in_memory, pack, primal_part, tangent_part
+from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.kernels import hoisted
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd.forward_ad import tangents_kept
@@ -142,9 +142,7 @@ def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level
 
 def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, level: int) -> Tensor:
     """The same around the numbers of a Tensor, whose memory it still shares."""
-    tangent = (
-        tangent._array.copy() if is_plain(tangent) else as_tensor(tangent) if isinstance(tangent, Tensor) else tangent
-    )
+    tangent = tangent._array if is_plain(tangent) else as_tensor(tangent)
     entered = wrap(_dual(given, primal._array, tangent, forward), level)
     entered._counter = counter_inside(primal)
     return entered
@@ -153,9 +151,8 @@ def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, le
 def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     """A dual array; the zeros of the direction that the user gave stand still, however steep the function is."""
     if type(given) not in (Tensor, NestedTensor):  # code for NumPy may write into its argument
-        primal, tangent = (array_type(x).copy(x) for x in (primal, tangent))
-    else:
-        tangent = alone_in_memory(tangent)
+        primal = array_type(primal).copy(primal)
+    tangent = array_type(tangent).copy(tangent)  # a write into the argument is none into the user's direction
     dual = pack(primal, tangent, forward, False)
     if forward.masks:
         dual.untouched = zeros_in(tangent)

@@ -10,7 +10,8 @@ from pullback.core.array_type import array_type, innermost
 from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
 from pullback.core.tensor import Tensor, wrap, wrap_like
 from pullback.core.types import RawArray
-from pullback.core.version import Counter, counter_of
+from pullback.core.version import Counter, counter_inside, counter_of
+from pullback.graph.inner_versions import deep_version, since
 from pullback.graph.node import Edge, Node, edge_to, saved_slots
 
 
@@ -18,8 +19,7 @@ class Packed:
     """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
 
     __slots__ = ("around", "counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "trusted", "unpack")
-    counter: Counter  # of the memory that was packed, which the hooks may have kept,
-    expected: int  # and its version then
+    counter: Counter  # of the memory that was packed, which the hooks may have kept
 
     def __init__(
         self,
@@ -36,11 +36,13 @@ class Packed:
         self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
         self.around: Callable[[Any], Any] | None = None  # see place_of
         self.counter = counter_of(tensor)
-        self.expected = self.counter.n
+        self.expected: int = deep_version(self.counter.n, tensor._array)  # type: ignore[assignment]  # None of None
 
     def tensor(self, packed: Any, node: Node, entrance: Edge | None) -> Tensor:
         """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
-        out = wrap(self._array(packed, node), self.level)
+        given = self._given(packed, node)
+        out = wrap(self._inside(given), self.level)
+        out._counter = counter_inside(given)  # of memory that the hooks may have kept: a later write is to be noticed
         out._fn = self.edge if self.output_nr is None else entrance
         out._requires_grad = out._fn is not None
         return out
@@ -49,13 +51,16 @@ class Packed:
         """The array inside, for an ordinary backward, in which hooks record nothing."""
         before = modes.set_modes(modes.current().with_recording(False, self.level))
         try:
-            return self._array(packed, node)
+            return self._inside(self._given(packed, node))
         finally:
             modes.restore(before)
 
-    def _array(self, packed: Any, node: Node) -> RawArray:
+    def _given(self, packed: Any, node: Node) -> Tensor:
         tensor = self.unpack(packed)
         self._check(tensor, packed, node)
+        return tensor
+
+    def _inside(self, tensor: Tensor) -> RawArray:
         array: Any = tensor
         if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
             array = tensor._array
@@ -77,11 +82,11 @@ class Packed:
                 f"what was packed with shape {self.shape} and dtype {self.dtype}; give back what pack_hook was given, "
                 "for example by .reshape(shape) and .to(dtype)."
             )
-        if tensor._counter is self.counter and self.counter.n != self.expected:  # the hooks have kept the memory itself
+        kept = tensor._counter is self.counter  # where the hooks have kept the memory itself
+        if kept and (written := since(self.expected, self.counter, tensor._array)) is not None:
             raise SavedTensorModifiedError(
-                node.name(), slot_name(node, packed), self.shape, self.dtype, self.expected, self.counter.n,
-                self.counter.culprit, recorded_at(node),
-            )  # fmt: skip
+                node.name(), slot_name(node, packed), self.shape, self.dtype, *written, recorded_at(node)
+            )
 
 
 def place_of(raw: Any) -> Callable[[Any], Any] | None:

@@ -23,6 +23,7 @@ from pullback.core.errors import BackwardTwiceError, GradientError, SavedArrayMo
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
+from pullback.graph.inner_versions import deep_version, since
 from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
@@ -70,12 +71,12 @@ class Form:
         self.ndim, self.size = len(self.shape), prod(self.shape)
 
 
-def version_when_saved(x: object) -> Version:
+def version_when_saved(x: Any) -> Version:
     """The version to keep with a saved input: its number, or None while it has no counter (and for constants)."""
-    if type(x) is Tensor or isinstance(x, Tensor):
-        counter = x._counter
-        return counter and counter.save()
-    return None
+    if not isinstance(x, Tensor):
+        return None
+    own = None if x._counter is None else x._counter.save()
+    return own if type(x) in AROUND_NDARRAYS else deep_version(own, x._array)
 
 
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
@@ -118,7 +119,8 @@ def watch_output(out: Tensor) -> Version:
         counter.culprit = None
         counter.journal = ()
         return counter
-    return (counter, counter.n) if counter.save() else counter
+    version = deep_version(counter.save(), out._array)
+    return counter if version == 0 and type(version) is int else (counter, version)
 
 
 def unwritten(version: Version) -> bool:
@@ -136,15 +138,15 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
         kind = type(saved)
         if kind in CONSTANTS:
             return saved
-        if kind is Tensor or isinstance(saved, Tensor):
+        if kind is Tensor or kind is Array:
             if saved._counter is None:
                 return saved._array
-        elif saved is not Released:
+        elif not isinstance(saved, Tensor) and saved is not Released:
             return saved
     elif type(version) is int:  # of a tensor with a counter, such as a view
         if type(saved) in AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one
             return saved._array
-    elif type(version) is Counter and version.n == 0:
+    elif type(version) is Counter and version.n == 0 and type(saved) is ndarray:
         return saved
     elif type(version) is Packed:
         return version.raw(saved, node)
@@ -246,18 +248,20 @@ def checked(saved: Any, version: Version, node: Node, restore: bool = True) -> A
     if _is_output(version):
         counter, expected = version if type(version) is tuple else (version, 0)
     elif isinstance(saved, Tensor):
-        counter, expected = saved._counter, version or 0
+        counter, expected = saved._counter, 0 if version is None else version
     else:
         if type(version) is Fingerprint and not version.fits(saved):
             raise SavedArrayModifiedError(node.name(), slot_name(node, saved), saved.shape, saved.dtype)
         return saved
-    if counter is not None and counter.n != expected:
-        if counter.journal and restore and (before := contents_at(saved, expected, counter)) is not None:
-            return before
+    raw = saved if _is_output(version) else saved._array
+    if (written := since(expected, counter, raw)) is not None:
+        if counter is not None and counter.journal and counter.n != expected and restore:
+            before = contents_at(saved, expected, counter)
+            if before is not None:
+                return before
         raise SavedTensorModifiedError(
-            node.name(), slot_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit,
-            recorded_at(node),
-        )  # fmt: skip
+            node.name(), slot_name(node, saved), saved.shape, saved.dtype, *written, recorded_at(node)
+        )
     return saved
 
 

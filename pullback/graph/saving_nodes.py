@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.core.types import Gradient, Version
 from pullback.graph.node import KEEPS_ARGUMENT, MASKING, Node, NodeExtra, Unpack
-from pullback.graph.saved import Released
+from pullback.graph.saved import Released, version_when_saved
 
 
 class SavesSelf(Node):
@@ -22,7 +22,7 @@ class SavesSelf(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, input._counter and input._counter.save()
+        self.saved_self, self.version_self = input, version_when_saved(input)
 
     def pull(self, ops: Any, grad: Gradient, self_: Any) -> Gradient:
         """The gradient of the argument."""

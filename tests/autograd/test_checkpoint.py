@@ -332,3 +332,31 @@ def test_random_numbers_come_again(function, use_reentrant):
     y.sum().backward()
     drawn = np.log(y.detach().numpy()) / x.detach().numpy() ** 2
     np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * drawn * y.detach().numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("part", ["primal", "tangent"])
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "nested"])
+@pytest.mark.parametrize("differentiate", ["backward", "grad", "hessian"])
+def test_a_function_may_enter_forward_levels_of_its_own(differentiate, times, part):
+    v = pb.tensor([1.0, 2.0])
+
+    def run(a):
+        with forward_ad.dual_level():
+            outer = forward_ad.make_dual(a, v)
+            with forward_ad.dual_level():
+                found = getattr(forward_ad.unpack_dual(forward_ad.make_dual(outer, v) ** 3), part)
+            return forward_ad.unpack_dual(found).tangent.sum()
+
+    def checkpointed(function):
+        return lambda a: checkpoint(function, a, use_reentrant=False)
+
+    program = run
+    for _ in range(times):
+        program = checkpointed(program)
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    if differentiate == "backward":
+        program(x).backward()
+        assert x.grad.tolist() == [6.0, 24.0]  # 6 x v, or 6 v^2
+    else:
+        transform = getattr(pb.func, differentiate)
+        assert transform(program)(x.detach()).tolist() == transform(run)(x.detach()).tolist()

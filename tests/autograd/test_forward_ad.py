@@ -695,6 +695,132 @@ def test_the_tangents_of_a_batch_have_nothing_around_them():
         pb.func.vmap(lambda v: pushed(lambda x: x.as_strided((5,), (1,), 0), NUMBERS[:4], v))(pb.ones(3, 4))
 
 
+# -- writes into what a node keeps -----------------------------------------------------------------------------------
+def written_later(compute, write):
+    """The gradients by each leaf that requires grad, after a write into one of the tensors given to `compute`."""
+    leaves = [pb.tensor(x, requires_grad=True) for x in ([0.7, 1.1, 0.4], [0.9, 0.5, 1.3], [0.6, 1.2, 0.8])]
+    tensors = [x * 1.0 for x in leaves]
+    result = compute(*tensors)
+    write(*tensors)
+    return pb.autograd.grad(result.sum(), leaves)
+
+
+def both_parts(function):
+    def compute(x, v, c):
+        with dual_level():
+            primal, tangent = unpack_dual(function(make_dual(x, v), c))
+        return primal + tangent
+
+    return compute
+
+
+DUAL_PROGRAMS = {
+    "sin": lambda d, c: pb.sin(d) * c * c,
+    "exp": lambda d, c: pb.exp(d * c) * d,
+    "a slice": lambda d, c: d[1:] * c[:-1] * d[:-1] * c[1:],
+    "matmul": lambda d, c: pb.outer(d, c) @ (d * c),
+}
+
+
+@pytest.mark.parametrize("transform", [None, pb.func.grad], ids=["eager", "in grad"])
+@pytest.mark.parametrize("program", DUAL_PROGRAMS)
+@pytest.mark.parametrize("which", ["primal", "tangent", "captured"])
+def test_a_write_into_what_was_made_dual_or_captured_is_noticed(which, program, transform):
+    compute = both_parts(DUAL_PROGRAMS[program])
+    if transform is not None:
+        inner = compute
+
+        def compute(x, v, c):
+            return transform(lambda x: inner(x, v, c).sum())(x)
+
+    number = ["primal", "tangent", "captured"].index(which)
+    written_later(compute, lambda *tensors: None)
+    for write in (lambda t: t.mul_(3.0), lambda t: t[1:].add_(1.0), lambda t: t.detach().zero_()):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            written_later(compute, lambda *tensors, write=write: write(tensors[number]))
+
+
+def test_a_write_into_a_plain_primal_is_noticed_where_only_the_tangent_requires_grad():
+    x, v, c = pb.tensor([0.7, 1.1]), pb.tensor([0.9, 0.5], requires_grad=True), pb.tensor([0.6, 1.2])
+
+    def tangent(x):
+        with dual_level():
+            d = make_dual(x, v)
+            return unpack_dual(pb.softmax(d * d * c, 0) * c).tangent.sum()
+
+    gradient = pb.func.grad(tangent)(x)
+    x.mul_(3.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        gradient.sum().backward()
+
+
+def test_a_write_into_an_unpacked_tangent_is_noticed_by_what_kept_the_dual():
+    x = pb.tensor([0.3, 0.5], requires_grad=True)
+    with dual_level():
+        y = make_dual(x * 1.0, pb.ones(2)).exp()
+        z = unpack_dual(y * y).tangent
+        unpack_dual(y).tangent.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_a_direction_may_be_written_again_once_nothing_needs_it():
+    x, v, columns = pb.tensor([0.3, 0.5], requires_grad=True), pb.zeros(2), []
+    square = x * x  # keeps x, not the direction
+    for k in range(2):
+        v.zero_()
+        v[k] = 1.0
+        with dual_level():
+            columns.append(unpack_dual(make_dual(x.detach(), v).sin()).tangent)
+    assert pb.stack(columns).numpy() == pytest.approx(np.diag(np.cos([0.3, 0.5])))
+    square.sum().backward()
+    assert x.grad.tolist() == [0.6, 1.0]
+
+
+# -- gradients of what meets duals of several levels -------------------------------------------------------------------
+NESTED_PROGRAMS = {
+    "plain": lambda r, c, dual: r * c * r,
+    "plain, joined": lambda r, c, dual: pb.cat([r, c]).prod() * r,
+    "of the inner level": lambda r, c, dual: r * dual(c) * r,
+    "of the inner level, joined": lambda r, c, dual: pb.cat([r, dual(c)]).prod() * r,
+    "of the inner level, chosen": lambda r, c, dual: pb.where(r > 0.3, r * r * r, dual(c) * r),
+    "of the inner level, one of three": lambda r, c, dual: pb.addcmul(r, dual(c), r * r),
+}
+
+
+@pytest.mark.parametrize("program", NESTED_PROGRAMS)
+def test_the_gradient_of_a_tensor_that_is_dual_at_fewer_levels_than_what_it_meets(program):
+    a, v = pb.tensor([0.5, 0.25]), pb.ones(2)
+
+    def loss(c):
+        with dual_level():
+            outer = make_dual(a, v)
+            with dual_level():
+                inner = make_dual(outer, v)
+                inner = unpack_dual(NESTED_PROGRAMS[program](inner, c, lambda c: make_dual(c, v))).tangent
+            return unpack_dual(inner).tangent.sum() + (c**2).sum()  # where a plain gradient is added
+
+    pb.autograd.gradcheck(loss, (pb.tensor([2.0, 3.0], requires_grad=True),))
+
+
+@pytest.mark.parametrize("program", [lambda a, c: a * c * a * c, lambda a, c: pb.sin(a * c) * c])
+def test_levels_inside_of_grad_may_nest_around_a_captured_tensor(program):
+    c, v = pb.tensor([2.0, 3.0], requires_grad=True), pb.ones(2)
+
+    def nested(a):
+        with dual_level():
+            outer = make_dual(a, v)
+            with dual_level():
+                value = unpack_dual(program(make_dual(outer, v), c)).primal.sum()
+            return unpack_dual(value).tangent
+
+    def pushed(a):
+        return pb.func.jvp(lambda a: program(a, c).sum(), (a,), (v,))[1]
+
+    found, right = (pb.autograd.grad(pb.func.grad(f)(pb.tensor([0.5, 0.25])).sum(), c)[0] for f in (nested, pushed))
+    assert found.numpy() == pytest.approx(right.numpy(), rel=1e-12)
+
+
 # -- a dual that is taken apart again -------------------------------------------------------------------------------
 def packed(hook=None):
     """Both leaves, and the parts of the dual number made of them."""

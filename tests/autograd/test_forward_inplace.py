@@ -294,7 +294,7 @@ def test_random_programs_are_right_or_refused(requires_grad):
         assert tangent.item() == pytest.approx(difference, rel=1e-6, abs=1e-6), f"program {seed}"
         right += 1
     assert right > 250
-    assert refused < 30
+    assert refused < 40
 
 
 def test_detaching_in_place_takes_the_tangent_away():

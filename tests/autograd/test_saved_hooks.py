@@ -309,6 +309,27 @@ def test_memory_that_hooks_keep_is_still_checked_and_a_copy_is_what_was_packed()
     assert x.grad.tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.parametrize("transform", ["grad", "jacobian", "vjp"])
+def test_memory_that_hooks_keep_is_checked_in_a_derivative_of_the_gradient_too(transform):
+    w, p = (pb.tensor(x, requires_grad=True) for x in ([2.0, 3.0], [1.0, 1.0]))
+    c = w * 1.0
+
+    def f(p):
+        with saved_tensors_hooks(lambda t: t, lambda t: t):
+            return (p * c * c).sum()
+
+    if transform == "grad":
+        (found,) = pb.autograd.grad(f(p), p, create_graph=True)
+    elif transform == "jacobian":
+        found = pb.autograd.functional.jacobian(f, p, create_graph=True)
+    else:
+        found = pb.autograd.functional.vjp(f, p, create_graph=True)[1]
+    assert pb.autograd.grad(found.sum(), w, retain_graph=True)[0].tolist() == [4.0, 6.0]
+    c.mul_(10.0)
+    with pytest.raises(RuntimeError, match="mul_ has modified it"):
+        pb.autograd.grad(found.sum(), w)
+
+
 def test_a_second_backward_says_that_what_was_packed_is_gone():
     x = leaf()
     with saved_tensors_hooks(to_array, pb.from_numpy):

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.special
 
 import pullback as pb
-from pullback.autograd import gradcheck, gradgradcheck
+from pullback.autograd import forward_ad, gradcheck, gradgradcheck
 from pullback.core.array_face import Array, Scalar
 from pullback.func import grad, hessian, jvp, vmap
 from pullback.utils.checkpoint import checkpoint
@@ -1071,3 +1071,55 @@ def test_a_vjp_that_reads_what_the_function_has_stored_is_refused_in_a_second_de
                 nested(at)
             with pytest.raises(RuntimeError, match=match):
                 slope.sum().backward()
+
+
+class Product(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        ctx.save_for_forward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+    @staticmethod
+    def jvp(ctx, s, t):
+        a, b = ctx.saved_tensors
+        return (0 if s is None else s * b) + (0 if t is None else a * t)
+
+
+PRODUCTS = {
+    "Function": Product.apply,
+    "custom_vjp": pb.custom_vjp(lambda a, b: a * b, vjp=lambda g, y, a, b: (g * b, g * a)),
+    "custom_jvp": pb.custom_jvp(lambda a, b: a * b, jvp=lambda t, y, a, b: t[0] * b + a * t[1]),
+}
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("around", ["before", "after", "of itself"])
+@pytest.mark.parametrize("transform", ["grad", "backward", "jvp of grad"])
+def test_rules_in_a_forward_level_inside_of_a_gradient(transform, around, product):
+    at, k, v, of = pb.tensor([0.5, 0.25]), pb.tensor([2.0, 3.0]), pb.ones(2), PRODUCTS[product]
+
+    def pushed(x):
+        with forward_ad.dual_level():
+            a = forward_ad.make_dual(x * 1.0 if transform == "backward" else x, v)
+            y = {"before": lambda: of(a, k) * a, "after": lambda: of(a**2, k), "of itself": lambda: of(a, a) * k}[
+                around
+            ]()
+            return forward_ad.unpack_dual(y).tangent.sum()  # 2 a k v
+
+    if transform == "grad":
+        assert grad(pushed)(at).tolist() == [4.0, 6.0]
+    elif transform == "backward":
+        x = at.clone().requires_grad_()
+        pushed(x).backward()
+        assert x.grad.tolist() == [4.0, 6.0]
+    else:
+        value, tangent = jvp(grad(lambda x: (pushed(x) * x).sum()), (at,), (pb.tensor([1.0, 0.0]),))
+        # sum_i 2 k_i x_i sum_j x_j: by x_i it is 2 k_i s + 2 k.x, and along e_0 that moves by 2 k_i + 2 k_0
+        assert value.tolist() == [2 * k_i * 0.75 + 2 * 1.75 for k_i in (2.0, 3.0)]
+        assert tangent.tolist() == [8.0, 10.0]

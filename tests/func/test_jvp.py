@@ -167,3 +167,24 @@ def test_duals_made_inside_come_out_in_tensors():
             primal, tangent = forward_ad.unpack_dual(found)
             assert_close(primal, 3 * X**2)
             assert_close(tangent, 6 * X * V)
+
+
+@pytest.mark.parametrize("requires", ["nothing", "the primal", "the direction"])
+@pytest.mark.parametrize("push", ["jvp", "linearize", "vmap of linearize"])
+def test_a_function_that_writes_into_its_tensor_leaves_the_direction_alone(push, requires):
+    def f(a):
+        a.neg_()
+        return a * 1.5
+
+    x = pb.tensor([1.0, 2.0], requires_grad=requires == "the primal") * 1.0
+    v = pb.ones(2, requires_grad=requires == "the direction") * 1.0
+    if push == "jvp":
+        found = [pb.func.jvp(f, (x * 1.0,), (v,))[1] for _ in range(2)]
+    else:
+        _, jvp_fn = pb.func.linearize(f, x)
+        if push == "linearize":
+            found = [jvp_fn(v), jvp_fn(v)]
+        else:
+            found = [pb.func.vmap(jvp_fn)(pb.stack([v, v]))[0] for _ in range(2)]
+    assert v.tolist() == [1.0, 1.0]
+    assert [t.tolist() for t in found] == [[-1.5, -1.5]] * 2

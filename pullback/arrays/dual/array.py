@@ -12,32 +12,44 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core.array_type import REGISTERED, array_type, memory_of
 from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.types import DType, RawArray, Shape
-from pullback.core.version import bump, version_of
+from pullback.core.version import Counter, counter_of
 
 
 class Kin:
     """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all.
 
     `parted` are those, while they live, whose tangents are not in the memory of the others' tangents. With
-    `zero_primal` their primals are 0 by structure until the first write.
+    `zero_primal` their primals are 0 by structure until the first write. `counter` is that of a Tensor in the memory of
+    the tangent, which the user gave for it or got of it, and `given` is the one that was given.
     """
 
-    __slots__ = ("given", "parted", "version", "was_written", "zero_primal")
+    __slots__ = ("counter", "given", "parted", "version", "was_written", "zero_primal")
 
-    def __init__(self, given: Tensor | None = None, zero_primal: bool = False) -> None:
+    def __init__(self, zero_primal: bool = False) -> None:
         self.was_written, self.zero_primal = False, zero_primal
         self.parted: list[weakref.ref[DualArray]] = []
-        self.given, self.version = given, 0 if given is None else version_of(given)
+        self.given: Tensor | None = None
+        self.counter: Counter | None = None
+        self.version = 0
+
+    def share(self, tangent: Tensor) -> None:
+        """Note that a user has a Tensor in the memory of the tangents."""
+        if self.counter is None:
+            self.counter = counter_of(tangent)
+            self.version = self.counter.n
+        elif tangent._counter is None:
+            tangent._counter = self.counter
 
     def note_write(self) -> None:
-        """A write has come through one of them, and so into the Tensor that the user gave for the tangent."""
+        """A write has come through one of them, and so into the Tensor in the memory of the tangent."""
         self.was_written = True
-        if self.given is not None:
-            bump(self.given, "its dual Tensor")
+        if self.counter is not None:
+            self.counter.n += 1
+            self.counter.culprit = "its dual Tensor"
 
     def is_written(self) -> bool:
-        """True if a write has come, through one of them or through the Tensor that the user gave for the tangent."""
-        return self.was_written or (self.given is not None and version_of(self.given) != self.version)
+        """True if a write has come, through one of them or through the Tensor in the memory of the tangent."""
+        return self.was_written or (self.counter is not None and self.counter.n != self.version)
 
 
 class DualArray:
@@ -138,12 +150,18 @@ class DualArray:
     def tangents(self) -> DualArray | None:
         """The tangents alone, with nothing in the place of the primal: for `around`."""
         inside: Any = self.primal.tangents() if type(self.primal) is DualArray else None
-        return None if self.co else DualArray(inside, self.tangent, self.level, False, self.apart, self._mask())
+        return None if self.co else self._beside(inside)
 
     def around(self, values: RawArray) -> DualArray:
         """These tangents with a primal again."""
         inside = values if self.primal is None else self.primal.around(values)
-        return DualArray(inside, self.tangent, self.level, self.co, self.apart, self._mask())
+        return self._beside(inside)
+
+    def _beside(self, primal: Any) -> DualArray:
+        """The tangent, in its memory, beside another primal."""
+        made = DualArray(primal, self.tangent, self.level, self.co, self.apart, self._mask())
+        made.kin = self.kin
+        return made
 
     def components(self) -> Iterator[tuple[frozenset[int], Any, str]]:
         """(numbers of the levels whose tangent it is, holder, attribute) of each array inside."""
@@ -174,7 +192,7 @@ class DualArray:
     def lasting(self) -> DualArray:
         """The same at levels that are never closed, for a backward."""
         part = self._each(lambda x: x.lasting() if type(x) is DualArray else x)
-        part.level = self.level.lasting
+        part.level, part.kin = self.level.lasting, self.kin
         return part
 
     def _each(self, function: Callable[[Any], Any]) -> DualArray:

@@ -17,13 +17,14 @@ arithmetic that dual numbers have too, so it maps co-duals to co-duals exactly. 
     primal_of:  u -> 0 + eps u       tangent_of:  v -> v + eps 0       make_dual:  v + eps u -> (u for p, v for t)
 
 which are made of the same three operators, so that they can be differentiated again. Every kernel hands the mark of a
-co-dual on. A plain tensor that requires grad and meets a dual is made dual first, by a recorded make_dual(w, 0): so no
-co-dual ever reaches a plain tensor.
+co-dual on. A plain tensor that requires grad and meets a dual is made dual first, by a recorded make_dual(w, 0), at
+every level of that dual: so no co-dual ever reaches a plain tensor, where it would be added to a plain gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, array_type, inne
 from pullback.core.inspection import owner_of
 from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import Gradient
+from pullback.core.version import counter_inside, counter_of
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch
 from pullback.graph.node import Node, Unpack, edge_to, start_node
@@ -206,7 +208,7 @@ OPERATORS = frozenset({_PACK, _PRIMAL, _TANGENT})
 def make_dual(primal: Any, tangent: Any, level: ForwardLevel, co: bool = False) -> Any:
     """primal + eps tangent, on Tensors or raw arrays."""
     if isinstance(primal, Tensor) or isinstance(tangent, Tensor):
-        return dispatch(_PACK, (primal, tangent, level, co))
+        return _crossing(_PACK, primal, tangent, level, co)
     return pack(primal, tangent, level, co)
 
 
@@ -222,6 +224,7 @@ def make_dual_at(number: int, primal: Any, tangent: Any, level: ForwardLevel, co
     if parts[0] is primal and parts[1] is tangent:
         return made
     out = wrap(made, number)
+    _share_counter(out, primal)
     if modes.current().records(number) and any(isinstance(x, Tensor) and x._requires_grad for x in (primal, tangent)):
         record_pack(out, primal, tangent, level, co)
     return out
@@ -229,12 +232,32 @@ def make_dual_at(number: int, primal: Any, tangent: Any, level: ForwardLevel, co
 
 def primal_of(dual: Any, level: ForwardLevel) -> Any:
     """The primal at `level`, on Tensors or raw arrays."""
-    return dispatch(_PRIMAL, (dual, level)) if isinstance(dual, Tensor) else primal_part(dual, level)
+    return _crossing(_PRIMAL, dual, level) if isinstance(dual, Tensor) else primal_part(dual, level)
 
 
 def tangent_of(dual: Any, level: ForwardLevel) -> Any:
     """The tangent at `level`, on Tensors or raw arrays."""
-    return dispatch(_TANGENT, (dual, level)) if isinstance(dual, Tensor) else tangent_part(dual, level)
+    return _crossing(_TANGENT, dual, level) if isinstance(dual, Tensor) else tangent_part(dual, level)
+
+
+def _crossing(op: Operator, *args: Any) -> Any:
+    """Run one of these operators, with a counter by which a write into one of what shares memory is noticed."""
+    out = dispatch(op, args)
+    if op is not _TANGENT:
+        _share_counter(out, args[0])
+    elif (found := at_level(args[0], args[1])) is not None and found.tangent is not None and isinstance(out, Tensor):
+        found.kin = found.kin or Kin()
+        found.kin.share(out)
+    return out
+
+
+def _share_counter(out: Any, primal: Any) -> None:
+    if not (isinstance(out, Tensor) and isinstance(primal, Tensor)):
+        return
+    counter = out._counter = (counter_of if primal._level == out._level else counter_inside)(primal)
+    if type(primal._array) is ndarray:  # which has none of its own, where the tangent is a Tensor
+        while isinstance(out := out._array, Tensor):
+            out._counter = counter
 
 
 def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
@@ -252,12 +275,8 @@ def _register() -> None:
     kernels: dict[str, Any] = {"_make_dual": _pack_in_memory, "_fw_primal": primal_part, "_fw_tangent": tangent_part}
     for name, op in (("_make_dual", _PACK), ("_fw_primal", _PRIMAL), ("_fw_tangent", _TANGENT)):
         NUMPY.kernels[name] = kernels[name]
-        TENSOR.kernels[name] = _dispatching(op)
+        TENSOR.kernels[name] = partial(_crossing, op)
     DUAL.kernels.update(kernels)
-
-
-def _dispatching(op: Operator) -> Any:
-    return lambda *args: dispatch(op, args)
 
 
 _register()

@@ -6,7 +6,7 @@ unusual, which `dispatch.pipeline` then runs: levels closed or mixed, plain tens
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -117,6 +117,8 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
                 v = x
             else:
                 return None
+        if needs and _are_nested((v, w)):
+            return None
         try:
             made = kernel(v, w, *rest) if rest else kernel(v, w)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
@@ -200,7 +202,7 @@ def _of_list(op: Operator, kernel: Call, in_any: Call) -> Call:
                 return in_any(state, xs, *rest)
             level = x._level
             raws.append(raw)
-        if top is None or not top.open:
+        if top is None or not top.open or (needs and _are_nested(raws)):
             return None
         try:
             made = kernel(raws, *rest)
@@ -227,7 +229,7 @@ def _of_any(op: Operator, kernel: Call) -> Call:
         if found is None or (view and type(args[0]) is NestedScalar):
             return None
         raws, top, level, needs, arrays = found
-        if top is None or not top.open:
+        if top is None or not top.open or (needs and _are_nested(raws)):
             return None
         try:
             made = kernel(*raws)
@@ -296,6 +298,16 @@ def _unwrapped(args: Sequence[Any], places: Sequence[tuple[int, bool, bool]]) ->
             arrays = True
         raws[position] = raw
     return raws, top, level, needs, arrays
+
+
+def _are_nested(raws: Iterable[Any]) -> bool:
+    """True if a dual array among these is around another, so that one beside it may have to be made dual there too."""
+    for x in raws:
+        if type(x) is DualArray and (type(x.primal) is DualArray or type(x.tangent) is DualArray):
+            return True
+        if type(x) is list and _are_nested(x):
+            return True
+    return False
 
 
 def _tie(op: Operator, args: Sequence[Any], outs: Sequence[Tensor], made: Sequence[Any]) -> None:

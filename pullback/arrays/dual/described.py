@@ -14,6 +14,7 @@ from pullback.arrays.dual.operators import assign
 from pullback.core.array_type import (
     TRANSFORMED,
     ArrayType,
+    counters_inside,
     layout_of,
     memory_of,
     numbers_of,
@@ -22,6 +23,7 @@ from pullback.core.array_type import (
     touched_in,
 )
 from pullback.core.tensor import Tensor, ndarray
+from pullback.core.version import Counter
 
 
 class DualType(ArrayType):
@@ -41,6 +43,13 @@ class DualType(ArrayType):
 
     def components(self, x: DualArray) -> Iterable[tuple[frozenset[int], Any, str]]:
         return x.components()
+
+    def counters(self, x: DualArray) -> Iterable[Counter]:
+        if x.kin is not None and x.kin.counter is not None:
+            yield x.kin.counter
+        for part in (x.primal, x.tangent):
+            if type(part) is not ndarray:  # said first for speed
+                yield from counters_inside(part)
 
     def tangents(self, x: DualArray) -> Any:
         return x.tangents()

@@ -8,8 +8,9 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import CROSSINGS, make_dual_at, tangent_of
 from pullback.core.array_face import NESTED
-from pullback.core.tensor import Tensor
-from pullback.graph.node import AccumulateGrad, Node
+from pullback.core.tensor import Tensor, wrap_like
+from pullback.core.version import counter_of
+from pullback.graph.node import AccumulateGrad, Node, edge_to
 
 
 def flows_through(nodes: Iterable[Node]) -> bool:
@@ -33,6 +34,33 @@ def root_gradient(tensor: Tensor, gradient: Any) -> Any:
     if array.level.open:
         return make_dual_at(level, gradient, None, array.level)
     return make_dual_at(level, None, gradient, array.level.lasting, True)
+
+
+def marks(x: Any) -> frozenset[int]:
+    """The numbers of the levels at which a cotangent is a co-dual."""
+    if isinstance(x, Tensor):
+        return marks(x._array)
+    if type(x) is not DualArray:
+        return frozenset()
+    return frozenset([x.level.number] if x.co else ()) | marks(x.primal) | marks(x.tangent)
+
+
+def marked(x: Any, numbers: frozenset[int]) -> Any:
+    """The same numbers as co-duals at these levels alone, in the same place of the graph.
+
+    The arithmetic of co-duals is that of dual numbers: what is linear may as well be given the one as the other.
+    """
+    if isinstance(x, Tensor):
+        inside = marked(x._array, numbers)
+        if inside is x._array:
+            return x
+        out = wrap_like(type(x), inside, x._level)
+        out._counter, out._fn, out._requires_grad = counter_of(x), edge_to(x), x._requires_grad
+        return out
+    if type(x) is not DualArray:
+        return x
+    tangent = None if x.tangent is None else marked(x.tangent, numbers)
+    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.untouched)
 
 
 def leaving_gradient(gradient: Any) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
 from pullback.core.cuts import Run, runs
+from pullback.core.level_numbers import next_number
 from pullback.core.sequence import next_leaf_nr, next_sequence_nr, recorded_since
 
-_next_number = itertools.count(1).__next__
 # The levels of blocks that this thread or task is inside of, the innermost last.
 ENTERED: ContextVar[tuple[ForwardLevel, ...]] = ContextVar("pullback_dual_levels", default=())
 
@@ -35,7 +34,7 @@ class ForwardLevel:
     __slots__ = ("_arguments", "_begun", "_lasting", "begun", "masks", "number", "open", "run")
 
     def __init__(self, masks: bool = True, run: Run | None = None) -> None:
-        self.number = _next_number()
+        self.number = next_number()
         self.masks, self.run = masks, run
         self.begun = next_sequence_nr() if run is None else run.begun
         self.open = True

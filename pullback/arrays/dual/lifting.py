@@ -27,7 +27,6 @@ from pullback.core.array_type import innermost as values_of
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import EndedLevelError, InplaceError, with_article
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
-from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
 from pullback.graph.inplace_rules import refuse_overlap
@@ -45,10 +44,9 @@ def prepare(op: Operator, args: Sequence[Any], level: int) -> Sequence[Any]:
     args = settle_all(args, level)
     if _drops_tangents():
         return _each(args, lambda x: _without_levels(x) if _is_dual(x, level) else x)
-    top = innermost(args, level)
-    if top is None or op.record is None or not modes.current().records(level):
+    if op.record is None or not modes.current().records(level):
         return args
-    return lift_plain(args, level, top)
+    return lift_plain(args, level)
 
 
 def _drops_tangents() -> bool:
@@ -60,14 +58,18 @@ def settle_all(args: Sequence[Any], level: int) -> list[Any]:
     return _each(args, lambda x: without_closed_levels(x) if _is_dual(x, level) else x)
 
 
-def lift_plain(args: Sequence[Any], level: int, top: ForwardLevel) -> list[Any]:
-    """The arguments with plain tensors that require grad made dual."""
+def lift_plain(args: Sequence[Any], level: int) -> list[Any]:
+    """The arguments with tensors that require grad made dual at every level at which one of them is."""
+    levels = _levels_in(x for x in _flat(args) if _is_dual(x, level))
 
     def lifted(x: Any) -> Any:
-        plain = isinstance(x, Tensor) and x._requires_grad and x._level == level and at_level(x, top) is None
-        return make_dual_at(level, x, None, top) if plain else x
+        if isinstance(x, Tensor) and x._requires_grad and x._level == level:
+            for at in reversed(levels):
+                if at_level(x, at) is None:
+                    x = make_dual_at(level, x, None, at)
+        return x
 
-    return _each(args, lifted)
+    return _each(args, lifted) if levels else list(args)
 
 
 def _each(args: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
@@ -117,9 +119,7 @@ def _without_levels(x: Tensor) -> Tensor:
 
 def _primal(x: Tensor) -> Tensor:
     """The primal of a dual tensor, in its memory; recorded where `x` is."""
-    out: Tensor = primal_of(x, x._array.level)  # type: ignore[attr-defined]
-    out._counter = counter_of(x)
-    return out
+    return primal_of(x, x._array.level)  # type: ignore[attr-defined, no-any-return]
 
 
 def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:

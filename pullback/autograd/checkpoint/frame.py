@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from pullback.autograd.checkpoint.randomness import as_it_was, states_around
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
-from pullback.core import modes
+from pullback.core import level_numbers, modes
 from pullback.core.array_type import array_type
 from pullback.core.drawing import drawing
 from pullback.core.errors import Explained
@@ -99,6 +99,7 @@ class Frame:
         self.randomness = states_around(function, tree_leaves((args, kwargs))) if preserve_rng_state else []
         self.holders: list[weakref.ref[Holder]] = []
         self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
+        self.levels: list[int] = []  # the numbers of the forward levels that the function enters
         self.complete = False  # whether the function has returned
 
     @property
@@ -121,7 +122,7 @@ class Frame:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], inside: AbstractContextManager[Any]) -> Any:
         """Call the function; its nodes save holders."""
         result, returned = None, False
-        with _Hold(self), inside:
+        with _Hold(self), level_numbers.noted(self.levels), inside:
             result, returned = self.function(*args, **kwargs), True
         if not returned:
             raise RuntimeError(
@@ -155,6 +156,7 @@ class Frame:
             with (
                 nullcontext() if self.drawing is None else self.drawing.again(),
                 as_it_was(self.randomness) if self.randomness else nullcontext(),
+                level_numbers.again(self.levels),
                 self.again,
             ):
                 function(*args, **kwargs)

@@ -41,7 +41,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
         )
     state = modes.current()
     given = args
-    args = tuple(lift_plain(args, level, top)) if state.records(level) else args
+    args = tuple(lift_plain(args, level)) if state.records(level) else args
     primals = tuple(_stand_in(x, y, top) if isinstance(x, Tensor) else x for x, y in zip(args, given, strict=True))
     ctx = cls._backward_cls(cls, level, args)
     records = any(ctx.needs_input_grad) and state.records(level)

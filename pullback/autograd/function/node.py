@@ -338,6 +338,7 @@ class FunctionNode(MultiNode):
             if dtype is None:  # an output that is no tensor
                 return None
             return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
+        g = saved_again(g)  # whose tangents operators would drop where their level has ended
         return wrap_result(g, self._level) if raw else as_tensor(g)
 
     def _checked(self, results: Any) -> Iterable[tuple[int, Any]]:

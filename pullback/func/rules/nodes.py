@@ -24,6 +24,7 @@ from pullback.core.errors import (
     with_article,
 )
 from pullback.core.factory import from_numpy
+from pullback.core.late import calling
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
 from pullback.func.rules import calls
@@ -34,6 +35,7 @@ from pullback.graph.saved import Form, checked, save_other
 from pullback.graph.snapshot import MANY, copy_of, kept_apart
 
 _Map = Callable[[list[Any]], Sequence[Any]]
+_marks, _marked = (calling("pullback.arrays.dual.graphs", name) for name in ("marks", "marked"))
 
 
 def record(node: Any, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], state: modes.Modes) -> Any:
@@ -162,9 +164,11 @@ class Recorded(Function):
                 return _pushed(ctx, given, args, outputs, "there is no vjp, so it is made of the jvp")
 
             found = [None] * len(args)
-            pulled = _transposed(call.rule, push, [args[i] for i in wanted], cotangents)
+            co = frozenset[int]().union(*[_marks(c) for c in cotangents if isinstance(c, Tensor)])
+            plain = [_marked(c, frozenset()) for c in cotangents] if co else cotangents
+            pulled = _transposed(call.rule, push, [args[i] for i in wanted], plain)
             for i, g in zip(wanted, pulled, strict=True):
-                found[i] = g
+                found[i] = _marked(g, co) if co else g
         found = [g if needs else None for g, needs in zip(found, ctx.needs_input_grad[1:], strict=True)]
         found = [None if g is None else _at_level(g, ctx) for g in found]
         return (None, *_guarded(ctx, found))
