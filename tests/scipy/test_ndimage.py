@@ -109,3 +109,17 @@ def test_a_constant_beyond_the_image_leaves_no_trace_in_it(cval):
         lambda x: ndimage.gaussian_filter(x, 0.4, mode="constant", cval=cval),
     ):
         agree(f, image)
+
+
+def test_the_standard_deviation_of_equal_elements_has_slope_zero():
+    """As np.std has it: of a label with one element, and of one whose elements are equal."""
+    x, labels = np.array([3.0, 1.0, 2.0, 5.0, 5.0]), [1, 2, 2, 3, 3]
+
+    def f(x):
+        return ndimage.standard_deviation(x, labels, [1, 2, 3, 4])
+
+    with np.errstate(invalid="ignore"):
+        agree(f, x)  # of a label without elements it is nan
+        rows = pb.func.jacrev(f)(x)
+    np.testing.assert_allclose(rows[:3], [[0, 0, 0, 0, 0], [0, -0.5, 0.5, 0, 0], [0, 0, 0, 0, 0]], atol=1e-14)
+    assert pb.func.grad(ndimage.standard_deviation)(x)[3] == pytest.approx(pb.func.grad(np.std)(x)[3])
