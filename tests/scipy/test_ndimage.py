@@ -5,6 +5,7 @@ import pytest
 from scipy import ndimage
 
 import pullback as pb
+from pullback.core.errors import UnsupportedError
 
 MODES = ("reflect", "grid-mirror", "mirror", "nearest", "constant", "wrap", "grid-wrap", "grid-constant")
 RANDOM = np.random.default_rng(3)
@@ -123,3 +124,37 @@ def test_the_standard_deviation_of_equal_elements_has_slope_zero():
         rows = pb.func.jacrev(f)(x)
     np.testing.assert_allclose(rows[:3], [[0, 0, 0, 0, 0], [0, -0.5, 0.5, 0, 0], [0, 0, 0, 0, 0]], atol=1e-14)
     assert pb.func.grad(ndimage.standard_deviation)(x)[3] == pytest.approx(pb.func.grad(np.std)(x)[3])
+
+
+MORPHOLOGY = (
+    "grey_erosion", "grey_dilation", "grey_opening", "grey_closing", "white_tophat", "black_tophat",
+    "morphological_gradient", "morphological_laplace",
+)  # fmt: skip
+STRUCTURE = np.random.default_rng(2).standard_normal((2, 3))
+
+
+@pytest.mark.parametrize("name", MORPHOLOGY)
+def test_grey_morphology_is_differentiable_in_the_image_and_in_the_structure(name):
+    image, footprint = IMAGES[4, 5].real, np.array([[1, 0, 1], [1, 1, 0]])
+    f = getattr(ndimage, name)
+    for mode in MODES:
+        for options in ({}, {"footprint": footprint}, {"origin": (0, -1)}):
+            agree(lambda x, o=options, m=mode: f(x, structure=STRUCTURE, mode=m, cval=0.3, **o), image)
+            agree(lambda s, o=options, m=mode: f(image, structure=s, mode=m, cval=0.3, **o), STRUCTURE)
+        agree(lambda x, m=mode: f(x, footprint=footprint, mode=m), image)
+    agree(lambda x: f(x, structure=STRUCTURE[0], axes=(1,)), image)
+    inputs = [pb.tensor(x, requires_grad=True) for x in (image, STRUCTURE)]
+    assert pb.autograd.gradcheck(lambda x, s: f(x, structure=s, mode="constant", cval=0.3), inputs)
+
+
+def test_a_structure_of_an_image_of_integers_says_what_to_write():
+    with pytest.raises(UnsupportedError, match=r"image of integers.*image\.astype\(float\)"):
+        pb.func.grad(lambda s: np.sum(ndimage.grey_dilation(np.arange(4), structure=s)))(np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter", "median_filter"])
+def test_axes_in_another_order_take_windows_as_scipy_does(name):
+    """A full window of minima or maxima follows the axes, any other belongs to them in rising order."""
+    for options in ({"size": (1, 3)}, {"footprint": np.ones((1, 3))}, {"footprint": [[1, 0, 1]]}):
+        agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(1, 0), **o), IMAGES[4, 5].real)
+        agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(2, 0), **o), IMAGES[3, 4, 2].real)
