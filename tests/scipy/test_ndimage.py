@@ -158,3 +158,25 @@ def test_axes_in_another_order_take_windows_as_scipy_does(name):
     for options in ({"size": (1, 3)}, {"footprint": np.ones((1, 3))}, {"footprint": [[1, 0, 1]]}):
         agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(1, 0), **o), IMAGES[4, 5].real)
         agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(2, 0), **o), IMAGES[3, 4, 2].real)
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_axes_in_another_order_take_weights_and_origins_as_scipy_does(name):
+    """They belong to the axes in rising order; the origins only where all axes are filtered."""
+    f = getattr(ndimage, name)
+    for shape, axes in (((4, 5), (1, 0)), ((3, 4, 2), (2, 0))):
+        for origin in (0, (0, -1)):
+            agree(lambda x, o=origin, a=axes: f(x, STRUCTURE, axes=a, origin=o, mode="wrap"), IMAGES[shape].real)
+
+
+@pytest.mark.filterwarnings("ignore:promoting specified output dtype to complex")
+def test_results_have_scipys_dtype():
+    image, weights = IMAGES[4, 5], np.array([1, 2j, 3])
+    agree(lambda x: ndimage.correlate1d(x, weights), image.real.astype(np.float32), 1e-5)
+    agree(lambda x: ndimage.correlate1d(x, weights, output=np.float32), image, 1e-5)
+    agree(lambda x: ndimage.zoom(x, 2, order=1, output=np.float32), image, 1e-5)
+    agree(lambda x: ndimage.spline_filter(x, 3), image)
+    for dtype in (int, np.uint8, np.int8):
+        agree(lambda x, dtype=dtype: ndimage.shift(x, 0.0, order=1, output=dtype), 200.5 * np.round(image.real))
+        agree(lambda x, dtype=dtype: ndimage.shift(x, 0.3, order=3, output=dtype), 5 * image.real)
+        agree(lambda x: ndimage.correlate1d(x, [1, 2, 3], output=int), 5 * image.real)

@@ -13,7 +13,7 @@ from pullback.core.errors import OperatorError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, values
 from pullback.scipy.rules.ndimage.borders import continued, sequence
-from pullback.scipy.rules.ndimage.filters import whole
+from pullback.scipy.rules.ndimage.filters import asked_dtype, given, whole
 from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values
 
 _MODES = {
@@ -24,12 +24,20 @@ _FILLED = 12  # elements around an image that "nearest" and "grid-constant" cont
 
 
 def _given(name: str, result: Any, like: Any, output: Any) -> Any:
-    """The result in the dtype of the image, or as `output` says."""
+    """The result in the dtype of the image, or as `output` says; whole numbers are the nearest ones."""
     if output is None:
-        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, np.round(result), like)
+        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, _rounded(result, like.dtype), like)
     if isinstance(output, (type, str, np.dtype)):
-        return result.astype(np.dtype(output))
+        dtype = asked_dtype(output, result)
+        return _rounded(result, dtype).astype(dtype)
     return deliver(f"{name}", result, output)
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    """Halves away from 0, and the nearest number that the dtype has, as SciPy does it."""
+    if dtype.kind not in "iu":
+        return x
+    return np.clip(np.trunc(x + np.where(x > 0, 0.5, -0.5)), np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 @scipy_rule("scipy.ndimage.spline_filter1d")
@@ -39,8 +47,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np
     _check(order, mode)
     if order > 1 and x.ndim:
         x = spline_coefficients(x, order, axis % x.ndim, _MODES[mode])
-    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
-    return _given("scipy.ndimage.spline_filter1d", x, x, dtype)
+    return given("scipy.ndimage.spline_filter1d", x, x, output)
 
 
 @scipy_rule("scipy.ndimage.spline_filter")
@@ -50,8 +57,7 @@ def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: st
     _check(order, mode)
     for axis in range(x.ndim if order > 1 else 0):
         x = spline_coefficients(x, order, axis, _MODES[mode])
-    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
-    return _given("scipy.ndimage.spline_filter", x, x, dtype)
+    return given("scipy.ndimage.spline_filter", x, x, output)
 
 
 def _check(order: int, mode: str) -> None:
