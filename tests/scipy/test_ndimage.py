@@ -155,9 +155,15 @@ def test_a_structure_of_an_image_of_integers_says_what_to_write():
 @pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter", "median_filter"])
 def test_axes_in_another_order_take_windows_as_scipy_does(name):
     """A full window of minima or maxima follows the axes, any other belongs to them in rising order."""
-    for options in ({"size": (1, 3)}, {"footprint": np.ones((1, 3))}, {"footprint": [[1, 0, 1]]}):
-        agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(1, 0), **o), IMAGES[4, 5].real)
-        agree(lambda x, o=options: getattr(ndimage, name)(x, axes=(2, 0), **o), IMAGES[3, 4, 2].real)
+    for options in ({"size": (2, 3)}, {"footprint": np.ones((2, 3))}, {"footprint": [[1, 0, 1], [0, 1, 1]]}):
+        for origin in (0, (0, -1)):
+            for shape, axes in (((4, 5), (1, 0)), ((3, 4, 2), (2, 0))):
+                agree(
+                    lambda x, o=options, origin=origin, axes=axes: getattr(ndimage, name)(
+                        x, axes=axes, origin=origin, **o
+                    ),
+                    IMAGES[shape].real,
+                )
 
 
 @pytest.mark.parametrize("name", ["correlate", "convolve"])

@@ -59,14 +59,18 @@ def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
     return footprint.reshape(shape)
 
 
-def _separable(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
-    """The footprint of minima and maxima: a full one is filtered along one axis after another, in their order."""
+def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axes: Any) -> tuple[Any, Any]:
+    """The footprint and origins of minima and maxima: a full one is filtered along the axes one by one, in order."""
     along = axes_of(axes, ndim)
     if footprint is None and size is not None:
         footprint = np.ones([int(n) for n in sequence(size, len(along))], bool)
     footprint = None if footprint is None else values(footprint, name).astype(bool)
-    full = footprint is not None and footprint.all() and footprint.ndim == len(along)
-    return np.transpose(footprint, np.argsort(along)) if full else footprint
+    if footprint is None or footprint.ndim != len(along) or not footprint.all():
+        return footprint, origin
+    order = np.argsort(along)
+    if len(along) == ndim:
+        origin = [sequence(origin, ndim)[i] for i in order]
+    return np.transpose(footprint, order), origin
 
 
 def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
@@ -81,7 +85,8 @@ def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output:
             origin: Any, axes: Any, heights: Any = None) -> Any:  # fmt: skip
     x = array(input)
     window = _window(name, size, footprint, x.ndim, axes)
-    modes, origins = _spread(mode, axes, x.ndim, "reflect"), _spread(origin, axes, x.ndim, 0)
+    modes = _spread(mode, axes, x.ndim, "reflect")
+    origins = _spread(origin, None if len(axes_of(axes, x.ndim)) == x.ndim else axes, x.ndim, 0)
     return given(f"scipy.ndimage.{name}", _chosen(name, x, window, modes, cval, origins, rank, heights), x, output)
 
 
@@ -92,7 +97,7 @@ def _extreme(kind: str, last: bool) -> None:
     @scipy_rule(f"scipy.ndimage.{kind}_filter")
     def several(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
                 cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
-        footprint = _separable(f"{kind}_filter", size, footprint, np.ndim(input), axes)
+        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, np.ndim(input), axes)
         return _filter(f"{kind}_filter", input, rank, None, footprint, output, mode, cval, origin, axes)
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
@@ -115,7 +120,7 @@ def _morphology(input: Any, size: Any, footprint: Any, structure: Any, output: A
         footprint = np.ones(structure.shape, bool) if footprint is None else values(footprint, name).astype(bool)
         heights = structure.reshape(-1)[np.flatnonzero(footprint)] * (-1.0 if minimum else 1.0)
     else:
-        footprint = _separable(name, size, footprint, np.ndim(input), axes)
+        footprint, origin = _separable(name, size, footprint, origin, np.ndim(input), axes)
     last = 0 if minimum else -1
     return _filter(name, input, lambda n: last % n, None, footprint, output, mode, cval, origin, axes, heights)
 
