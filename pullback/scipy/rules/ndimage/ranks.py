@@ -113,7 +113,7 @@ _extreme("maximum", True)
 @scipy_rule("scipy.ndimage._filters._min_or_max_filter")
 def _morphology(input: Any, size: Any, footprint: Any, structure: Any, output: Any, mode: Any, cval: Any, origin: Any,
                 minimum: Any, axes: Any = None) -> Any:  # fmt: skip
-    """What all functions of grey morphology call: the least difference to a structure, or the greatest sum."""
+    """The least difference to a structure, or the greatest sum: all functions of grey morphology call it."""
     name, heights = "grey_erosion" if minimum else "grey_dilation", None
     if structure is not None:
         structure = floating(array(structure))
