@@ -182,6 +182,8 @@ def test_results_have_scipys_dtype():
     agree(lambda x: ndimage.correlate1d(x, weights, output=np.float32), image, 1e-5)
     agree(lambda x: ndimage.zoom(x, 2, order=1, output=np.float32), image, 1e-5)
     agree(lambda x: ndimage.spline_filter(x, 3), image)
+    agree(lambda x: ndimage.fourier_shift(x, 1.3), image.real.astype(np.float32), 1e-5)
+    agree(lambda x: ndimage.sum_labels(x, np.arange(20).reshape(4, 5) % 3, [0, 1, 2]), image.real.astype(np.float32))
     for dtype in (int, np.uint8, np.int8):
         agree(lambda x, dtype=dtype: ndimage.shift(x, 0.0, order=1, output=dtype), 200.5 * np.round(image.real))
         agree(lambda x, dtype=dtype: ndimage.shift(x, 0.3, order=3, output=dtype), 5 * image.real)
