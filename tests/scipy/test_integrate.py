@@ -556,3 +556,18 @@ def test_of_samples_with_places_of_their_own_and_by_random_points():
         warnings.simplefilter("ignore")  # that it runs on one sample after the other, which is said once
         found = pb.vmap(lambda c: integrate.quad(lambda x: np.abs(x - c), 0.0, 1.0, points=[c])[0])(places)
     np.testing.assert_allclose(found, (places**2 + (1 - places) ** 2) / 2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
+def test_simpsons_rule_of_single_precision_has_scipys_digits(n):
+    """SciPy widens the steps of the last interval to double precision, and so the result."""
+    x = np.cumsum(np.linspace(0.1, 0.3, n)).astype(np.float32)
+    for f in (
+        lambda z: integrate.simpson(np.cos(x), x=z),
+        lambda z: integrate.simpson(np.outer([1, 2], z), x=z, axis=1),
+        lambda z: integrate.simpson(np.outer(z, [1, 2]), x=np.outer(z, [3, 1]), axis=0),
+    ):
+        found, pull = pb.func.vjp(f, x)
+        assert np.asarray(found).dtype == f(x).dtype
+        np.testing.assert_allclose(found, f(x), rtol=1e-15 if n % 2 == 0 else 1e-6)
+        assert pull(np.ones_like(found))[0].dtype == np.float32

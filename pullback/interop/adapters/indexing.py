@@ -21,7 +21,6 @@ from pullback.interop.operands import (
     axes_of,
     cast,
     deliver,
-    floating,
     in_order,
     index_values,
     is_hidden,
@@ -138,12 +137,15 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 @rule("bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """np.bincount; differentiable in the weights."""
+    """np.bincount; differentiable in the weights, which it sums in double precision."""
+    if weights is not None:
+        weights = array(weights)
+        weights = weights if weights.dtype.kind == "c" else weights.astype(np.float64)
     if is_hidden(x):
-        return ops.bincount(x, weights if weights is None else floating(array(weights)), operator.index(minlength))
+        return ops.bincount(x, weights, operator.index(minlength))
     x = values(x, "bincount")
     count = len(np.bincount(x, minlength=minlength))
-    weights = np.ones(x.shape, int) if weights is None else floating(array(weights))
+    weights = np.ones(x.shape, int) if weights is None else weights
     if weights.shape != x.shape:
         raise ValueError(f"np.bincount: x has shape {x.shape}, the weights have {tuple(weights.shape)}.")
     return ops.index_add(np.zeros(count, weights.dtype), 0, x, weights)

@@ -23,7 +23,8 @@ def _one(x: Any, kind: str, type: int, n: Any, axis: int, norm: Any, orthogonali
     if norm not in _OPPOSITE:
         raise ValueError(f"invalid norm value {norm!r}: expected 'backward', 'ortho' or 'forward'.")
     x = resized(array(x), n, axis)
-    orthogonalize = norm == "ortho" if orthogonalize is None else orthogonalize
+    if orthogonalize is None or x.dtype.kind == "c":  # SciPy loses it on its way to the real and imaginary parts
+        orthogonalize = norm == "ortho"
     size = x.shape[axis]
     period = 2 * (size + {("dct", 1): -1, ("dst", 1): 1}.get((kind, type), 0))
     before, after = np.ones(size), np.ones(size)

@@ -26,7 +26,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     result = genuine(y[along(y.ndim, axis, before)], x[along(x.ndim, own, before)], axis=axis)
     y0, y1, y2 = (y[along(y.ndim, axis, i)] for i in (-3, -2, -1))
     x0, x1, x2 = (x[along(x.ndim, own, i)] for i in (-3, -2, -1))
-    h0, h1 = x1 - x0, x2 - x1
+    h0, h1 = (x1 - x0).astype(np.float64), (x2 - x1).astype(np.float64)
     # the parabola through the last three points, over the last interval
     result += _ratio(2 * h1**2 + 3 * h0 * h1, 6 * (h0 + h1)) * y2 + _ratio(h1**2 + 3 * h0 * h1, 6 * h0) * y1
     return result - _ratio(h1**3, 6 * h0 * (h0 + h1)) * y0

@@ -43,7 +43,11 @@ def continued(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) 
     if mode == "constant":
         widths = [(0, 0)] * x.ndim
         widths[axis] = (before, after)
-        return np.pad(x, widths) if cval == 0 else np.pad(x - cval, widths) + cval
+        wide = np.pad(x, widths)
+        if type(cval) in (int, float) and cval == 0:
+            return wide
+        inside = indices(x.shape[axis], before, after, mode) >= 0
+        return np.where(inside.reshape([-1] + [1] * (x.ndim - 1 - axis)), wide, cval)  # cval may be nan
     places = indices(x.shape[axis], before, after, mode)
     # not np.take, which records a copy in NumPy's order after it
     return ops.advanced_index(x, (slice(None),) * axis + (places,)) if isinstance(x, Tensor) else x.take(places, axis)

@@ -20,13 +20,18 @@ def given(name: str, result: Any, like: Any, output: Any) -> Any:
     """The result in the dtype of the image, or as `output` says."""
     if output is None:
         if like.dtype.kind == "f" and result.dtype.kind == "c":
-            return result
+            return result.astype(np.promote_types(like.dtype, np.complex64))
         if like.dtype.kind in "fc":
             return result.astype(like.dtype, copy=result is like)
         return whole(name, np.trunc(result), like)
     if isinstance(output, (type, str, np.dtype)):
-        return result.astype(np.dtype(output))
+        return result.astype(asked_dtype(output, result))
     return deliver(name, result, output)
+
+
+def asked_dtype(output: Any, result: Any) -> Any:
+    """The dtype that is asked for; complex numbers stay complex, as SciPy has it."""
+    return np.promote_types(output, np.complex64) if result.dtype.kind == "c" else np.dtype(output)
 
 
 def whole(name: str, result: Any, like: Any) -> Any:
@@ -90,15 +95,19 @@ def _in_all(name: str, input: Any, weights: Any, output: Any, mode: Any, cval: A
         w = w[(slice(None, None, -1),) * w.ndim]
     elif w.dtype.kind == "c":
         w = np.conj(w)
+    # of axes in another order SciPy takes the weights in rising order, and the origins too, where all axes are filtered
+    rising = sorted(along)
+    modes = [modes[along.index(axis)] for axis in rising]
+    if len(along) < x.ndim:
+        origins = [origins[along.index(axis)] for axis in rising]
     if turned:
         origins = [-o - (n % 2 == 0) for o, n in zip(origins, w.shape, strict=True)]
-    for axis, n, kind, o in zip(along, w.shape, modes, origins, strict=True):
+    for axis, n, kind, o in zip(rising, w.shape, modes, origins, strict=True):
         shape[axis] = n
         before = n // 2 + o
         if not 0 <= before < n:
             raise ValueError(f"{name}: invalid origin {origin!r} for weights of shape {tuple(w.shape)}.")
         wide = continued(wide, axis, before, n - 1 - before, mode_of(kind), cval)
-    w = np.transpose(w, np.argsort(along)) if w.ndim > 1 else w
     return given(name, correlated(wide, w.reshape(shape), wide.ndim), x, output)
 
 

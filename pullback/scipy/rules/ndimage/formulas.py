@@ -11,14 +11,18 @@ def gradients(coefficients: Any, places: Any, order: int, mode: str, slopes: Any
     return ops.stack([values(coefficients, places, order, mode, _steeper(slopes, i)) for i in range(len(slopes))])
 
 
-def expand_rows(x: Any, places: Any, *, ops: Any) -> Any:
-    """A vector for each row of the places."""
-    return ops.expand(x, tuple(places.shape))
+def sum_of_grids(x: Any, *, ops: Any) -> Any:
+    """Of what each grid gives, stacked behind the rows of the places, the sum: all grids have the same places."""
+    return ops.sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
 
 
 def values_jvp(c: Any, c_t: Any, places: Any, places_t: Any, order: int, mode: str, slopes: Any, *, ops: Any) -> Any:
     """The values of the tangent, and the slopes times the movement."""
-    moved = None if places_t is None else (gradients(c, places, order, mode, slopes, ops=ops) * places_t).sum(0)
+    moved = None
+    if places_t is not None:
+        values = ops.scipy_ndimage.spline_values
+        parts = [values(c, places, order, mode, _steeper(slopes, i)) * places_t[i] for i in range(len(slopes))]
+        moved = sum(parts[1:], parts[0])
     if c_t is None:
         return moved
     own = ops.scipy_ndimage.spline_values(c_t, places, order, mode, slopes)

@@ -30,7 +30,8 @@ def _enter(name: str, of_each: str, factor: Callable[[Any, Any], Any]) -> None:
             # half of the transform of n real samples, if that is what was given
             frequencies = np.arange(size) / n if i == axis and n >= 0 else np.fft.fftfreq(size)
             found = found * factor(frequencies, own).reshape([size if j == i else 1 for j in range(x.ndim)])
-        return given(f"scipy.ndimage.{name}", found, x, output)
+        like = found if found.dtype.kind == "c" and x.dtype.kind != "c" else x  # complex128, also of single precision
+        return given(f"scipy.ndimage.{name}", found, like, output)
 
     scipy_rule(f"scipy.ndimage.{name}")(filtered)
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from pullback.core.errors import OperatorError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, values
-from pullback.scipy.rules.ndimage.borders import sequence
-from pullback.scipy.rules.ndimage.filters import whole
+from pullback.scipy.rules.ndimage.borders import continued, sequence
+from pullback.scipy.rules.ndimage.filters import asked_dtype, given, whole
 from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values
 
 _MODES = {
@@ -23,12 +24,20 @@ _FILLED = 12  # elements around an image that "nearest" and "grid-constant" cont
 
 
 def _given(name: str, result: Any, like: Any, output: Any) -> Any:
-    """The result in the dtype of the image, or as `output` says."""
+    """The result in the dtype of the image, or as `output` says; whole numbers are the nearest ones."""
     if output is None:
-        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, np.round(result), like)
+        return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, _rounded(result, like.dtype), like)
     if isinstance(output, (type, str, np.dtype)):
-        return result.astype(np.dtype(output))
+        dtype = asked_dtype(output, result)
+        return _rounded(result, dtype).astype(dtype)
     return deliver(f"{name}", result, output)
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    """Halves away from 0, and the nearest number that the dtype has, as SciPy does it."""
+    if dtype.kind not in "iu":
+        return x
+    return np.clip(np.trunc(x + np.where(x > 0, 0.5, -0.5)), np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 @scipy_rule("scipy.ndimage.spline_filter1d")
@@ -38,8 +47,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np
     _check(order, mode)
     if order > 1 and x.ndim:
         x = spline_coefficients(x, order, axis % x.ndim, _MODES[mode])
-    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
-    return _given("scipy.ndimage.spline_filter1d", x, x, dtype)
+    return given("scipy.ndimage.spline_filter1d", x, x, output)
 
 
 @scipy_rule("scipy.ndimage.spline_filter")
@@ -49,8 +57,7 @@ def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: st
     _check(order, mode)
     for axis in range(x.ndim if order > 1 else 0):
         x = spline_coefficients(x, order, axis, _MODES[mode])
-    dtype = np.complex128 if x.dtype.kind == "c" and output is np.float64 else output
-    return _given("scipy.ndimage.spline_filter", x, x, dtype)
+    return given("scipy.ndimage.spline_filter", x, x, output)
 
 
 def _check(order: int, mode: str) -> None:
@@ -61,38 +68,37 @@ def _check(order: int, mode: str) -> None:
 
 
 def _interpolated(x: Any, places: Any, order: int, mode: str, cval: Any, prefilter: bool) -> Any:
-    """The image at places of shape (ndim, n)."""
+    """The image at places of shape (ndim, n); dimensions of the image in front of these ndim stack images."""
     _check(order, mode)
-    x, places, shape = floating(x), floating(places), x.shape
-    known = places
+    x, places, dims = floating(x), places.astype(np.float64), places.shape[0]
     if mode in ("nearest", "grid-constant") and prefilter and order > 1:
-        x = _continued(x, mode, cval)
-        known = places = places + _FILLED
-        shape = x.shape
+        x, places = _continued(x, dims, _FILLED, mode, cval), places + _FILLED
     if prefilter and order > 1:
-        for axis in range(x.ndim):
+        for axis in range(x.ndim - dims, x.ndim):
             x = spline_coefficients(x, order, axis, _MODES[mode])
-    ends = np.array(shape)[:, None] - 1
+    if mode == "grid-constant":  # whose coefficients beyond are cval: those of "nearest" around it
+        x, places = _continued(x, dims, 1, mode, cval), places + 1
+    ends = np.array(x.shape[x.ndim - dims :])[:, None] - 1
     if mode == "wrap":
-        periods = np.where(known < 0, np.trunc(-known / np.maximum(ends, 1)) + 1, 0)
-        periods = np.where(known > ends, -np.trunc(known / np.maximum(ends, 1)), periods)
+        periods = np.where(places < 0, np.trunc(-places / np.maximum(ends, 1)) + 1, 0)
+        periods = np.where(places > ends, -np.trunc(places / np.maximum(ends, 1)), periods)
         places = np.where(ends > 0, places + periods * ends, 0 * places)
-    elif mode == "nearest":
-        places = np.where(known < 0, 0.0, np.where(known > ends, ends * 1.0, places))
-    slopes = [0] * x.ndim
-    if mode == "grid-constant":
-        return spline_values(x - cval, places, order, "constant", slopes) + cval
+    slopes = [0] * dims
+    if mode in ("nearest", "grid-constant"):
+        places = np.clip(places, -order - 1, ends + order + 1)  # farther out all coefficients are the border's
+        return spline_values(x, places, order, "nearest", slopes)
     if mode != "constant":
-        return spline_values(x, places, order, _MODES[mode] if mode != "nearest" else "nearest", slopes)
-    inside = ((known >= 0) & (known <= ends)).all(0)
+        return spline_values(x, places, order, _MODES[mode], slopes)
+    inside = ((places >= 0) & (places <= ends)).all(0)
     found = spline_values(x, np.where(inside, places, 0.0), order, "mirror", slopes)
     return np.where(inside, found, cval)
 
 
-def _continued(x: Any, mode: str, cval: Any) -> Any:
-    if mode == "grid-constant":
-        return np.pad(x - cval, _FILLED) + cval
-    return x[np.ix_(*(np.pad(np.arange(n), _FILLED, "edge") for n in x.shape))]
+def _continued(x: Any, dims: int, width: int, mode: str, cval: Any) -> Any:
+    """The image with `width` more elements at each end of its last dimensions."""
+    for axis in range(x.ndim - dims, x.ndim):
+        x = continued(x, axis, width, width, "constant" if mode == "grid-constant" else mode, cval)
+    return x
 
 
 def values_of(x: Any) -> Any:
@@ -115,6 +121,14 @@ def map_coordinates(input: Any, coordinates: Any, output: Any = None, order: int
 
 def _grid(shape: Any) -> Any:
     return np.indices(shape, dtype=np.float64).reshape(len(shape), -1)
+
+
+def _moved(matrix: Any, offset: Any, shape: Any) -> Any:
+    """matrix @ index + offset, summed in SciPy's order: a rounding decides whether a place is beyond the border."""
+    places = offset[:, None]
+    for i, row in enumerate(_grid(shape)):
+        places = places + matrix[:, i, None] * row
+    return places
 
 
 def _shape_of(output: Any, output_shape: Any, default: Any) -> Any:
@@ -147,12 +161,11 @@ def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: A
     n = x.ndim
     if matrix.ndim == 2 and matrix.shape[1] == n + 1 and matrix.shape[0] in (n, n + 1):
         matrix, offset = matrix[:n, :n], matrix[:n, n]
-    if matrix.ndim not in (1, 2) or matrix.shape[0] != n or (matrix.ndim == 2 and matrix.shape[1] != n):
-        raise RuntimeError(f"affine matrix has wrong number of rows or columns: {tuple(matrix.shape)}")
     shape = _shape_of(output, output_shape, x.shape)
-    grid = _grid(shape)
-    places = matrix @ grid if matrix.ndim == 2 else matrix[:, None] * grid
-    places = places + np.broadcast_to(offset, (n,))[:, None]
+    if matrix.ndim not in (1, 2) or matrix.shape[0] != n or (matrix.shape[1] if matrix.ndim == 2 else n) != len(shape):
+        raise RuntimeError(f"affine matrix has wrong number of rows or columns: {tuple(matrix.shape)}")
+    offset = np.broadcast_to(offset, (n,))
+    places = _moved(matrix, offset, shape) if matrix.ndim == 2 else matrix[:, None] * _grid(shape) + offset[:, None]
     found = _interpolated(x, places, order, mode, cval, prefilter)
     return _given("scipy.ndimage.affine_transform", found.reshape(shape), x, output)
 
@@ -176,11 +189,10 @@ def zoom(input: Any, zoom: Any, output: Any = None, order: int = 3, mode: str = 
     shape = tuple(round(n * f) for n, f in zip(x.shape, factors, strict=True))
     grid = _grid(shape)
     for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)):
-        if grid_mode:
+        if grid_mode and x.dtype.kind != "c":  # which SciPy loses on its way to the real and imaginary parts
             grid[i] = (grid[i] + 0.5) * (n / m) - 0.5
         elif m > 1:
             grid[i] *= (n - 1) / (m - 1)
-            grid[i] = np.minimum(grid[i], n - 1)  # the last one is not beyond by a rounding
     if all(f == 1 for f in factors) and prefilter:
         return _given("scipy.ndimage.zoom", x, x, output)
     found = _interpolated(x, grid, order, mode, cval, prefilter)
@@ -197,21 +209,16 @@ def rotate(input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, out
     axes = sorted(axis % x.ndim for axis in axes)
     if len(axes) != 2 or axes[0] == axes[1]:
         raise OperatorError(f"scipy.ndimage.rotate: axes must be two different ones, got {axes}.")
-    radians = floating(array(angle)) * (np.pi / 180)
-    c, s = np.cos(radians), np.sin(radians)
+    angle = array(angle)
+    c, s = special.cosdg(angle), special.sindg(angle)  # exactly 0 and 1 at right angles
+    matrix = np.stack([np.stack([c, s]), np.stack([-s, c])])
     size = np.array([x.shape[axis] for axis in axes])
-    found = size
+    shape = size
     if reshape:
-        fixed = values_of(radians)
-        turn = np.array([[np.cos(fixed), np.sin(fixed)], [-np.sin(fixed), np.cos(fixed)]])
-        corners = turn @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
-        found = (np.ptp(corners, axis=1) + 0.5).astype(int)
-    shape = list(x.shape)
-    shape[axes[0]], shape[axes[1]] = (int(n) for n in found)
-    grid = _grid(shape)
-    one, two = grid[axes[0]] - (found[0] - 1) / 2, grid[axes[1]] - (found[1] - 1) / 2
-    rows: list[Any] = list(grid)
-    rows[axes[0]] = c * one + s * two + (size[0] - 1) / 2
-    rows[axes[1]] = c * two - s * one + (size[1] - 1) / 2
-    result = _interpolated(x, np.stack(rows), order, mode, cval, prefilter)
-    return _given("scipy.ndimage.rotate", result.reshape(tuple(shape)), x, output)
+        corners = values_of(matrix) @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
+        shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
+    offset = (size - 1) / 2 - matrix @ ((shape - 1) / 2)
+    planes = np.moveaxis(x, axes, (-2, -1))
+    found = _interpolated(planes, _moved(matrix, offset, shape), order, mode, cval, prefilter)
+    found = np.moveaxis(found.reshape((*planes.shape[:-2], *(int(n) for n in shape))), (-2, -1), axes)
+    return _given("scipy.ndimage.rotate", found, x, output)

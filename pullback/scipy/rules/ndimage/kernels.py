@@ -50,6 +50,7 @@ def spline_values(c: Any, places: Any, order: int, mode: str, slopes: Any) -> An
 
 def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes: Any) -> Any:
     """The same sums the other way."""
+    shape = shape[len(shape) - len(slopes) :]
     size = int(np.prod(shape))
     front, offset = _stacked(x.shape[:-1], places, size)
     whole = math.prod(front) * size
@@ -88,19 +89,30 @@ def _steps(shape: Any) -> list[int]:
 
 
 def _along(place: Any, n: int, order: int, mode: str, slope: int, step: int) -> Any:
+    if order == 0:
+        place = _turned_back(place, n, mode)
     first = np.floor(place if order % 2 else place + 0.5).astype(np.intp) - order // 2
     basis = _basis(order, slope)
     found = []
     for k in range(order + 1):
         index = first + k
         weight = basis(place - index)
-        inside = (index >= 0) & (index < n)
-        if not inside.all():
-            if mode == "constant":
-                weight = np.where(inside, weight, 0.0)
+        if not ((index >= 0) & (index < n)).all():
             index = folded(index, n, mode)
         found.append((index * step, weight))
     return found
+
+
+def _turned_back(place: Any, n: int, mode: str) -> Any:
+    """A place beyond a mirror, mapped as SciPy does it: between two elements this decides which one is the nearest."""
+    if mode not in ("mirror", "reflect") or n == 1:
+        return place
+    double = mode == "reflect"  # the mirror stands behind the last element, which occurs twice
+    period = 2 * (n - 1 + double)
+    away = np.fmod(np.abs(place), period)
+    before = np.where(away > n - 1 + double, period - away, away - double)
+    after = np.where(away >= n, period - away - double, away)
+    return np.where(place < 0, before, np.where(place > n - 1, after, place))
 
 
 @functools.cache
@@ -118,7 +130,7 @@ def _basis(order: int, slope: int) -> Any:
 
 def folded(index: Any, n: int, mode: str) -> Any:
     """Where the grid, continued in this way, has the elements at these indices."""
-    if mode in ("nearest", "constant"):
+    if mode == "nearest":
         return np.clip(index, 0, n - 1)
     if mode == "grid-wrap":
         return index % n

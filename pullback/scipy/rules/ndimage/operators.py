@@ -8,7 +8,7 @@ from pullback.ops.declarations import primitives_with
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor, two_tensors
 from pullback.ops.tangent_names import tangents_of
-from pullback.scipy.rules.ndimage.formulas import expand_rows, gradients, spread_jvp, values_jvp
+from pullback.scipy.rules.ndimage.formulas import gradients, spread_jvp, sum_of_grids, values_jvp
 from pullback.scipy.rules.ndimage import kernels
 
 class SplineCoefficientsBackward0(Node, inputs=(0,)):
@@ -37,9 +37,9 @@ class SplineValuesBackward0(Node, inputs=(0, 1)):
                 grad, places, self_.shape, self.arg_order, self.arg_mode, self.arg_slopes
             )
         if self._next1 is not None:
-            grad_of_places = (
-                expand_rows(grad, places, ops=ops)
-                * gradients(self_, places, self.arg_order, self.arg_mode, self.arg_slopes, ops=ops).conjugate()
+            grad_of_places = sum_of_grids(
+                grad * gradients(self_, places, self.arg_order, self.arg_mode, self.arg_slopes, ops=ops).conjugate(),
+                ops=ops,
             )
         return grad_of_self, grad_of_places
 
@@ -55,9 +55,10 @@ class SplineSpreadBackward0(Node, inputs=(0, 1)):
             grad_of_self = ops.scipy_ndimage.spline_values(grad, places, self.arg_order, self.arg_mode, self.arg_slopes)
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
-            grad_of_places = gradients(
-                grad, places, self.arg_order, self.arg_mode, self.arg_slopes, ops=ops
-            ) * expand_rows(self_.conjugate(), places, ops=ops)
+            grad_of_places = sum_of_grids(
+                gradients(grad, places, self.arg_order, self.arg_mode, self.arg_slopes, ops=ops) * self_.conjugate(),
+                ops=ops,
+            )
         return grad_of_self, grad_of_places
 
 # fmt: off
@@ -83,7 +84,7 @@ CHOICES = {}
 DOCS = {
     "spline_coefficients": "The coefficients of the spline through the samples along one dimension, or the adjoint of this map.\n\nspline_coefficients(Tensor self, int order, int dim, str mode, bool transposed=False) -> Tensor\n",
     "spline_values": "The spline with these coefficients at places (ndim, n), indices as floating-point numbers; `slopes` says how often\nit is differentiated along each dimension. Beyond the grid a coefficient is what `mode` says. Grids may be stacked\nin front.\n\nspline_values(Tensor self, Tensor places, int order, str mode, int[] slopes) -> Tensor\n",
-    "spline_spread": "The adjoint of spline_values in the coefficients.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
+    "spline_spread": "The adjoint of spline_values in the coefficients; the shape's last dimensions are those of a grid.\n\nspline_spread(Tensor self, Tensor places, int[] shape, int order, str mode, int[] slopes) -> Tensor\n",
 }
 
 def spline_coefficients_tangent(self_p, self_t, order_p, dim_p, mode_p, transposed_p, result, *, ops):

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.errors import OperatorError
 from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.operands import array, values
+from pullback.interop.operands import array, floating, values
 from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
 from pullback.scipy.rules.ndimage.filters import axes_of, given
 
 
-def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any) -> Any:
-    """The element of this rank in each window: `rank` of the number of elements."""
+def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any, heights: Any) -> Any:
+    """The element of this rank in each window: `rank` of the number of elements, to which `heights` are added."""
     modes, origins = sequence(mode, x.ndim), sequence(origin, x.ndim)
     flat = np.zeros((1,) * x.ndim, np.intp)
     outside = np.zeros((1,) * x.ndim, bool)
@@ -29,34 +28,49 @@ def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any
         flat = flat + (np.maximum(places, 0) * int(np.prod(x.shape[axis + 1 :]))).reshape(shape)
     flat = np.where(outside, x.size, flat)
     windows = np.lib.stride_tricks.sliding_window_view(flat, footprint.shape)[..., footprint]
-    elements = np.append(values(x.detach() if hasattr(x, "detach") else x, name).ravel(), cval)
-    order = np.argpartition(elements[windows], rank(windows.shape[-1]), axis=-1)
-    choice = np.take_along_axis(windows, order[..., rank(windows.shape[-1]), None], -1)[..., 0]
-    return np.take(np.append(x.reshape(-1), np.asarray(cval, x.dtype)), choice)
+    elements = np.append(_numbers(x, name).ravel(), cval)[windows]
+    if heights is not None:
+        elements = elements + _numbers(heights, name)
+    at = np.argpartition(elements, rank(windows.shape[-1]), axis=-1)[..., rank(windows.shape[-1])]
+    choice = np.take_along_axis(windows, at[..., None], -1)[..., 0]
+    found = np.take(np.append(x.reshape(-1), np.asarray(cval, x.dtype)), choice)
+    return found if heights is None else found + np.take(heights, at)
+
+
+def _numbers(x: Any, name: str) -> Any:
+    return values(x.detach() if hasattr(x, "detach") else x, name)
 
 
 def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
+    """The footprint with all dimensions; those that it is given belong to the axes in rising order, as SciPy has it."""
     along = axes_of(axes, ndim)
     if footprint is None:
         if size is None:
             raise RuntimeError(f"{name}: no footprint or filter size provided")
-        shape = [1] * ndim
-        for axis, n in zip(along, sequence(size, len(along)), strict=True):
-            shape[axis] = int(n)
-        return np.ones(shape, bool)
+        footprint = np.ones([int(n) for n in sequence(size, len(along))], bool)
     footprint = values(footprint, name).astype(bool)
     if footprint.ndim != len(along):
         raise RuntimeError(f"{name}: footprint array has incorrect shape.")
-    if len(along) < ndim:
-        if along != tuple(sorted(along)):
-            raise OperatorError(f"scipy.ndimage.{name}: name the axes in rising order beside a footprint.")
-        shape = [1] * ndim
-        for axis, n in zip(along, footprint.shape, strict=True):
-            shape[axis] = n
-        footprint = footprint.reshape(shape)
     if not footprint.any():
         raise ValueError("All-zero footprint is not supported.")
-    return footprint
+    shape = [1] * ndim
+    for axis, n in zip(sorted(along), footprint.shape, strict=True):
+        shape[axis] = n
+    return footprint.reshape(shape)
+
+
+def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axes: Any) -> tuple[Any, Any]:
+    """The footprint and origins of minima and maxima: a full one is filtered along the axes one by one, in order."""
+    along = axes_of(axes, ndim)
+    if footprint is None and size is not None:
+        footprint = np.ones([int(n) for n in sequence(size, len(along))], bool)
+    footprint = None if footprint is None else values(footprint, name).astype(bool)
+    if footprint is None or footprint.ndim != len(along) or not footprint.all():
+        return footprint, origin
+    order = np.argsort(along)
+    if len(along) == ndim:
+        origin = [sequence(origin, ndim)[i] for i in order]
+    return np.transpose(footprint, order), origin
 
 
 def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
@@ -68,11 +82,12 @@ def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
 
 
 def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any,
-            origin: Any, axes: Any) -> Any:  # fmt: skip
+            origin: Any, axes: Any, heights: Any = None) -> Any:  # fmt: skip
     x = array(input)
     window = _window(name, size, footprint, x.ndim, axes)
-    modes, origins = _spread(mode, axes, x.ndim, "reflect"), _spread(origin, axes, x.ndim, 0)
-    return given(f"scipy.ndimage.{name}", _chosen(name, x, window, modes, cval, origins, rank), x, output)
+    modes = _spread(mode, axes, x.ndim, "reflect")
+    origins = _spread(origin, None if len(axes_of(axes, x.ndim)) == x.ndim else axes, x.ndim, 0)
+    return given(f"scipy.ndimage.{name}", _chosen(name, x, window, modes, cval, origins, rank, heights), x, output)
 
 
 def _extreme(kind: str, last: bool) -> None:
@@ -82,7 +97,8 @@ def _extreme(kind: str, last: bool) -> None:
     @scipy_rule(f"scipy.ndimage.{kind}_filter")
     def several(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
                 cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
-        return _filter(f"{kind}_filter", input, rank, size, footprint, output, mode, cval, origin, axes)
+        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, np.ndim(input), axes)
+        return _filter(f"{kind}_filter", input, rank, None, footprint, output, mode, cval, origin, axes)
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
     def one(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
@@ -92,6 +108,21 @@ def _extreme(kind: str, last: bool) -> None:
 
 _extreme("minimum", False)
 _extreme("maximum", True)
+
+
+@scipy_rule("scipy.ndimage._filters._min_or_max_filter")
+def _morphology(input: Any, size: Any, footprint: Any, structure: Any, output: Any, mode: Any, cval: Any, origin: Any,
+                minimum: Any, axes: Any = None) -> Any:  # fmt: skip
+    """The least difference to a structure, or the greatest sum: all functions of grey morphology call it."""
+    name, heights = "grey_erosion" if minimum else "grey_dilation", None
+    if structure is not None:
+        structure = floating(array(structure))
+        footprint = np.ones(structure.shape, bool) if footprint is None else values(footprint, name).astype(bool)
+        heights = structure.reshape(-1)[np.flatnonzero(footprint)] * (-1.0 if minimum else 1.0)
+    else:
+        footprint, origin = _separable(name, size, footprint, origin, np.ndim(input), axes)
+    last = 0 if minimum else -1
+    return _filter(name, input, lambda n: last % n, None, footprint, output, mode, cval, origin, axes, heights)
 
 
 @scipy_rule("scipy.ndimage.median_filter")
