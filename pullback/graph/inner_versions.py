@@ -38,7 +38,8 @@ def writes_inside(raw: Any) -> int:
         return 0
     if kind in AROUND_NDARRAYS:  # as in nested transforms, most of the time
         return 0 if raw._counter is None else raw._counter.n
-    return sum([counter.n for counter in counters_inside(raw)])
+    counters = counters_inside(raw)
+    return sum([counter.n for counter in counters]) if counters else 0  # none, of samples
 
 
 def since(version: int, counter: Counter | None, raw: Any) -> tuple[int, int, str | None] | None:

@@ -611,7 +611,7 @@ SHARING = {  # what a mapped function returns, and whether the first of both res
     "a view": (lambda x: x.reshape(2, 1)[:, 0], False),
     "the same twice": (lambda x: (y := x * 2, y), True),
     "a view of a result": (lambda x: (y := x * 2, y[:1])[::-1], False),
-    "of a transform inside": (lambda x: pb.func.jvp(lambda a: a, (x,), (x,))[1], True),
+    "of a transform inside": (lambda x: pb.func.jvp(lambda a: a, (x,), (x,))[0], True),
     "of a batch inside": (pb.func.vmap(lambda x: x), True),
 }
 

@@ -20,6 +20,7 @@ from pullback.core import array_type as types
 from pullback.core.array_type import TRANSFORMED, ArrayType, innermost, layout_of, memory_of, register_array_type
 from pullback.core.errors import InplaceError, ReadError
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import Counter
 from pullback.dispatch.outer_levels import constant_part
 from pullback.dispatch.targets import assigned, write_array
 from pullback.explain.call_site import call_site
@@ -49,6 +50,9 @@ class BatchedType(ArrayType):
 
     def components(self, x: BatchedArray) -> Iterable[tuple[frozenset[int], Any, str]]:
         yield frozenset(), x, "values"
+
+    def counters(self, x: BatchedArray) -> Iterable[Counter]:
+        return () if type(x.values) is ndarray else types.counters_inside(x.values)
 
     def only_part(self, x: BatchedArray) -> ndarray | None:
         values = x.values
