@@ -131,6 +131,11 @@ def enter_chosen(
 ) -> tuple[list[Tensor], list[Structure]]:
     """Put leaves of a call in the place of the chosen arguments; returns the leaves, and the arguments' structures."""
     level = run.level
+    if len(places) == 1 and type(places[0]) is int and is_array(given := surfaced(args[places[0]], level - 1)):
+        leaf = _leaf(given, run, is_plain(given))  # the usual case
+        args[places[0]] = to_write_into(leaf)
+        lift_others(args, kwargs, level)
+        return [leaf], [None]
     leaves: list[Tensor] = []
     structures: list[Structure] = []
     chosen = [(kwargs if type(n) is str else args, n, *_parts(n, args, kwargs, level - 1)) for n in places]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pullback.core.array_face import AROUND_NDARRAYS
-from pullback.core.array_type import counters_inside
-from pullback.core.tensor import ndarray
+from pullback.core.array_type import REGISTERED, counters_inside
+from pullback.core.tensor import Tensor
 from pullback.core.version import Counter
 
 
@@ -33,13 +32,14 @@ def deep_version(own: int | None, raw: Any) -> int | None:
 
 def writes_inside(raw: Any) -> int:
     """How often the parts of what a Tensor is around have been written into."""
-    kind = type(raw)
-    if kind is ndarray:
-        return 0
-    if kind in AROUND_NDARRAYS:  # as in nested transforms, most of the time
-        return 0 if raw._counter is None else raw._counter.n
-    counters = counters_inside(raw)
-    return sum([counter.n for counter in counters]) if counters else 0  # none, of samples
+    writes = 0
+    while isinstance(raw, Tensor):
+        if raw._counter is not None:
+            writes += raw._counter.n
+        raw = raw._array
+    kind = REGISTERED.get(type(raw))
+    counters = () if kind is None else kind.counters(raw)
+    return writes + sum([counter.n for counter in counters]) if counters else writes
 
 
 def since(version: int, counter: Counter | None, raw: Any) -> tuple[int, int, str | None] | None:

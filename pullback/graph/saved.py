@@ -23,7 +23,7 @@ from pullback.core.errors import BackwardTwiceError, GradientError, SavedArrayMo
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
-from pullback.graph.inner_versions import deep_version, since
+from pullback.graph.inner_versions import deep_version, since, writes_inside
 from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
@@ -141,7 +141,10 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
         if kind is Tensor or kind is Array:
             if saved._counter is None:
                 return saved._array
-        elif not isinstance(saved, Tensor) and saved is not Released:
+        elif isinstance(saved, Tensor):
+            if saved._counter is None and not writes_inside(saved._array):
+                return saved._array
+        elif saved is not Released:
             return saved
     elif type(version) is int:  # of a tensor with a counter, such as a view
         if type(saved) in AROUND_NDARRAYS and saved._counter.n == version:  # it keeps one

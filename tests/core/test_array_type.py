@@ -81,7 +81,6 @@ COUNTED = {
     "graph/read_later.py": (1, OF_USERS),
     "graph/journal.py": (4, FOR_SPEED),
     "graph/kept_values.py": (2, "a result that is plain holds nothing of another call"),
-    "graph/inner_versions.py": (1, FOR_SPEED),
     "graph/saved.py": (3, FOR_SPEED),
     "graph/snapshot.py": (3, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
