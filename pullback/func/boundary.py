@@ -318,18 +318,18 @@ def check_results(
             )
 
 
-def leave(value: Any, level: int) -> Any:
-    """A result of the function, moved one level out."""
+def leave(value: Any, level: int, tensors: bool) -> Any:
+    """A result of the function, moved one level out; of code for Tensors (`tensors`) one of these."""
     value = surfaced(value, level)
     if not isinstance(value, Tensor) or value._level != level:
         return value
-    return value_outward(value, value._array, level)
+    return value_outward(value, value._array, level, tensors)
 
 
-def leave_all(tree: Any, level: int) -> Any:
+def leave_all(tree: Any, level: int, tensors: bool) -> Any:
     """The same for each leaf of a tree."""
     found, structure = flatten(tree)
-    return unflatten(structure, [leave(x, level) for x in found])
+    return unflatten(structure, [leave(x, level, tensors) for x in found])
 
 
 def outward(like: Any, raw: Any, level: int) -> Any:
@@ -338,18 +338,18 @@ def outward(like: Any, raw: Any, level: int) -> Any:
     return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
 
 
-def raw_outward(like: Any, raw: Any, level: int) -> Any:
-    """The same, for results: a Tensor for one, and a number for another array without dimensions."""
-    if type(like) in TENSOR_FACES and type(raw) is ndarray:
+def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
+    """The same, for results: of code for Tensors one of these, else a number for an array without dimensions."""
+    if tensors and type(like) in TENSOR_FACES and type(raw) is ndarray:
         return wrap(raw)
     if issubclass(type(raw), (int, float, complex)):
         return raw
     return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
 
 
-def value_outward(value: Tensor, raw: Any, level: int) -> Any:
+def value_outward(value: Tensor, raw: Any, level: int, tensors: bool) -> Any:
     """The same, where `raw` is in the memory of the value."""
-    out = raw_outward(value, raw, level)
+    out = raw_outward(value, raw, level, tensors)
     return in_memory_of(value, out) if type(out) is Tensor and type(raw) is ndarray else out
 
 

@@ -116,7 +116,7 @@ def push(
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
         value, tangent, depends = _take_apart(output, run, forward, strict, tensors)
-        aux = _leave_all(aux, level, forward)
+        aux = _leave_all(aux, level, forward, tensors)
         if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
             raise GradientError(run.left_behind)
     except Exception as error:
@@ -230,19 +230,22 @@ def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool,
             )
         depends = depends or dual
         parts = [primal_part(raw, forward), tangent_part(raw, forward)] if dual else [raw]
-        value = value_outward(x, parts[0], level)
+        value = value_outward(x, parts[0], level, tensors)
         values.append(value)
-        tangents.append(raw_outward(x, parts[1], level) if dual else _zeros_like(value))
+        tangents.append(raw_outward(x, parts[1], level, tensors) if dual else _zeros_like(value))
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
-def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
+def _leave_all(aux: Any, level: int, forward: ForwardLevel, tensors: bool) -> Any:
     """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
     found = [surfaced(x, level) for x in found]
     own = [hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]
-    left = [value_outward(x, raw, level) if hasattr(raw, "shape") else raw for x, raw in zip(found, own, strict=True)]
+    left = [
+        value_outward(x, raw, level, tensors) if hasattr(raw, "shape") else raw
+        for x, raw in zip(found, own, strict=True)
+    ]
     return unflatten(structure, left)
 
 

@@ -17,6 +17,7 @@ from pullback.core.named import named
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func.boundary import (
+    TENSOR_FACES,
     Argnums,
     Choice,
     enter_chosen,
@@ -192,9 +193,10 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
         if unused or dropped:
             say_undefined(run, choice, (places, args, structures), unused, dropped)
         found = rebuild(gradients, structures)
-        value = leave(value, level)
+        tensors = all(type(leaf) in TENSOR_FACES for leaf in leaves)
+        value = leave(value, level, tensors)
         if has_aux:
-            value = value, leave_all(aux, level)
+            value = value, leave_all(aux, level, tensors)
         return value, tuple(found) if choice.several else found[0]
 
     return compute

@@ -161,8 +161,8 @@ class Recording:
         recorded = [isinstance(x, Tensor) and x._level == level and x._requires_grad for x in found]
         self.outputs = [x if is_one else None for x, is_one in zip(found, recorded, strict=True)]
         self.forms = [x if isinstance(x, Tensor) else np.asarray(x) for x in found]
-        self.value = unflatten(self.structure, [_apart(leave(x, level)) for x in found])
-        self.aux = _each(_apart, leave_all(aux, level)) if has_aux else None
+        self.value = unflatten(self.structure, [_apart(leave(x, level, tensors)) for x in found])
+        self.aux = _each(_apart, leave_all(aux, level, tensors)) if has_aux else None
         self._said = False
 
     def cotangents(self, given: Any, whole: bool = False) -> list[Any]:

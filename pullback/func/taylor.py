@@ -170,8 +170,8 @@ def _take_apart(output: Any, run: cuts.Run, curve: TaylorLevel, order: int) -> t
         moves = type(raw) is TaylorArray and raw.level is curve
         parts = raw.coefficients if moves else (raw, *[None] * order)
         depends = depends or moves
-        values.append(raw_outward(x, parts[0], run.level))
-        rows.append([raw_outward(x, _derivative(parts[0], c, k), run.level) for k, c in enumerate(parts) if k])
+        values.append(raw_outward(x, parts[0], run.level, False))
+        rows.append([raw_outward(x, _derivative(parts[0], c, k), run.level, False) for k, c in enumerate(parts) if k])
     results = [unflatten(structure, [row[k] for row in rows]) for k in range(order)]
     return unflatten(structure, values), results, depends
 

@@ -109,7 +109,6 @@ def test_kept_states_join_parts_of_a_signal():
         (lambda x: ndimage.zoom(np.eye(4), x[0]), "zoom"),
         (lambda x: ndimage.median_filter(np.eye(4), 3, mode="constant", cval=x[0]), "median_filter"),
         (lambda x: ndimage.distance_transform_edt(np.ones((4, 4)), sampling=x[:2]), "distance_transform_edt"),
-        (lambda x: ndimage.grey_erosion(np.ones((4, 4)), structure=np.outer(x, x)), "grey_erosion"),
         (lambda x: signal.remez(5, [0, x[3] / 4, 0.3, 0.5], [1, 0]), "remez"),
         (lambda x: signal.residue(x[:2], x[1:]), "residue"),
         (lambda x: signal.savgol_coeffs(5, 2, pos=x[0]), "savgol_coeffs"),

@@ -65,7 +65,7 @@ def lift_plain(args: Sequence[Any], level: int) -> list[Any]:
     def lifted(x: Any) -> Any:
         if isinstance(x, Tensor) and x._requires_grad and x._level == level:
             for at in reversed(levels):
-                if at_level(x, at) is None:
+                if not _has(x, at):
                     x = make_dual_at(level, x, None, at)
         return x
 
@@ -145,6 +145,15 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
         fill(name, target, at)
     spread_samples(name, target, args)
     return True
+
+
+def _has(array: Any, level: ForwardLevel) -> bool:
+    """True if an array is dual at this level, be it in its tangent of another alone."""
+    if isinstance(array, Tensor):
+        return _has(array._array, level)
+    return type(array) is DualArray and (
+        array.level.number == level.number or _has(array.primal, level) or _has(array.tangent, level)
+    )
 
 
 def _levels_in(tensors: Iterable[Tensor]) -> list[ForwardLevel]:
