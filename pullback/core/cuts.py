@@ -22,7 +22,7 @@ from pullback.core.sequence import next_sequence_nr
 
 # Frames that are not the user's; by os.path, because pathlib takes long to import.
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
-_DEMO = PACKAGE + "demo" + os.sep  # programs that use the public face, as a user's would
+DEMO = PACKAGE + "demo" + os.sep  # programs that use the public face, as a user's would
 _LIBRARY = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
 _BETWEEN = tuple(_LIBRARY + name for name in ("copy.py", "pickle.py", "copyreg.py", "contextlib.py", "functools.py"))
 _NUMPY = os.sep + "numpy" + os.sep
@@ -214,7 +214,7 @@ def _depends(tensor: Any, level: int) -> bool:
 def is_users(frame: FrameType) -> bool:
     """True if a frame runs code that is neither this package's nor NumPy's nor Python's own."""
     file = frame.f_code.co_filename
-    return (not file.startswith(PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
+    return (not file.startswith(PACKAGE) or file.startswith(DEMO)) and _NUMPY not in file and file not in _BETWEEN
 
 
 def called_by_user(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pullback.core import slots
 from pullback.core.errors import tuple_advice, type_name
 from pullback.core.tensor import Tensor, ndarray
 
@@ -47,9 +48,7 @@ def explained_call(
     name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Exception:
     """`explain.calls.explained_call`, imported when the first call fails."""
-    from pullback.explain import calls
-
-    return calls.explained_call(name, function, args, kwargs, error)
+    return slots.explained_call(name, function, args, kwargs, error)
 
 
 def results_class(name: str, fields: Sequence[str]) -> Any:

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core.cuts import PACKAGE
+from pullback.core.cuts import DEMO, PACKAGE
 
-_DEMO = os.path.join(PACKAGE, "demo") + os.sep  # noqa: PTH118 - programs that use the public face, as a user's would
 _LIBRARIES = (os.path.dirname(os.path.dirname(np.__file__)) + os.sep, os.path.dirname(os.__file__) + os.sep)  # noqa: PTH120
 _SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")  # a user's, a system's, an environment's
 _HOMES = (
@@ -101,7 +100,7 @@ def _is_users(frame: FrameType) -> bool:
 def is_users_file(file: str) -> bool:
     """True if code of this file is the user's own: neither installed as a library nor Python's."""
     if file.startswith(PACKAGE):
-        return file.startswith(_DEMO)
+        return file.startswith(DEMO)
     return not (file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__")) or any(s in file for s in _SITES))
 
 

@@ -10,10 +10,9 @@ from types import FrameType
 
 import numpy as np
 
-from pullback.core.cuts import PACKAGE
+from pullback.core.cuts import DEMO, PACKAGE
 from pullback.graph.node import Node, node_extra
 
-_DEMO = PACKAGE + "demo/"  # programs that use the public face, as a user's would
 _NUMPY = os.path.dirname(np.__file__) + "/"  # noqa: PTH120 - stands between the user and pullback in np.sum(t)
 _SHOWN = 10  # frames of a traceback that a message has room for
 
@@ -23,7 +22,7 @@ def users_frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_NUMPY) and (not file.startswith(PACKAGE) or file.startswith(_DEMO)):
+        if not file.startswith(_NUMPY) and (not file.startswith(PACKAGE) or file.startswith(DEMO)):
             yield frame
         frame = frame.f_back
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from pullback.autograd.checkpoint.frame import CheckpointError, PartOfCheckpoint
+from pullback.core.cuts import PACKAGE
 from pullback.core.modes import Modes
 from pullback.core.tensor import Tensor
-
-_PACKAGE = str(Path(__file__).parents[2])
 
 
 class OperatorLog(PartOfCheckpoint):
@@ -73,6 +71,6 @@ def _shown(value: Any) -> str:
 def _users_line() -> str:
     """Where the operator was called: the innermost line outside the package."""
     for frame in reversed(traceback.extract_stack()):
-        if not frame.filename.startswith(_PACKAGE):
+        if not frame.filename.startswith(PACKAGE):
             return f"at {frame.filename}:{frame.lineno}"
     return ""
