@@ -28,6 +28,7 @@ has:
     library     custom_op: your own operators, declared by a decorator
     utils       utils.checkpoint: less memory for more computation; utils.pytree: trees of arrays
     viz         pictures of the graph
+    compile     runs a function as a program that was recorded at its first calls; see also compiler
     check       reports on the derivatives of a function; see also why_no_grad and watch_cuts
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place
@@ -86,6 +87,7 @@ with _collector_paused():  # which would take a fifth of the time of this import
 if _typing.TYPE_CHECKING:
     from pullback.autograd.cut_log import watch_cuts, why_no_grad
     from pullback.checkup import check
+    from pullback.compiler import compile
     from pullback.core.progress import show_progress
     from pullback.exchange import for_jax, for_torch, jax_function, torch_function
     from pullback.func.batching import vmap
@@ -116,8 +118,8 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
 
 _LATER = (  # imported when first used
-    "array_api", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize", "overrides",
-    "random", "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "compiler", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize",
+    "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
@@ -125,7 +127,7 @@ _FUNCTIONS = {  # and so are these functions
     "custom_vjp": "pullback.func.rules.custom", "from_dlpack": "pullback.interop",
     "release": "pullback.interop.adopt.switch",
     **dict.fromkeys(("default_generator", "get_rng_state", "manual_seed", "set_rng_state"), "pullback.random"),
-    "vmap": "pullback.func.batching",
+    "vmap": "pullback.func.batching", "compile": "pullback.compiler",
     "check": "pullback.checkup", "show_progress": "pullback.core.progress",
     **dict.fromkeys(("watch_cuts", "why_no_grad"), "pullback.autograd.cut_log"),
     **dict.fromkeys(("for_jax", "for_torch", "jax_function", "torch_function"), "pullback.exchange"),
@@ -140,10 +142,10 @@ __all__ = [  # noqa: RUF022 - by kind
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "custom_jvp", "custom_vjp", "for_jax", "for_torch", "jax_function", "torch_function", "vmap",
-    "check", "show_progress", "watch_cuts", "why_no_grad",
+    "check", "compile", "show_progress", "watch_cuts", "why_no_grad",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
-    "array_api", "autograd", "extend", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim", "optimize",
-    "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "autograd", "compiler", "extend", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
+    "optimize", "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
     "preserve_format", "contiguous_format", "channels_last", "channels_last_3d",

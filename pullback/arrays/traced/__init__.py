@@ -1,0 +1,1 @@
+"""Arrays that record the kernels they go through, for `pullback.compile`."""

@@ -1,0 +1,295 @@
+"""The graph of one trace: values, and the steps that compute them, in the order in which they ran.
+
+A value is known by its number. Steps are kernels of NumPy by name, or functions; a guard is a step that gives nothing
+but must find what it found at the trace. Equal pure steps are one step, so common subexpressions never arise. Nothing
+here writes into an array: a kernel that writes gets a copy of its target, and the copy is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from pullback.core.array_type import NUMPY
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import ndarray
+from pullback.dispatch.operator import BY_KERNEL, tags_of
+
+_NUMBERS = count()
+
+
+class Value:
+    """An array of the program: an input, a constant, or what a step gives, in the form of an example.
+
+    `single` says that a step gives it as NumPy's number.
+    """
+
+    __slots__ = ("dtype", "graph", "number", "shape", "single", "strides")
+
+    def __init__(self, graph: Graph, example: ndarray | np.generic) -> None:
+        self.graph, self.number = graph, graph.count
+        self.shape, self.strides, self.dtype = example.shape, example.strides, example.dtype
+        self.single = type(example) is not ndarray
+        graph.count += 1
+
+    def __repr__(self) -> str:
+        return f"%{self.number}: {self.dtype}{list(self.shape)}"
+
+
+# What a step gives: one array, a tuple or a list of arrays, or nothing.
+ONE: Final = "one"
+TUPLE: Final = "tuple"
+LIST: Final = "list"
+GUARD: Final = "guard"
+
+# The name of a kernel of NumPy's table, or a function of arrays.
+What: TypeAlias = "str | Callable[..., Any]"
+
+
+class Step:
+    """A kernel, or a function, with its arguments; values stand among them, in lists and tuples too.
+
+    Attributes
+    ----------
+    what : str or callable
+    args : tuple
+    results : list of Value
+        What it gives.
+    form : str
+        ONE, TUPLE, LIST or GUARD.
+    writes : bool
+        Its first argument is written into, and is the result: the kernel gets a copy.
+    aliases : tuple of int
+        The places, among the values in the arguments, of those in whose memory a result may lie.
+    pure : bool
+        It gives the same for the same arguments, and does nothing else.
+    line : tuple of (file, line, source) or None
+        Of the user's code that asked for it.
+    """
+
+    __slots__ = ("aliases", "args", "form", "line", "pure", "results", "what", "writes")
+
+    def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
+        self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
+        self.aliases: tuple[int, ...] = ()
+        self.pure = False
+        self.line: Any = None
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, or the function's."""
+        return self.what if isinstance(self.what, str) else getattr(self.what, "__name__", type(self.what).__name__)
+
+    def values(self) -> list[Value]:
+        """The values among the arguments, in order."""
+        return [x for x in spread(self.args) if type(x) is Value]
+
+    def __repr__(self) -> str:
+        return f"{', '.join(map(repr, self.results))} = {self.name}{self.args}"
+
+
+class Guard:
+    """Something that a program has looked at: it is right only where a look finds the same.
+
+    Parameters
+    ----------
+    why : str
+        Who looked, in the words of an error.
+    expected
+        What was found: an array, whose bits are compared, or a Python value.
+    """
+
+    __slots__ = ("expected", "why")
+    __name__ = "guard"
+
+    def __init__(self, why: str, expected: Any) -> None:
+        self.why, self.expected = why, expected
+
+    def __call__(self, found: Any) -> bool:
+        """True if `found` is what was found at the trace."""
+        if not isinstance(self.expected, ndarray):
+            return type(found) is type(self.expected) and bool(found == self.expected)
+        return same_bits(found, self.expected)
+
+    def __repr__(self) -> str:
+        return f"guard({self.why!r})"
+
+
+class Check:
+    """A check of a formula or an operator, which raises what is wrong with the values of the call."""
+
+    __slots__ = ("examine",)
+    __name__ = "check"
+
+    def __init__(self, examine: Callable[..., None]) -> None:
+        self.examine = examine
+
+    def __call__(self, *arrays: Any) -> bool:
+        """Raise what is wrong."""
+        self.examine(*map(np.asarray, arrays))
+        return True
+
+
+class UntraceableError(UnsupportedError):
+    """Something in a function that a trace cannot follow; the text says what, and what to write instead."""
+
+
+class Graph:
+    """What a function has computed of its inputs, while it ran on examples of them.
+
+    Attributes
+    ----------
+    inputs : list of Value
+    constants : list of (Value, ndarray, bool)
+        The arrays that were there already, each with whether it is read where it lies at each run: `live` has said so.
+        Others are copies.
+    steps : list of Step
+    """
+
+    def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
+        self.id, self.count = next(_NUMBERS), 0
+        self.inputs: list[Value] = []
+        self.constants: list[tuple[Value, ndarray, bool]] = []
+        self.steps: list[Step] = []
+        self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
+        self.live = live
+        self.line: Callable[[], Any] = lambda: None
+        self._memo: dict[Hashable, Step] = {}
+        self._by_identity: dict[int, Value] = {}
+        self._by_bits: dict[Hashable, Value] = {}
+
+    # -- values --------------------------------------------------------------------------------------------------------
+    def input(self, example: ndarray) -> Value:
+        """A further input of the program, in the form of `example`."""
+        self.inputs.append(value := Value(self, example))
+        return value
+
+    def constant(self, array: ndarray, spread: bool = False) -> Value:
+        """An array that was not computed here: read where it lies if it is live, else kept as it is now.
+
+        `spread`: it may lie in the memory of fewer elements, and is not copied, for nobody else has it.
+        """
+        if spread:
+            self.constants.append((value := Value(self, array), array, False))
+            return value
+        if live := self.live(array):
+            if (found := self._by_identity.get(id(array))) is not None:
+                return found
+        elif (found := self._by_bits.get(key := _bits_of(array))) is not None:
+            return found
+        value = Value(self, array)
+        if live:
+            self._by_identity[id(array)] = value
+        else:
+            array = array.copy(order="K")
+            array.flags.writeable = False
+            self._by_bits[key] = value
+        self.constants.append((value, array, live))
+        return value
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+    def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
+        """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
+        operators = BY_KERNEL.get(name, {}).values()
+        if any(op.holds for op in operators):
+            raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold.")
+        writes = any(op.mutates for op in operators)
+        if writes:
+            examples = (examples[0].copy(), *examples[1:])
+        pure = not (writes or "random" in tags_of(name))
+        key = (name, *map(key_of, args)) if pure else None
+        known = None if key is None else self._memo.get(key)
+        found = NUMPY.kernels[name](*examples)
+        if known is not None:
+            return known, found
+        step = self.note(name, args, found, writes)
+        if step.form != GUARD:
+            step.pure = pure
+            inputs = [x for x in spread(examples) if type(x) is ndarray]
+            step.aliases = tuple(
+                place for place, b in enumerate(inputs) if any(np.may_share_memory(a, b) for a in arrays_in(found))
+            )
+        if key is not None:
+            self._memo[key] = step
+        return step, found
+
+    def note(self, what: What, args: tuple[Any, ...], found: Any, writes: bool = False) -> Step:
+        """Note that `what` has given `found` for these arguments, among which values stand."""
+        form = TUPLE if type(found) is not list and isinstance(found, tuple) else LIST if type(found) is list else ONE
+        if form is ONE and not isinstance(found, (ndarray, np.generic)):
+            return self.guard(Guard(f"the result of {what}", found), args, what)
+        results = [self._result(x, what) for x in (found if form is not ONE else (found,))]
+        step = Step(what, tuple(map(self.lifted, args)), results, form, writes)
+        step.line = self.line()
+        self.steps.append(step)
+        return step
+
+    def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
+        """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
+        given = tuple(map(self.lifted, args))
+        step = Step(guard, given if what is None else (what, given), [], GUARD, False)
+        step.line = self.line()
+        self.steps.append(step)
+        return step
+
+    def lifted(self, x: Any) -> Any:
+        """An argument with a value for every array in it."""
+        if type(x) is ndarray:
+            return self.constant(x)
+        return type(x)(map(self.lifted, x)) if type(x) in (list, tuple) else x
+
+    def _result(self, x: Any, what: What) -> Value:
+        if not isinstance(x, (ndarray, np.generic)) or x.dtype.hasobject:
+            raise UntraceableError(f"{what} gives {type(x).__name__}, which is no array of numbers.")
+        return Value(self, x)
+
+
+# -- keys: when two arguments are the same ----------------------------------------------------------------------------
+def key_of(x: Any) -> Hashable:
+    """A key that is equal for two arguments of a step if these are the same for every kernel."""
+    kind = type(x)
+    if kind is Value:
+        return ("value", x.number)
+    if kind is float:
+        return (kind, x.hex())
+    if kind is complex:
+        return (kind, x.real.hex(), x.imag.hex())
+    if kind is slice:
+        return (kind, key_of(x.start), key_of(x.stop), key_of(x.step))
+    if kind in (list, tuple):
+        return (kind, *map(key_of, x))
+    if kind is ndarray:
+        return _bits_of(x)
+    if isinstance(x, np.generic):
+        return (kind, x.dtype.str, x.tobytes())
+    if isinstance(x, np.dtype) or x is None or kind in (bool, int, str) or x is ...:
+        return (kind, x)
+    return (kind, id(x))  # of what is compared by identity it stays alive, in the step
+
+
+def _bits_of(array: ndarray) -> Hashable:
+    return (array.dtype.str, array.shape, array.strides, array.tobytes() if array.size <= 4096 else id(array))
+
+
+def same_bits(a: Any, b: ndarray) -> bool:
+    """True if two arrays hold the same numbers to the bit; nan is equal to itself, and 0 not to -0."""
+    return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+
+
+def spread(args: Any) -> list[Any]:
+    """What is in lists and tuples of arguments, one after the other."""
+    found: list[Any] = []
+    for x in args:
+        if type(x) in (list, tuple):
+            found += spread(x)
+        else:
+            found.append(x)
+    return found
+
+
+def arrays_in(found: Any) -> list[ndarray]:
+    """The ndarrays in the result of a kernel."""
+    return [x for x in (found if isinstance(found, (list, tuple)) else (found,)) if type(x) is ndarray]

@@ -1,0 +1,13 @@
+"""The compiler's words: a warning where a function runs eagerly, an error where a program was stale."""
+
+from __future__ import annotations
+
+from pullback.core.errors import Explained
+
+
+class CompileWarning(UserWarning):
+    """A compiled function, or some calls of it, run eagerly; the text says why, and where."""
+
+
+class StaleProgramError(Explained, RuntimeError):
+    """A program gave something other than the function does now; the text says what may have changed."""
