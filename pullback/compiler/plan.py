@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
+from pullback.compiler.cleaning import without_cleaning
 from pullback.compiler.simplify import Simplified
+from pullback.compiler.sums import added_in_place
 from pullback.compiler.tracing import AS_IT_IS, Trace
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
@@ -38,16 +40,22 @@ class Plan:
         The generated function, `plan(inputs...)`, which returns the arrays of the outputs and of what is written.
     steps : list of Step
         Those that it runs, in order.
+    suspect : list of int
+        The results in which a NaN would show that a mask was missing: none in the careful form.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, careful: bool) -> None:
         graph = trace.graph
-        self.inputs = len(graph.inputs)
-        found = Simplified(graph, graph.steps)
-        returned = [found.of(x) for how, x in trace.outputs if how is not AS_IT_IS]
-        written = [found.of(x) for _, x in trace.written]
-        self.steps = needed(found.steps, [*returned, *written])
-        writer = _Writer(graph, self.steps, returned, written)
+        simplified = Simplified(graph, graph.steps)
+        wanted = [x for how, x in trace.outputs if how is not AS_IT_IS] + [x for _, x in trace.written]
+        results = [simplified.of(x) for x in wanted]
+        steps = needed(simplified.steps, results)
+        self.suspect: list[int] = []
+        if not careful:
+            steps, results, self.suspect = without_cleaning(steps, results)
+            steps = needed(steps, results) if self.suspect else steps
+        self.steps = added_in_place(steps, results)
+        writer = _Writer(graph, self.steps, results)
         self.source, names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), names)  # noqa: S102 - our own text
         self.call: Callable[..., Sequence[Any]] = names["plan"]
@@ -98,9 +106,7 @@ class _Memory:
 class _Writer:
     """Writes the function of one graph."""
 
-    def __init__(
-        self, graph: Graph, steps: Sequence[Step], returned: Sequence[Value], written: Sequence[Value]
-    ) -> None:
+    def __init__(self, graph: Graph, steps: Sequence[Step], results: Sequence[Value]) -> None:
         self.names: dict[str, Any] = {"asarray": np.asarray}
         self._constants: dict[int, str] = {}
         for value, array, _ in graph.constants:
@@ -112,12 +118,12 @@ class _Writer:
         for at, step in enumerate(steps):
             for value in (*step.values(), *step.results):
                 self._last[self._memory.home(value.number)] = at
-        for value in (*returned, *written):
+        for value in results:
             self._last[self._memory.home(value.number)] = len(steps)
         self._arrays: set[int] = set()  # numbers that have been made arrays
         lines = [line for at, step in enumerate(steps) for line in self._step(at, step)]
         head = f"def plan({', '.join(self._name(x) for x in graph.inputs)}):"
-        self.source = "\n    ".join([head, *lines, f"return {self._returned(returned, written)}"]) + "\n"
+        self.source = "\n    ".join([head, *lines, f"return {self._returned(results)}"]) + "\n"
 
     # -- names ---------------------------------------------------------------------------------------------------------
     def _name(self, value: Value) -> str:
@@ -210,10 +216,10 @@ class _Writer:
             if self._memory.is_own(x.number) and self._last[self._memory.home(x.number)] == at
         ]
 
-    def _returned(self, returned: Sequence[Value], written: Sequence[Value]) -> str:
+    def _returned(self, results: Sequence[Value]) -> str:
         """What the caller gets: nothing in it shares memory with anything else."""
         seen, found = set[int](), []
-        for x in (*returned, *written):
+        for x in results:
             home = self._memory.home(x.number)
             name = self._name(x)
             if not x.single and (home in seen or not self._memory.is_own(home)):

@@ -68,11 +68,7 @@ class Simplified:
 
     def _substituted(self, step: Step) -> Step:
         args = self._through(step.args)
-        if args == step.args:
-            return step
-        made = Step(step.what, args, step.results, step.form, step.writes)
-        made.aliases, made.pure, made.line = step.aliases, step.pure, step.line
-        return made
+        return step if args == step.args else step.with_args(args)
 
     def _through(self, x: Any) -> Any:
         if type(x) is Value:

@@ -181,6 +181,10 @@ class ArrayType:
         """The same where all of `x` is touched that can be; None if that is every element."""
         return None
 
+    def cleaned(self, where: Callable[..., Any], touched: Any, gradient: Any) -> Any:
+        """A gradient with 0 where nothing has touched it: `where` of whatever `gradient` is around such arrays."""
+        return where(touched, gradient, gradient.dtype.type(0))
+
     def read(self, x: Any, why: str) -> ndarray:
         """The numbers as an ndarray, whatever that costs; `why` says who wants them, in the words of an error."""
         found = self.numbers(x)

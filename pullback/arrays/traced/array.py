@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value
-from pullback.core.array_type import NUMPY, ArrayType, register_array_type
+from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value, added_at
+from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
 from pullback.graph.view import base_of, live_views
@@ -99,6 +99,20 @@ class TracedType(ArrayType):
             return constant
         constant = np.asarray(constant)
         return TracedArray(x.at.graph.constant(constant), constant)
+
+    def cleaned(self, where: Callable[..., Any], touched: Any, gradient: Any) -> Any:
+        graph = innermost(gradient).at.graph
+        outside, graph.cleans = graph.cleans, True
+        try:
+            return super().cleaned(where, touched, gradient)
+        finally:
+            graph.cleans = outside
+
+    def add_at(self, x: TracedArray, index: Any, value: Any) -> bool:
+        x.example = added_at(x.example.copy(), index, bare(value))
+        step = x.at.graph.note(added_at, (x.at, index, placed(value)), x.example, writes=True)
+        x.at = step.results[0]
+        return True
 
     def read(self, x: TracedArray, why: str) -> ndarray:
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))

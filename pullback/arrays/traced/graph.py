@@ -66,17 +66,25 @@ class Step:
         The places, among the values in the arguments, of those in whose memory a result may lie.
     pure : bool
         It gives the same for the same arguments, and does nothing else.
+    cleans : bool
+        It puts 0 where nothing has touched a gradient; only a NaN can have been there.
     line : tuple of (file, line, source) or None
         Of the user's code that asked for it.
     """
 
-    __slots__ = ("aliases", "args", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
-        self.pure = False
+        self.pure = self.cleans = False
         self.line: Any = None
+
+    def with_args(self, args: tuple[Any, ...]) -> Step:
+        """The same step of other arguments."""
+        made = Step(self.what, args, self.results, self.form, self.writes)
+        made.aliases, made.pure, made.cleans, made.line = self.aliases, self.pure, self.cleans, self.line
+        return made
 
     @property
     def name(self) -> str:
@@ -155,6 +163,7 @@ class Graph:
         self.constants: list[tuple[Value, ndarray, bool]] = []
         self.steps: list[Step] = []
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
+        self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
         self.live = live
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
@@ -214,6 +223,7 @@ class Graph:
             )
         if key is not None:
             self._memo[key] = step
+        step.cleans = self.cleans and name == "where"
         return step, found
 
     def note(self, what: What, args: tuple[Any, ...], found: Any, writes: bool = False) -> Step:
@@ -277,6 +287,12 @@ def _bits_of(array: ndarray) -> Hashable:
 def same_bits(a: Any, b: ndarray) -> bool:
     """True if two arrays hold the same numbers to the bit; nan is equal to itself, and 0 not to -0."""
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+
+
+def added_at(target: ndarray, index: Any, value: Any) -> ndarray:
+    """`target`, after value has been added to it at a basic index."""
+    target[index] += value
+    return target
 
 
 def spread(args: Any) -> list[Any]:

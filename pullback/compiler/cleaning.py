@@ -1,0 +1,95 @@
+"""The fast form of a program: without the masks that put 0 where nothing has touched a gradient.
+
+A mask matters only where 0 has met an infinite slope, which shows as a NaN. So a program leaves masks out wherever such
+a NaN would come through to a result, and the caller looks for one there. Then it runs the careful form, with all masks.
+What a NaN would not come through, such as a comparison or a power, keeps the masks before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pullback.arrays.traced.graph import GUARD, Step, Value, added_at
+
+# Kernels that give NaN, at the places in question, for a NaN in any of these arguments (None: in all).
+_THROUGH: dict[Any, tuple[int, ...] | None] = {
+    **dict.fromkeys(
+        (
+            "add", "sub", "mul", "div", "neg", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt",
+            "square", "abs", "reciprocal", "sigmoid", "expm1", "log1p", "rsqrt", "conj", "real", "imag", "erf",
+            "sum", "mean", "matmul", "mm", "bmm", "mv", "dot", "outer", "cumsum", "cat", "stack", "add_alpha",
+            "sub_alpha", "addcmul", "to_copy",
+        )
+    ),
+    **dict.fromkeys(
+        (
+            "alias", "clone", "contiguous", "expand", "reshape", "view", "slice_view", "slice_backward", "select",
+            "select_backward", "transpose", "permute", "t", "numpy_T", "squeeze", "squeeze_dim", "unsqueeze", "movedim",
+            "diagonal", "diagonal_backward", "narrow", "flip", "index", "advanced_index", "index_backward",
+        ),
+        (0,),
+    ),
+    "where": (1, 2),
+    added_at: (0, 2),
+}  # fmt: skip
+
+
+def without_cleaning(steps: Sequence[Step], results: Sequence[Value]) -> tuple[list[Step], list[Value], list[int]]:
+    """(steps, results, the numbers of the results in which to look for NaN) of the fast form.
+
+    Where there is nothing to leave out, no result is to be looked at.
+    """
+    shows = _shows(steps, results)
+    instead: dict[int, Value] = {}
+    left_out: set[int] = set()
+    kept: list[Step] = []
+    for step in steps:
+        args = _through(step.args, instead)
+        if step.cleans and shows.get(step.results[0].number) and _stands_for(args[1], step.results[0]):
+            instead[step.results[0].number] = args[1]
+            left_out.add(args[1].number)
+            continue
+        kept.append(step if args == step.args else step.with_args(args))
+    if not left_out:
+        return list(steps), list(results), []
+    found = [instead.get(x.number, x) for x in results]
+    reached = _reached(kept, left_out)
+    return kept, found, [nr for nr, x in enumerate(found) if x.number in reached]
+
+
+def _stands_for(x: Any, result: Value) -> bool:
+    return type(x) is Value and x.shape == result.shape and x.dtype == result.dtype
+
+
+def _through(x: Any, instead: dict[int, Value]) -> Any:
+    if type(x) is Value:
+        return instead.get(x.number, x)
+    return type(x)(_through(y, instead) for y in x) if type(x) in (list, tuple) else x
+
+
+def _shows(steps: Sequence[Step], results: Iterable[Value]) -> dict[int, bool]:
+    """Of each value: True if a NaN in it comes through to every result that depends on it."""
+    shows = {x.number: x.dtype.kind in "fc" for x in results}
+    for step in reversed(steps):
+        places = _THROUGH.get(step.what, ()) if step.form is not GUARD else ()
+        comes_out = all(shows.get(x.number, True) and x.dtype.kind in "fc" for x in step.results)
+        for place, x in enumerate(step.args):
+            through = comes_out and (places is None or place in places)
+            for value in _values(x):
+                shows[value.number] = shows.get(value.number, True) and through
+    return shows
+
+
+def _reached(steps: Sequence[Step], begun: Iterable[int]) -> set[int]:
+    found = set(begun)
+    for step in steps:
+        if not found.isdisjoint(x.number for x in step.values()):
+            found.update(x.number for x in step.results)
+    return found
+
+
+def _values(x: Any) -> list[Value]:
+    if type(x) is Value:
+        return [x]
+    return [value for y in x for value in _values(y)] if type(x) in (list, tuple) else []
