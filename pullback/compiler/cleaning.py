@@ -40,26 +40,50 @@ def without_cleaning(steps: Sequence[Step], results: Sequence[Value]) -> tuple[l
 
     Where there is nothing to leave out, no result is to be looked at.
     """
-    shows = _shows(steps, results)
-    instead: dict[int, Value] = {}
-    left_out: set[int] = set()
-    kept: list[Step] = []
-    for step in steps:
-        args = _through(step.args, instead)
-        if step.cleans and shows.get(step.results[0].number) and _stands_for(args[1], step.results[0]):
-            instead[step.results[0].number] = args[1]
-            left_out.add(args[1].number)
-            continue
-        kept.append(step if args == step.args else step.with_args(args))
-    if not left_out:
-        return list(steps), list(results), []
-    found = [instead.get(x.number, x) for x in results]
-    reached = _reached(kept, left_out)
+    cleaning = {step for step in steps if step.cleans and _kept(step) is not None}
+    while True:  # with all left out that may be: a step that must stay brings back its mask, which looks at others
+        kept, found, left_out = _without(steps, results, cleaning)
+        shows = _shows(kept, found)
+        stay = {step for step, value in left_out.items() if not shows.get(value.number, True)}
+        if not stay:
+            break
+        cleaning -= stay
+    reached = _reached(kept, {value.number for value in left_out.values()})
     return kept, found, [nr for nr, x in enumerate(found) if x.number in reached]
 
 
-def _stands_for(x: Any, result: Value) -> bool:
-    return type(x) is Value and x.shape == result.shape and x.dtype == result.dtype
+def _without(
+    steps: Sequence[Step], results: Sequence[Value], cleaning: set[Step]
+) -> tuple[list[Step], list[Value], dict[Step, Value]]:
+    """(steps, results, the value for each step that is left out), where these are left out."""
+    instead: dict[int, Value] = {}
+    left_out: dict[Step, Value] = {}
+    kept: list[Step] = []
+    for step in steps:
+        args = _through(step.args, instead)
+        if step in cleaning:
+            instead[step.results[0].number] = left_out[step] = _kept(step.with_args(args))  # type: ignore[assignment]
+        else:
+            kept.append(step if args == step.args else step.with_args(args))
+    found = [instead.get(x.number, x) for x in results]
+    return needed(kept, found), found, left_out
+
+
+def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
+    """The steps that the wanted values, and the guards, are computed by."""
+    alive, kept = {x.number for x in wanted}, []
+    for step in reversed(steps):
+        if step.form is GUARD or not alive.isdisjoint(x.number for x in step.results):
+            alive.update(x.number for x in step.values())
+            kept.append(step)
+    return kept[::-1]
+
+
+def _kept(step: Step) -> Value | None:
+    """The derivative that a step cleans, if it can stand for what comes out."""
+    result = step.results[0]
+    found = [x for x in step.args[1:] if type(x) is Value and x.shape == result.shape and x.dtype == result.dtype]
+    return found[0] if len(found) == 1 else None
 
 
 def _through(x: Any, instead: dict[int, Value]) -> Any:

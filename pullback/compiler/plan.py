@@ -7,14 +7,14 @@ caller can leave in the middle and do the call in another way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
-from pullback.compiler.cleaning import without_cleaning
+from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.sums import added_in_place
 from pullback.compiler.tracing import AS_IT_IS, Trace
@@ -53,22 +53,11 @@ class Plan:
         self.suspect: list[int] = []
         if not careful:
             steps, results, self.suspect = without_cleaning(steps, results)
-            steps = needed(steps, results) if self.suspect else steps
         self.steps = added_in_place(steps, results)
         writer = _Writer(graph, self.steps, results)
         self.source, names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), names)  # noqa: S102 - our own text
         self.call: Callable[..., Sequence[Any]] = names["plan"]
-
-
-def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    """The steps that the wanted values, and the guards, are computed by."""
-    alive, kept = {x.number for x in wanted}, []
-    for step in reversed(steps):
-        if step.form is GUARD or not alive.isdisjoint(x.number for x in step.results):
-            alive.update(x.number for x in step.values())
-            kept.append(step)
-    return kept[::-1]
 
 
 class _Memory:

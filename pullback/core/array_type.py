@@ -181,9 +181,9 @@ class ArrayType:
         """The same where all of `x` is touched that can be; None if that is every element."""
         return None
 
-    def cleaned(self, where: Callable[..., Any], touched: Any, gradient: Any) -> Any:
-        """A gradient with 0 where nothing has touched it: `where` of whatever `gradient` is around such arrays."""
-        return where(touched, gradient, gradient.dtype.type(0))
+    def cleaned(self, where: Callable[..., Any], *args: Any) -> Any:
+        """`where(mask, a, b)`: a derivative, and the 0 that it is where nothing touches it."""
+        return where(*args)
 
     def read(self, x: Any, why: str) -> ndarray:
         """The numbers as an ndarray, whatever that costs; `why` says who wants them, in the words of an error."""
@@ -572,6 +572,11 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     """
     inside = [innermost(array) for array in arrays]
     type_of(inside).check(examine, inside)
+
+
+def cleaned(where: Callable[..., Any], mask: Any, a: Any, b: Any) -> Any:
+    """`where(mask, a, b)`, by which a derivative comes to be 0 where nothing touches it: a type may note that."""
+    return ARRAY_TYPES[type(innermost(mask))].cleaned(where, mask, a, b)
 
 
 def touched_in(x: Any) -> Any:

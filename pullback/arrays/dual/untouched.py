@@ -34,6 +34,7 @@ from pullback.core.array_type import (
     OperatorTable,
     array_type,
     carries_derivative,
+    cleaned,
     innermost,
     is_array,
     table_of,
@@ -323,7 +324,7 @@ def _is_differentiated(x: Any) -> bool:
 
 def _cleaned(found: Any, mask: Mask, ops: OperatorTable) -> Any:
     where = np.where if issubclass(type(found), (ndarray, np.generic)) else ops.where
-    return where(mask, found.dtype.type(0), found)
+    return cleaned(where, mask, found.dtype.type(0), found)
 
 
 def _sum(terms: Sequence[Any]) -> Any:

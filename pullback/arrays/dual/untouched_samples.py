@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.arrays.dual.untouched import Mask, by_element, constant, has_nan, is_plain, numbers_of_all
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import OperatorTable, carries_derivative, table_of, touched_in
+from pullback.core.array_type import OperatorTable, carries_derivative, cleaned, table_of, touched_in
 from pullback.core.types import Shape
 from pullback.dispatch.tangent_rules import Rule
 
@@ -44,11 +44,11 @@ def pushed_for_samples(
         return found, [_kept(common, x, y.shape) for x, y in zip(parts, wanted, strict=True)]
     still = reduce(table.logical_and, [table.all(mask) for mask in moving])  # all of a sample is untouched
     kept = [_kept(still, x, y.shape) for x, y in zip(parts, wanted, strict=True)]
-    cleaned = [
-        x if mask is None else table_of((x, mask)).where(mask, x.dtype.type(0), x)
+    clean = [
+        x if mask is None else cleaned(table_of((x, mask)).where, mask, x.dtype.type(0), x)
         for x, mask in zip(parts, kept, strict=True)
     ]
-    return ([cleaned] if rule.returns_list else cleaned), kept
+    return ([clean] if rule.returns_list else clean), kept
 
 
 def _by_rule(

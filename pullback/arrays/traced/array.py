@@ -100,11 +100,11 @@ class TracedType(ArrayType):
         constant = np.asarray(constant)
         return TracedArray(x.at.graph.constant(constant), constant)
 
-    def cleaned(self, where: Callable[..., Any], touched: Any, gradient: Any) -> Any:
-        graph = innermost(gradient).at.graph
+    def cleaned(self, where: Callable[..., Any], *args: Any) -> Any:
+        graph = innermost(args[0]).at.graph
         outside, graph.cleans = graph.cleans, True
         try:
-            return super().cleaned(where, touched, gradient)
+            return where(*args)
         finally:
             graph.cleans = outside
 

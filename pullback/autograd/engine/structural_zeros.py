@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy import vdot
 
-from pullback.core.array_type import ARRAY_TYPES, array_type, innermost, numbers_of, parts_of, table_of, touched_in
+from pullback.core.array_type import ARRAY_TYPES, array_type, cleaned, numbers_of, parts_of, table_of, touched_in
 from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
@@ -256,7 +256,7 @@ class Masked:
         if parts is not None and not any(map(_has_nan, parts)):
             return value
         touched = self.mask.touched()
-        return array_type(innermost(value)).cleaned(table_of((value, touched)).where, touched, value)
+        return cleaned(table_of((value, touched)).where, touched, value, value.dtype.type(0))
 
 
 def _is_plain(x: Any) -> bool:
