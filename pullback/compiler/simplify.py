@@ -21,6 +21,8 @@ _LARGEST = 1 << 16  # elements that a constant may have which is computed here
 
 # Kernels whose result depends on the shape and dtype of the array alone.
 _OF_SHAPE = frozenset({"ones_like", "zeros_like"})
+# Kernels for which the order of the arguments makes no difference, to the bit.
+_COMMUTATIVE = frozenset({"add", "mul"})
 # Kernels that give their first argument, where it has the result's form.
 _IDENTITIES = frozenset({"alias", "clone", "contiguous", "expand", "reshape", "to_copy", "view"})
 
@@ -59,7 +61,8 @@ class Simplified:
         if step.form is ONE and (found := self._instead_of(step)) is not None:
             self._instead[step.results[0].number] = found
             return
-        key = (step.what, *map(key_of, step.args))
+        args = map(key_of, step.args)
+        key = (step.what, *(sorted(args, key=repr) if step.what in _COMMUTATIVE else args))
         if (known := self._memo.setdefault(key, step)) is not step:
             for value, same in zip(step.results, known.results, strict=True):
                 self._instead[value.number] = same
@@ -87,7 +90,9 @@ class Simplified:
             for found in rule(self, *step.args):
                 if _has_form(found, result):
                     return found  # type: ignore[no-any-return]
-        if prod(result.shape) <= _LARGEST and all(x.number in self._constants for x in step.values()):
+        if (prod(result.shape) <= _LARGEST or step.what == "expand") and all(
+            x.number in self._constants for x in step.values()
+        ):
             return self._computed(step, [self._number(x) for x in step.args])
         return None
 

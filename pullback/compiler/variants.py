@@ -17,8 +17,9 @@ import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.graph import GUARD, Check, Guard, Value, key_of
-from pullback.compiler.plan import LeftError, Plan
+from pullback.compiler.plan import Plan
 from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
+from pullback.compiler.writer import LeftError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 

@@ -16,7 +16,7 @@ _BFLOAT = "NumPy has no such dtype; use float32 or float16"
 _DEVICE = "there is one device, 'cpu': leave devices out"
 _LAYOUT = "the order of memory is that of NumPy's strides: leave formats and layouts out"
 _THREADS = "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra decides"
-_COMPILED = "there is nothing to compile: functions run as they are written"
+_COMPILED = "pullback.compile(f) records a function at its first calls and runs it as a program"
 _MODULES = "pullback has functions and no modules: make tensors with requires_grad=True, call pullback.nn.functional"
 _DATA = "slice arrays: numpy.random.default_rng().permutation(n) gives the order, order[i : i + size] a batch"
 _LOOPS = "write Python's for, while and if; pullback.func.checkpointed_loop saves the memory of a long loop"
@@ -58,8 +58,6 @@ INSTEAD = {
     "get_num_threads": _THREADS,
     "set_num_threads": _THREADS,
     "jit": _COMPILED,
-    "compile": _COMPILED,
-    "compiler": _COMPILED,
     "fx": _COMPILED,
     "export": _COMPILED,
     "onnx": "graphs stay in Python: there is nothing to export",
