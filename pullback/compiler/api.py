@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from pullback.arrays.traced.graph import UntraceableError
+from pullback.compiler.agreement import first_difference
 from pullback.compiler.errors import CompileWarning, StaleProgramError
+from pullback.compiler.numbers import differs
 from pullback.compiler.signature import Unfit, signature_of, surroundings
 from pullback.compiler.tracing import trace
-from pullback.compiler.variants import MOST, Program, Variants, differs, first_difference
+from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.pytree import unflatten
-from pullback.core.tensor import Tensor, ndarray
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SIGNATURES = 64
@@ -38,68 +37,61 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = modes.current()
-        if self._off or self._running or state.level or not state.plain:
+        if self._off or self._running or not state.plain:
             return self._function(*args, **kwargs)
         signature, leaves, structure = signature_of(args, kwargs)
         key = (surroundings(), signature)
         try:
             variants = self._by_signature.get(key)
-        except TypeError:
+        except TypeError:  # an Unfit has no hash
             variants = None
         if variants is None:
-            variants = self._new(key, signature)
+            variants = self._new(key, signature, structure)
         if variants.eager is not None:
             return self._function(*args, **kwargs)
-        arrays = _arrays_of(leaves)
-        found = variants.find(leaves, arrays)
+        found = variants.find(leaves)
         if found is None:
-            return self._trace(variants, leaves, structure)
+            return self._trace(variants, leaves)
         program, result = found
-        if program.calls <= _TIMED or self._check:
-            self._compare(variants, program, result, args, kwargs, leaves, arrays)
+        if (program.calls <= _TIMED or self._check) and not program.written:
+            self._compare(variants, program, result, leaves)
         return result
 
-    def _new(self, key: Hashable, signature: Any) -> Variants:
-        variants = Variants()
+    def _new(self, key: Hashable, signature: Any, structure: Any) -> Variants:
+        variants = Variants(functools.partial(_call, self._function, structure))
         for form in signature:
             if type(form) is Unfit:
                 variants.eager = f"it is given {form.why}"
-                self._say(variants.eager)
+                if form.why:
+                    self._say(variants.eager)
                 return variants
         if len(self._by_signature) >= _SIGNATURES:
             self._by_signature.pop(next(iter(self._by_signature)))
         self._by_signature[key] = variants
         return variants
 
-    def _call(self, leaves: list[Any], structure: Any) -> Any:
-        if structure is None:
-            return self._function(*leaves)
-        args, kwargs = unflatten(structure, leaves)
-        return self._function(*args, **kwargs)
-
-    def _trace(self, variants: Variants, leaves: list[Any], structure: Any) -> Any:
+    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         self._running = True
         try:
-            made = trace(self._function, leaves, lambda given: self._call(given, structure), lambda array: False)
+            made = trace(leaves, variants.call, lambda array: False)
         except UntraceableError as error:
             variants.eager = str(error)
             self._say(variants.eager)
-            return self._call(leaves, structure)
+            return variants.call(leaves)
         finally:
             self._running = False
         if not variants.take(made) and len(variants.candidates) > MOST:
             one, other = (made for made, _ in variants.candidates[-2:])
             variants.eager = f"no two of {len(variants.candidates)} runs did the same: {first_difference(one, other)}"
             self._say(variants.eager)
-        return made.result
+        return made.result if made.pulled is None else variants.program_of(made).run(leaves)
 
-    def _compare(self, variants: Variants, program: Program, result: Any, args: Any, kwargs: Any, *again: Any) -> None:
-        if program.written:
-            return
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any]) -> None:
+        """Let the function run beside its program: the results must be equal, and the program no slower."""
         begin = perf_counter()
-        expected = self._function(*args, **kwargs)
+        expected = variants.call(leaves)
         middle = perf_counter()
-        program.run(*again)
+        program.run(leaves)
         took = perf_counter() - middle
         if how := differs(result, expected):
             variants.eager = f"its program gave {how}"
@@ -120,13 +112,12 @@ class Compiled:
             warnings.warn(f"compile({self._name}) runs eagerly: {why}.", CompileWarning, stacklevel=4)
 
 
-def _arrays_of(leaves: Sequence[Any]) -> list[Any]:
-    """The inputs of a program among the leaves."""
-    return [
-        x._array if isinstance(x, Tensor) else np.asarray(x)
-        for x in leaves
-        if isinstance(x, (Tensor, ndarray, np.generic))
-    ]
+def _call(function: Callable[..., Any], structure: Any, leaves: list[Any]) -> Any:
+    """Call the function with arguments of this structure."""
+    if structure is None:
+        return function(*leaves)
+    args, kwargs = unflatten(structure, leaves)
+    return function(*args, **kwargs)
 
 
 @overload

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pullback.arrays.traced.graph import Graph, Step
+from pullback.arrays.traced.graph import Graph, Step, Value
 from pullback.compiler.blocks import Group
 
 
 class Memory:
     """Which values may lie in the same memory, and which memory is the plan's own."""
 
-    def __init__(self, graph: Graph, steps: Sequence[Step | Group]) -> None:
+    def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group]) -> None:
         self._home: dict[int, int] = {}
         self.foreign: set[int] = set()  # the homes of what is not the plan's own
-        for value in [*graph.inputs, *(x for x, _, _ in graph.constants)]:
+        for value in [*inputs, *(x for x, _, _ in graph.constants)]:
             self.foreign.add(value.number)
         for step in steps:
             if isinstance(step, Group):

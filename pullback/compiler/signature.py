@@ -13,7 +13,6 @@ import numpy as np
 
 from pullback.arrays.traced.graph import key_of
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS
 from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
@@ -22,9 +21,10 @@ _NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 class Unfit:
-    """An argument that no program takes: the call runs eagerly, for this reason."""
+    """An argument that no program takes: the call runs eagerly, for this reason; "" where that is as it should be."""
 
     __slots__ = ("why",)
+    __hash__ = None  # type: ignore[assignment]  # so no signature with one is found
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -43,8 +43,8 @@ def form_of(x: Any) -> Hashable:
         return (kind, x.dtype)
     if issubclass(kind, Tensor):
         array = x._array
-        if kind in ARRAYS or x._level or type(array) is not ndarray:
-            return Unfit("a Tensor inside of a transform")
+        if type(array) is not ndarray:
+            return Unfit("")  # a batch, a dual number, a level within another: the function's operators run
         return (kind, array.dtype, array.shape, array.strides, x._requires_grad)
     if issubclass(kind, ndarray):
         return Unfit(f"an array of the class {kind.__name__}")

@@ -36,14 +36,16 @@ class LeftError(Exception):
 class Writer:
     """Writes the function of one graph."""
 
-    def __init__(self, graph: Graph, steps: Sequence[Step | Group], results: Sequence[Value]) -> None:
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group], results: Sequence[Value]
+    ) -> None:
         self.names: dict[str, Any] = {"asarray": np.asarray}
         self._constants: dict[int, str] = {}
         for value, array, _ in graph.constants:
             self.names[name := f"c{value.number}"] = array
             self._constants[value.number] = name
         self._by_key: dict[Any, str] = {}
-        self._memory = Memory(graph, steps)
+        self._memory = Memory(graph, inputs, steps)
         self._last: dict[int, int] = {}  # the last step that reads each memory
         for at, step in enumerate(steps):
             for value in (*step.values(), *step.results):
@@ -52,7 +54,7 @@ class Writer:
             self._last[self._memory.home(value.number)] = len(steps)
         self._arrays: set[int] = set()  # numbers that have been made arrays
         lines = [line for at, step in enumerate(steps) for line in self._step(at, step)]
-        head = f"def plan({', '.join(self._name(x) for x in graph.inputs)}):"
+        head = f"def plan({', '.join(self._name(x) for x in inputs)}):"
         self.source = "\n    ".join([head, *lines, f"return {self._returned(results)}"]) + "\n"
 
     # -- names ---------------------------------------------------------------------------------------------------------

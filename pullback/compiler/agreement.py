@@ -1,0 +1,67 @@
+"""Two traces compared: they make a program only if they did the same."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from pullback.arrays.traced.graph import GUARD, Check, Guard, Value, key_of
+from pullback.compiler.numbers import in_words
+from pullback.compiler.tracing import Trace
+from pullback.core.tensor import ndarray
+
+
+def described(trace: Trace) -> Hashable:
+    """A description of a trace that is equal for two that give the same program."""
+    graph = trace.graph
+    return (
+        tuple((value.number, live, _contents(array, live)) for value, array, live in graph.constants),
+        tuple(_step(step) for step in graph.steps),
+        tuple((how, _output(x)) for how, x in trace.outputs),
+        repr(trace.structure),
+        tuple((place, value.number) for place, value in trace.written),
+    )
+
+
+def _contents(array: ndarray, live: bool) -> Hashable:
+    return (array.shape, array.strides, array.dtype.str, id(array) if live else array.tobytes())
+
+
+def _output(x: Any) -> Hashable:
+    return key_of(x)
+
+
+def _step(step: Any) -> Hashable:
+    return (_what(step.what), _keys(step.args), tuple((x.number, x.shape, x.dtype) for x in step.results))
+
+
+def _keys(x: Any) -> Hashable:
+    if type(x) in (list, tuple):
+        return tuple(map(_keys, x))
+    return _what(x) if callable(x) and type(x) is not Value else key_of(x)
+
+
+def _what(what: Any) -> Hashable:
+    if isinstance(what, Guard):
+        return ("guard", what.why, key_of(what.expected))
+    if isinstance(what, Check):
+        what = what.examine
+    code = getattr(what, "__code__", None)
+    return what if code is None else (code,)
+
+
+def first_difference(a: Trace, b: Trace) -> str:
+    """Where two traces begin to differ, in words."""
+    for one, other in zip(a.graph.steps, b.graph.steps, strict=False):
+        if _step(one) != _step(other):
+            if one.form is GUARD and other.form is GUARD and isinstance(one.what, Guard):
+                return f"{one.what.why} found {in_words(one.what.expected)}, then {in_words(other.what.expected)}"  # type: ignore[union-attr]
+            if _what(one.what) == _what(other.what):
+                return f"{one.name} was called with other arguments"
+            return f"{one.name} came first, then {other.name} in its place"
+    if len(a.graph.steps) != len(b.graph.steps):
+        return f"{len(a.graph.steps)} operators ran, then {len(b.graph.steps)}"
+    for (_, first, _), (_, second, _) in zip(a.graph.constants, b.graph.constants, strict=False):
+        if first.shape != second.shape or first.tobytes() != second.tobytes():
+            return f"an array that it made or read was {in_words(first)}, then {in_words(second)}"
+    return "the results were built differently"

@@ -1,0 +1,102 @@
+"""A program: the plan of a trace, from the leaves of the arguments to what the caller gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
+from pullback.compiler.cleaning import needed, without_cleaning
+from pullback.compiler.numbers import has_nan
+from pullback.compiler.plan import Plan
+from pullback.compiler.simplify import Simplified
+from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
+from pullback.core.pytree import unflatten
+from pullback.core.tensor import Tensor, ndarray, wrap
+
+
+def inputs_of(leaves: Sequence[Any]) -> list[Any]:
+    """The arrays among the leaves of the arguments, as a plan takes them."""
+    return [
+        x if type(x) is ndarray else x._array if isinstance(x, Tensor) else np.asarray(x)
+        for x in leaves
+        if isinstance(x, (ndarray, Tensor, np.generic))
+    ]
+
+
+def quietly(call: Callable[..., Sequence[Any]], *arrays: Any) -> Sequence[Any]:
+    """Run a plan without NumPy's warnings about floating-point numbers, which eager operators do not give either."""
+    before = warning_state()
+    try:
+        ignore_warnings()
+        return call(*arrays)
+    finally:
+        restore(before)
+
+
+class Program:
+    """A plan, and what its caller gets: how the outputs look, and in which structure.
+
+    Attributes
+    ----------
+    calls, slower : int
+        How often it has run, and how often slower than the function itself.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.plan, self.suspect = _plan(trace, careful=False)
+        self.careful: Plan | None = None
+        self.outputs, self.structure = trace.outputs, trace.structure
+        self.written = [place for place, _ in trace.written]
+        self._look = trace.outputs[0][0] if trace.structure == 0 and not trace.written else None
+        self.calls = self.slower = 0
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves; raises LeftError where the program is not that of this call."""
+        found = quietly(self.plan.call, *inputs_of(leaves))
+        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
+            found = self._carefully(leaves)
+        if self._look not in (None, AS_IT_IS):
+            return looking(self._look, found[0])
+        given = iter(found)
+        results = [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]
+        for place, array in zip(self.written, given, strict=True):
+            _write(leaves[place], array)
+        return unflatten(self.structure, results)
+
+    def _carefully(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The results of the careful form, which takes the place of the fast one when it is needed twice."""
+        if self.careful is None:
+            self.careful, _ = _plan(self.trace, careful=True)
+        else:
+            self.plan, self.suspect = self.careful, []
+        return quietly(self.careful.call, *inputs_of(leaves))
+
+
+def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:
+    """(the plan of a trace, the results in which a NaN would show that a mask was missing)."""
+    simplified = Simplified(trace.graph, trace.graph.steps)
+    wanted = [x for how, x in trace.outputs if how is not AS_IT_IS] + [x for _, x in trace.written]
+    results = [simplified.of(x) for x in wanted]
+    steps, suspect = needed(simplified.steps, results), list[int]()
+    if not careful:
+        steps, results, suspect = without_cleaning(steps, results)
+    return Plan(trace.graph, trace.inputs, steps, results), suspect
+
+
+def looking(how: str | None, array: Any) -> Any:
+    """An array of a result as the caller is to see it."""
+    if how is NUMBER:
+        return array[()] if type(array) is ndarray else array
+    array = np.asarray(array)
+    return wrap(array) if how is TENSOR else array
+
+
+def _write(target: Any, array: Any) -> None:
+    if isinstance(target, Tensor):
+        target.copy_(wrap(np.asarray(array)))
+    else:
+        target[...] = array
