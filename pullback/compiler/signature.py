@@ -18,6 +18,7 @@ from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
 _NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_LEAVES = _NUMBERS | {ndarray, Tensor, *ARRAYS, np.float64, np.float32} - {type(None)}
 
 
 class Unfit:
@@ -30,7 +31,7 @@ class Unfit:
         self.why = why
 
 
-def form_of(x: Any) -> Hashable:
+def form_of(x: Any) -> Any:
     """The form of one leaf of the arguments; an Unfit where none is known."""
     kind = type(x)
     if kind is ndarray:
@@ -55,7 +56,7 @@ def form_of(x: Any) -> Hashable:
 
 def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Hashable, list[Any], Any]:
     """(signature, leaves, structure) of a call."""
-    if not kwargs and all(type(x) is ndarray for x in args):
+    if not kwargs and all(type(x) in _LEAVES for x in args):
         return tuple(map(form_of, args)), list(args), None
     leaves, structure = flatten((args, kwargs))
     return (_frozen(structure), *map(form_of, leaves)), leaves, structure

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.compiler.agreement import described
-from pullback.compiler.node import DifferentiableProgram
+from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program
 from pullback.compiler.tracing import Trace
 from pullback.compiler.writer import LeftError

@@ -1,0 +1,113 @@
+"""The program of a function whose arguments require grad: a plan forward, and one backward from what that hands on.
+
+A trace runs the function on leaves, and the engine on its outputs with traced cotangents. What is computed without the
+cotangents for the results is the forward plan; the rest is the backward one. Backward reads arrays of the forward plan
+and arguments. A view of an argument is made again, not handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.cleaning import needed, without_cleaning
+from pullback.compiler.evaluate import evaluate
+from pullback.compiler.node import record
+from pullback.compiler.numbers import has_nan
+from pullback.compiler.plan import Plan
+from pullback.compiler.program import inputs_of, quietly
+from pullback.compiler.simplify import Simplified
+from pullback.compiler.tracing import AS_IT_IS, Trace
+from pullback.core.pytree import unflatten
+from pullback.core.tensor import ndarray
+
+
+class DifferentiableProgram:
+    """Two plans from one trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    call : callable
+        (leaves) -> the result of the function of arguments with these leaves.
+
+    Attributes
+    ----------
+    differentiable : list of bool
+        Of each array of the result: True if it has a cotangent.
+    places : list of int
+        The leaves of the arguments that have a gradient.
+    calls, slower : int
+        How often it has run, and how often slower than the function itself.
+    """
+
+    written: Sequence[int] = ()
+
+    def __init__(self, trace: Trace, call: Callable[[list[Any]], Any]) -> None:
+        graph, pulled = trace.graph, trace.pulled
+        assert pulled is not None
+        self.trace, self.call, self.outputs, self.structure = trace, call, trace.outputs, trace.structure
+        self.calls = self.slower = 0
+        arrays = [nr for nr, (how, _) in enumerate(trace.outputs) if how is not AS_IT_IS]
+        self.differentiable, self.places = [nr in pulled.outputs for nr in arrays], pulled.places
+        simplified = Simplified(graph, graph.steps)
+        wanted = [simplified.of(trace.outputs[nr][1]) for nr in arrays]
+        wanted += [simplified.of(g) for g in pulled.gradients if g is not None]
+        steps, results, suspect = without_cleaning(needed(simplified.steps, wanted), wanted)
+        self._count = len(arrays)
+        self._suspect = [nr - self._count for nr in suspect if nr >= self._count]
+        self._given = [g is not None for g in pulled.gradients]
+        self._gradients = results[self._count :]
+        forward = needed(steps, results[: self._count])
+        self._inputs, self._cotangents = trace.inputs, pulled.cotangents
+        self._constants = {value.number: array for value, array, _ in graph.constants}
+        self._backward, handed = self._split(steps, set(forward))
+        inputs = {x.number for x in trace.inputs}
+        self._handed = [x for x in handed if x.number not in inputs]
+        self._reread = [nr for nr, x in enumerate(trace.inputs) if x.number in {y.number for y in handed}]
+        self.plan = Plan(graph, trace.inputs, forward, [*results[: self._count], *self._handed])
+        self.backward = Plan(
+            graph,
+            [*self._handed, *(trace.inputs[nr] for nr in self._reread), *pulled.cotangents],
+            self._backward,
+            self._gradients,
+        )
+
+    def _split(self, steps: Sequence[Step], forward: set[Step]) -> tuple[list[Step], list[Value]]:
+        """(the steps of backward, the values that they read of others)."""
+        chosen = {step for step in needed(steps, self._gradients) if step not in forward}
+        maker = {x.number: step for step in steps for x in step.results}
+        todo = [x for step in chosen for x in step.values()] + list(self._gradients)
+        while todo:  # with the views among what would be handed on, which are made again
+            step = maker.get(todo.pop().number)
+            if step is not None and step not in chosen and step.pure and step.aliases:
+                chosen.add(step)
+                todo += step.values()
+        made = {x.number for step in chosen for x in step.results}
+        known = made | {x.number for x in self._cotangents} | self._constants.keys()
+        read = {x.number: x for step in chosen for x in step.values()} | {x.number: x for x in self._gradients}
+        return [step for step in steps if step in chosen], [x for x in read.values() if x.number not in known]
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for these leaves, with one node; raises LeftError where the program is not that of this call."""
+        found = quietly(self.plan.call, *inputs_of(leaves))
+        results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :])
+        given = iter(results)
+        return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
+
+    def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
+        """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
+        if all(isinstance(g, (ndarray, np.generic)) for g in cotangents):
+            found = quietly(self.backward.call, *handed, *(inputs[nr] for nr in self._reread), *cotangents)
+            if any(has_nan(found[nr]) for nr in self._suspect):
+                return None
+        else:
+            values = [*self._handed, *self._inputs, *self._cotangents]
+            arrays = [*map(np.asarray, handed), *inputs, *cotangents]
+            known = self._constants | {x.number: array for x, array in zip(values, arrays, strict=True)}
+            found = evaluate(self._backward, known, self._gradients)
+        given = iter(found)
+        return [next(given) if there else None for there in self._given]
