@@ -13,12 +13,13 @@ import numpy as np
 
 from pullback.arrays.traced.graph import key_of
 from pullback.core import modes
+from pullback.core.array_face import ARRAYS
 from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
 _NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_LEAVES = _NUMBERS | {ndarray, Tensor, *ARRAYS, np.float64, np.float32} - {type(None)}
+_LEAVES = (_NUMBERS | {ndarray, Tensor, *ARRAYS, np.float64, np.float32}) - {type(None)}
 
 
 class Unfit:
