@@ -20,6 +20,7 @@ def described(trace: Trace) -> Hashable:
         tuple((how, _output(x)) for how, x in trace.outputs),
         repr(trace.structure),
         tuple((place, value.number) for place, value in trace.written),
+        tuple((place, None if value is None else value.number) for place, value in trace.grads),
     )
 
 

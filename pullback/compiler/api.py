@@ -14,14 +14,19 @@ from pullback.compiler.agreement import first_difference
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.numbers import differs
 from pullback.compiler.program import Program
-from pullback.compiler.signature import Unfit, signature_of, surroundings
-from pullback.compiler.tracing import trace
+from pullback.compiler.reach.reached import Reach, reach_of
+from pullback.compiler.signature import Unfit, form_of, signature_of
+from pullback.compiler.tracing import grad_of, trace
 from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
+from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import unflatten
+from pullback.core.tensor import ndarray
+from pullback.graph.held_records import owner_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SIGNATURES = 64
+_CHANGES = 8  # how often what a function reads may change before its programs are given up
 _TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
 
 
@@ -32,34 +37,78 @@ class Compiled:
         functools.update_wrapper(self, function)
         self._function, self._check, self._pure = function, check, pure
         self._by_signature: dict[Hashable, Variants] = {}
-        self._off = os.environ.get("PULLBACK_COMPILE") == "0"
+        self._reach: Reach | None = None
+        self._live: set[int] = set()
+        self._changes = 0
+        self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
         self._said: set[str] = set()
         self._running = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        state = modes.current()
-        if self._off or self._running or not state.plain:
+        if self._running or not (state := modes.current()).plain:
+            return self._function(*args, **kwargs)
+        if self._reach is None:
+            self._look()
+        elif self._eager is None and self._reach.watches.stale():
+            self._look_again()
+        if self._eager is not None:
             return self._function(*args, **kwargs)
         signature, leaves, structure = signature_of(args, kwargs)
-        key = (surroundings(), signature)
+        count, tensors = len(leaves), self._reach.tensors  # type: ignore[union-attr]  # looked up above
+        if tensors:
+            leaves += tensors
+            signature = (*signature, *map(form_of, tensors), *(grad_of(x) is None for x in tensors))
+        key = (state.off, get_default_dtype(), signature)
         try:
             variants = self._by_signature.get(key)
         except TypeError:  # an Unfit has no hash
             variants = None
         if variants is None:
-            variants = self._new(key, signature, structure)
+            variants = self._new(key, signature, structure, count, len(tensors))
         if variants.eager is not None:
             return self._function(*args, **kwargs)
         found = variants.find(leaves)
         if found is None:
             return self._trace(variants, leaves)
         program, result = found
-        if (program.calls <= _TIMED or self._check) and not program.written:
+        if (program.calls <= _TIMED or self._check) and not program.effects:
             self._compare(variants, program, result, leaves)
         return result
 
-    def _new(self, key: Hashable, signature: Any, structure: Any) -> Variants:
-        variants = Variants(functools.partial(_call, self._function, structure))
+    # -- what the function reads ---------------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """Find what the function can reach, and watch it."""
+        self._reach = reach = reach_of(self._function)
+        if self._eager is not None:
+            return
+        if reach.refused and not self._pure:
+            self._run_eagerly(str(reach.refused[0]))
+            return
+        grads = [x.grad for x in reach.tensors if grad_of(x) is not None]
+        reach.tensors.extend(x for x in grads if all(x is not y for y in reach.tensors))
+        reach.watches.arrays(contents=True)
+        self._live = {id(owner_of(x)) for x in reach.arrays}
+
+    def _look_again(self) -> None:
+        """Something that the function reads has changed: its programs are of no use any more."""
+        assert self._reach is not None
+        change = self._reach.watches.changed()
+        self._by_signature.clear()
+        self._changes += 1
+        if self._changes > _CHANGES:
+            self._run_eagerly(f"{change}: it has changed {self._changes} times; make it an argument")
+        else:
+            self._look()
+
+    def _run_eagerly(self, why: str) -> None:
+        """Run the function from now on, and say so."""
+        self._eager = why
+        self._by_signature.clear()
+        self._say(why)
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+    def _new(self, key: Hashable, signature: Any, structure: Any, count: int, captured: int) -> Variants:
+        variants = Variants(functools.partial(_call, self._function, structure, count), captured)
         for form in signature:
             if type(form) is Unfit:
                 variants.eager = f"it is given {form.why}"
@@ -74,18 +123,29 @@ class Compiled:
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         self._running = True
         try:
-            made = trace(leaves, variants.call, lambda array: False)
+            made = trace(leaves, variants.captured, variants.call, self._is_live)
         except UntraceableError as error:
             variants.eager = str(error)
             self._say(variants.eager)
             return variants.call(leaves)
         finally:
             self._running = False
-        if not variants.take(made) and len(variants.candidates) > MOST:
+        assert self._reach is not None
+        if (change := self._reach.watches.changed()) is not None:
+            self._changes += 1
+            self._by_signature.clear()
+            if self._changes > _CHANGES:
+                self._run_eagerly(f"it changes what it reads: {change}")
+            else:
+                self._look()
+        elif not variants.take(made) and len(variants.candidates) > MOST:
             one, other = (made for made, _ in variants.candidates[-2:])
             variants.eager = f"no two of {len(variants.candidates)} runs did the same: {first_difference(one, other)}"
             self._say(variants.eager)
         return made.result if made.pulled is None else variants.program_of(made).run(leaves)
+
+    def _is_live(self, array: ndarray) -> bool:
+        return id(owner_of(array)) in self._live
 
     def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any]) -> None:
         """Let the function run beside its program: the results must be equal, and the program no slower."""
@@ -114,10 +174,10 @@ class Compiled:
             warnings.warn(f"compile({self._name}) runs eagerly: {why}.", CompileWarning, stacklevel=4)
 
 
-def _call(function: Callable[..., Any], structure: Any, leaves: list[Any]) -> Any:
-    """Call the function with arguments of this structure."""
+def _call(function: Callable[..., Any], structure: Any, count: int, leaves: list[Any]) -> Any:
+    """Call the function with arguments of this structure, the first so many leaves."""
     if structure is None:
-        return function(*leaves)
+        return function(*leaves[:count])
     args, kwargs = unflatten(structure, leaves)
     return function(*args, **kwargs)
 

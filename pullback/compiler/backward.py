@@ -33,6 +33,8 @@ class DifferentiableProgram:
     trace : Trace
     call : callable
         (leaves) -> the result of the function of arguments with these leaves.
+    captured : int
+        How many of the leaves, the last ones, the function does not take as arguments but reads.
 
     Attributes
     ----------
@@ -44,12 +46,13 @@ class DifferentiableProgram:
         How often it has run, and how often slower than the function itself.
     """
 
-    written: Sequence[int] = ()
+    effects = False
 
-    def __init__(self, trace: Trace, call: Callable[[list[Any]], Any]) -> None:
+    def __init__(self, trace: Trace, call: Callable[[list[Any]], Any], captured: int) -> None:
         graph, pulled = trace.graph, trace.pulled
         assert pulled is not None
-        self.trace, self.call, self.outputs, self.structure = trace, call, trace.outputs, trace.structure
+        self.trace, self.call, self.captured = trace, call, captured
+        self.outputs, self.structure = trace.outputs, trace.structure
         self.calls = self.slower = 0
         arrays = [nr for nr, (how, _) in enumerate(trace.outputs) if how is not AS_IT_IS]
         self.differentiable, self.places = [nr in pulled.outputs for nr in arrays], pulled.places

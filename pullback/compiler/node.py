@@ -63,7 +63,7 @@ class CompiledBackward(MultiNode):
     def _pull_eagerly(self, cotangents: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """The gradients as Tensors, by the function's own operators; recorded if the inputs are Tensors."""
         again = any(isinstance(x, Tensor) for x in inputs)
-        arrays = iter(inputs)
+        arrays = iter(inputs)  # those of Tensors that the function reads of itself come last
         leaves = [_entered(x, next(arrays)) if is_array_kind(x) else x for x in self.leaves]
         wanted = []
         for nr in self.program.places:
@@ -111,7 +111,9 @@ def record(
     node.program, node.handed = program, handed
     arrays = [x for x in leaves if isinstance(x, (Tensor, ndarray, np.generic))]
     node.saved_inputs, node.version_inputs = save_list(arrays)
-    node.leaves = [type(x) if isinstance(x, (Tensor, ndarray, np.generic)) else x for x in leaves]
+    begin = len(leaves) - program.captured
+    node.leaves = [type(x) if isinstance(x, (Tensor, ndarray, np.generic)) else x for x in leaves[:begin]]
+    node.leaves += leaves[begin:]
     return [
         out if wanted or how is TENSOR else x[()] if how is NUMBER else x
         for out, x, how, wanted in zip(outs, found, looks, program.differentiable, strict=True)

@@ -12,7 +12,7 @@ from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
-from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
+from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, set_grad, write_into
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 
@@ -51,7 +51,9 @@ class Program:
         self.careful: Plan | None = None
         self.outputs, self.structure = trace.outputs, trace.structure
         self.written = [place for place, _ in trace.written]
-        self._look = trace.outputs[0][0] if trace.structure == 0 and not trace.written else None
+        self.grads = trace.grads
+        self.effects = bool(self.written or self.grads)
+        self._look = trace.outputs[0][0] if trace.structure == 0 and not self.effects else None
         self.calls = self.slower = 0
 
     def run(self, leaves: Sequence[Any]) -> Any:
@@ -63,8 +65,11 @@ class Program:
             return looking(self._look, found[0])
         given = iter(found)
         results = [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]
-        for place, array in zip(self.written, given, strict=True):
-            _write(leaves[place], array)
+        if self.effects:
+            for place in self.written:
+                write_into(leaves[place], next(given))
+            for place, at in self.grads:
+                set_grad(leaves[place], None if at is None else np.asarray(next(given)))
         return unflatten(self.structure, results)
 
     def _carefully(self, leaves: Sequence[Any]) -> Sequence[Any]:
@@ -79,7 +84,8 @@ class Program:
 def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:
     """(the plan of a trace, the results in which a NaN would show that a mask was missing)."""
     simplified = Simplified(trace.graph, trace.graph.steps)
-    wanted = [x for how, x in trace.outputs if how is not AS_IT_IS] + [x for _, x in trace.written]
+    wanted = [x for how, x in trace.outputs if how is not AS_IT_IS]
+    wanted += [x for _, x in trace.written] + [x for _, x in trace.grads if x is not None]
     results = [simplified.of(x) for x in wanted]
     steps, suspect = needed(simplified.steps, results), list[int]()
     if not careful:
@@ -93,10 +99,3 @@ def looking(how: str | None, array: Any) -> Any:
         return array[()] if type(array) is ndarray else array
     array = np.asarray(array)
     return wrap(array) if how is TENSOR else array
-
-
-def _write(target: Any, array: Any) -> None:
-    if isinstance(target, Tensor):
-        target.copy_(wrap(np.asarray(array)))
-    else:
-        target[...] = array

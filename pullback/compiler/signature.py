@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import key_of
-from pullback.core import modes
 from pullback.core.array_face import ARRAYS
-from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
@@ -71,9 +69,3 @@ def _frozen(structure: Any) -> Hashable:
     if isinstance(parts, dict):
         return (sort, kind, *((key, _frozen(part)) for key, part in parts.items()))
     return (sort, kind, *map(_frozen, parts))
-
-
-def surroundings() -> Hashable:
-    """The state around a call that a program depends on."""
-    state = modes.current()
-    return (state.off, get_default_dtype())

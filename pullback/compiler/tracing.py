@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
+from pullback.core.version import bump
 
 # How a result looks to the caller.
 ARRAY: Final = "array"
@@ -39,7 +41,7 @@ class Trace:
     ----------
     graph : Graph
     inputs : list of Value
-        The arrays among the leaves of the arguments.
+        The arrays among the leaves.
     outputs : list of (str, Value or any)
         The leaves of the result, each with how it looks; a leaf that is no array stands as it is.
     structure
@@ -48,6 +50,8 @@ class Trace:
         What the caller gets of this run.
     written : list of (int, Value)
         The places of leaves that the function has written into, each with what it holds in the end.
+    grads : list of (int, Value or None)
+        The places of leaves whose `.grad` is another one in the end, with what it is.
     pulled : Pulled or None
         The backward, where leaves require grad and a result depends on them.
     """
@@ -60,16 +64,22 @@ class Trace:
         self.graph = graph
         self.inputs: list[Value] = []
         self.written: list[tuple[int, Value]] = []
+        self.grads: list[tuple[int, Value | None]] = []
         self.pulled: Pulled | None = None
 
 
-def trace(leaves: Sequence[Any], call: Callable[[list[Any]], Any], live: Callable[[ndarray], bool]) -> Trace:
+def trace(
+    leaves: Sequence[Any], captured: int, call: Callable[[list[Any]], Any], live: Callable[[ndarray], bool]
+) -> Trace:
     """Run a function on traced arrays in the place of the arrays among `leaves`.
 
     Parameters
     ----------
     leaves : sequence
-        Of the arguments. Those that require grad are leaves of the graph in the trace.
+        Of the arguments, and then the Tensors that the function reads besides. Those that require grad are leaves of
+        the graph in the trace.
+    captured : int
+        The number of the latter.
     call : callable
         (leaves) -> the result of the function of arguments with these leaves.
     live : callable
@@ -82,24 +92,53 @@ def trace(leaves: Sequence[Any], call: Callable[[list[Any]], Any], live: Callabl
     Raises
     ------
     UntraceableError
-        The function does what no program can do.
+        The function does what no program can do. What it has written into is as it was.
     """
     graph = Graph(live)
     made = Trace(graph)
     outside = modes.set_modes(modes.Modes(off=modes.current().off & {0}))
+    lifted = _Lifted(graph, leaves, captured)
     try:
-        with _lifted(graph, leaves) as (given, inputs):
-            made.inputs = list(graph.inputs)
-            with _as_it_stands():
-                found = call(given)
-                out, made.structure = flatten(found)
-                made.pulled = _pulled(graph, given, out)
-            made.outputs = [_shown(graph, x) for x in out]
-            made.written = list(_written(leaves, inputs))
-            made.result = unflatten(made.structure, [_leaving(x) for x in out])
+        made.inputs = list(graph.inputs)
+        with _as_it_stands():
+            found = call(lifted.given)
+            out, made.structure = flatten(found)
+            made.pulled = _pulled(graph, lifted.given, out)
+        made.outputs = [_shown(graph, x) for x in out]
+        made.written = lifted.written()
+        if made.written and _overlap(leaves):
+            raise UntraceableError("it writes into an argument that shares memory with another one")
+        made.grads = lifted.grads()
+        made.result = unflatten(made.structure, [_leaving(x) for x in out])
+        effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
     finally:
+        lifted.put_back()
         modes.set_modes(outside)
+    for x, array in effects:
+        write_into(x, array)
+    for nr, at in made.grads:
+        set_grad(leaves[nr], None if at is None else lifted.new_grads[nr])
     return made
+
+
+def write_into(target: Any, array: ndarray) -> None:
+    """Let an array or a tensor of the caller's hold what the function has written into it."""
+    if isinstance(target, Tensor):
+        np.copyto(target._array, array)
+        bump(target)
+    else:
+        target[...] = array
+
+
+def set_grad(tensor: Tensor, array: ndarray | None) -> None:
+    """Give a tensor the gradient that the function has left in it."""
+    tensor.grad = None if array is None else wrap(array)
+
+
+def _overlap(leaves: Sequence[Any]) -> bool:
+    """True if two arrays among the leaves share memory."""
+    arrays = [x._array if isinstance(x, Tensor) else x for x in leaves if isinstance(x, (Tensor, ndarray))]
+    return any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2))
 
 
 def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | None:
@@ -133,39 +172,72 @@ def _as_it_stands() -> Iterator[None]:
         plain_until.reset(outside)
 
 
-@contextlib.contextmanager
-def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The leaves with traced arrays in them; Tensors are what they were again at the end."""
-    given: list[Any] = []
-    inputs: list[Any] = []
-    array: Any
-    try:
-        for x in leaves:
-            if isinstance(x, Tensor) and (x._requires_grad or x._level or type(x) in ARRAYS):
-                array = x._array
+class _Lifted:
+    """The leaves of a call with traced arrays in them.
+
+    Tensors that only hold numbers, and captured ones, are the caller's own, around traced arrays for the time being.
+    """
+
+    def __init__(self, graph: Graph, leaves: Sequence[Any], captured: int) -> None:
+        self._graph = graph
+        self.given: list[Any] = []
+        self._entered: list[TracedArray | None] = []
+        self._states: list[tuple[Tensor, Any]] = []
+        self.new_grads: dict[int, ndarray] = {}
+        begin = len(leaves) - captured
+        for nr, x in enumerate(leaves):
+            entered: TracedArray | None = None
+            if isinstance(x, Tensor):
+                array: Any = x._array
                 entered = TracedArray(graph.input(array), array)
-                x = wrap_as(x, entered, 0).requires_grad_(x._requires_grad)
-            elif isinstance(x, Tensor):
-                array = x._array
-                entered = TracedArray(graph.input(array), array)
-                graph.held.append((x, array))
-                hold(x, entered)
+                if nr < begin and (x._requires_grad or x._level or type(x) in ARRAYS):
+                    x = wrap_as(x, entered, 0).requires_grad_(x._requires_grad)
+                else:
+                    self._states.append((x, (x._level, x._fn, grad_of(x))))
+                    graph.held.append((x, array))
+                    x._level, x._fn = 0, None
+                    hold(x, entered)
             elif type(x) is ndarray:
                 entered = TracedArray(graph.input(x), x)
                 x = wrap_array(entered, 0)
             elif isinstance(x, np.generic) and x.dtype.kind in "biufc":
                 entered = TracedArray(graph.input(np.asarray(x)), np.asarray(x))
                 x = wrap_array(entered, 0, single=True)
-            else:
-                entered = None
-            given.append(x)
-            inputs.append((x, entered))
-        yield given, inputs
-    finally:
-        for x, array in reversed(graph.held):
-            if type(now := x._array) is TracedArray and now.example is not array:
-                array[...] = now.example  # written into while it was traced
+            self.given.append(x)
+            self._entered.append(entered)
+
+    def written(self) -> list[tuple[int, Value]]:
+        """The places that hold another value than in the beginning, and which."""
+        pairs = enumerate(zip(self.given, self._entered, strict=True))
+        return [
+            (nr, x._array.at) for nr, (x, entered) in pairs if entered is not None and x._array.at is not entered.at
+        ]
+
+    def grads(self) -> list[tuple[int, Value | None]]:
+        """The places of tensors whose gradient is another one, and which."""
+        found: list[tuple[int, Value | None]] = []
+        before = {id(x): grad for x, (_, _, grad) in self._states}
+        for nr, x in enumerate(self.given):
+            if id(x) in before and (grad := grad_of(x)) is not before[id(x)]:
+                found.append((nr, None if grad is None else _shown(self._graph, grad)[1]))
+                if grad is not None:
+                    array: Any = grad._array
+                    self.new_grads[nr] = array.example if type(array) is TracedArray else array
+        return found
+
+    def put_back(self) -> None:
+        """Let every tensor be what it was."""
+        for x, array in reversed(self._graph.held):
             hold(x, array)
+        for x, (level, fn, grad) in self._states:
+            x._level, x._fn = level, fn
+            if x._extra is not None:
+                x._extra.grad = grad
+
+
+def grad_of(x: Tensor) -> Tensor | None:
+    """The accumulated gradient of a tensor, without a word where it keeps none."""
+    return None if x._extra is None else x._extra.grad
 
 
 def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
@@ -182,12 +254,6 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
     if type(x) is ndarray:
         return ARRAY, graph.constant(x)
     return AS_IT_IS, x
-
-
-def _written(leaves: Sequence[Any], inputs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[int, Value]]:
-    for nr, (x, entered) in enumerate(inputs):
-        if entered is not None and x._array.at is not entered.at:
-            yield nr, x._array.at
 
 
 def _leaving(x: Any) -> Any:

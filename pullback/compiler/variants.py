@@ -28,6 +28,8 @@ class Variants:
     ----------
     call : callable
         (leaves) -> the result of the function of arguments with these leaves.
+    captured : int
+        How many of the leaves, the last ones, are Tensors that the function reads besides its arguments.
 
     Attributes
     ----------
@@ -38,8 +40,8 @@ class Variants:
         Why calls with this signature run eagerly.
     """
 
-    def __init__(self, call: Callable[[list[Any]], Any]) -> None:
-        self.call = call
+    def __init__(self, call: Callable[[list[Any]], Any], captured: int) -> None:
+        self.call, self.captured = call, captured
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any]] = []
         self.eager: str | None = None
@@ -59,7 +61,7 @@ class Variants:
 
     def program_of(self, trace: Trace) -> Any:
         """The program of a trace."""
-        return Program(trace) if trace.pulled is None else DifferentiableProgram(trace, self.call)
+        return Program(trace) if trace.pulled is None else DifferentiableProgram(trace, self.call, self.captured)
 
     def take(self, trace: Trace) -> bool:
         """Take a further trace; True if it has made a program."""
