@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar, overload
 
@@ -13,9 +13,9 @@ from pullback.arrays.traced.graph import UntraceableError
 from pullback.compiler.agreement import first_difference
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.numbers import differs
-from pullback.compiler.program import Program
+from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.signature import Unfit, form_of, signature_of
+from pullback.compiler.signature import Unfit, form_of, signature_of, unfit
 from pullback.compiler.tracing import grad_of, trace
 from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
@@ -26,6 +26,7 @@ from pullback.graph.held_records import owner_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SIGNATURES = 64
+_WRAPPER = 2e-6  # seconds that the way to a program takes
 _CHANGES = 8  # how often what a function reads may change before its programs are given up
 _TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
 
@@ -54,17 +55,19 @@ class Compiled:
         if self._eager is not None:
             return self._function(*args, **kwargs)
         signature, leaves, structure = signature_of(args, kwargs)
-        count, tensors = len(leaves), self._reach.tensors  # type: ignore[union-attr]  # looked up above
-        if tensors:
-            leaves += tensors
-            signature = (*signature, *map(form_of, tensors), *(grad_of(x) is None for x in tensors))
+        count, captured = len(leaves), 0
+        if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
+            grads = [grad_of(x) for x in tensors]
+            leaves += [*tensors, *(x for x in grads if x is not None)]
+            signature = (*signature, *map(form_of, leaves[count:]), *(x is None for x in grads))
+            captured = len(leaves) - count
         key = (state.off, get_default_dtype(), signature)
         try:
             variants = self._by_signature.get(key)
         except TypeError:  # an Unfit has no hash
             variants = None
         if variants is None:
-            variants = self._new(key, signature, structure, count, len(tensors))
+            variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
         if variants.eager is not None:
             return self._function(*args, **kwargs)
         found = variants.find(leaves)
@@ -84,8 +87,6 @@ class Compiled:
         if reach.refused and not self._pure:
             self._run_eagerly(str(reach.refused[0]))
             return
-        grads = [x.grad for x in reach.tensors if grad_of(x) is not None]
-        reach.tensors.extend(x for x in grads if all(x is not y for y in reach.tensors))
         reach.watches.arrays(contents=True)
         self._live = {id(owner_of(x)) for x in reach.arrays}
 
@@ -107,14 +108,16 @@ class Compiled:
         self._say(why)
 
     # -- programs ------------------------------------------------------------------------------------------------------
-    def _new(self, key: Hashable, signature: Any, structure: Any, count: int, captured: int) -> Variants:
-        variants = Variants(functools.partial(_call, self._function, structure, count), captured)
-        for form in signature:
-            if type(form) is Unfit:
-                variants.eager = f"it is given {form.why}"
-                if form.why:
-                    self._say(variants.eager)
-                return variants
+    def _new(
+        self, key: Hashable, wrong: Unfit | None, structure: Any, leaves: Sequence[Any], captured: int
+    ) -> Variants:
+        call = functools.partial(_call, self._function, structure, len(leaves) - captured)
+        variants = Variants(call, captured, all(type(x) is ndarray for x in leaves))
+        if wrong is not None:
+            variants.eager = f"it is given {wrong.why}"
+            if wrong.why:
+                self._say(variants.eager)
+            return variants
         if len(self._by_signature) >= _SIGNATURES:
             self._by_signature.pop(next(iter(self._by_signature)))
         self._by_signature[key] = variants
@@ -124,10 +127,11 @@ class Compiled:
         self._running = True
         try:
             made = trace(leaves, variants.captured, variants.call, self._is_live)
-        except UntraceableError as error:
-            variants.eager = str(error)
+        except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
+            result = variants.call(leaves)  # raises if the error is the function's own
+            variants.eager = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
             self._say(variants.eager)
-            return variants.call(leaves)
+            return result
         finally:
             self._running = False
         assert self._reach is not None
@@ -142,7 +146,7 @@ class Compiled:
             one, other = (made for made, _ in variants.candidates[-2:])
             variants.eager = f"no two of {len(variants.candidates)} runs did the same: {first_difference(one, other)}"
             self._say(variants.eager)
-        return made.result if made.pulled is None else variants.program_of(made).run(leaves)
+        return made.result if made.pulled is None else variants.program_of(made).run(leaves, inputs_of(leaves))
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live
@@ -152,8 +156,8 @@ class Compiled:
         begin = perf_counter()
         expected = variants.call(leaves)
         middle = perf_counter()
-        program.run(leaves)
-        took = perf_counter() - middle
+        program.run(leaves, inputs_of(leaves))
+        took = perf_counter() - middle + _WRAPPER
         if how := differs(result, expected):
             variants.eager = f"its program gave {how}"
             if self._check:

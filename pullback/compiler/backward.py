@@ -18,7 +18,6 @@ from pullback.compiler.evaluate import evaluate
 from pullback.compiler.node import record
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
-from pullback.compiler.program import inputs_of, quietly
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.tracing import AS_IT_IS, Trace
 from pullback.core.pytree import unflatten
@@ -94,9 +93,9 @@ class DifferentiableProgram:
         read = {x.number: x for step in chosen for x in step.values()} | {x.number: x for x in self._gradients}
         return [step for step in steps if step in chosen], [x for x in read.values() if x.number not in known]
 
-    def run(self, leaves: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, with one node; raises LeftError where the program is not that of this call."""
-        found = quietly(self.plan.call, *inputs_of(leaves))
+        found = self.plan.call(*arrays)
         results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :])
         given = iter(results)
         return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
@@ -104,7 +103,7 @@ class DifferentiableProgram:
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
         if all(isinstance(g, (ndarray, np.generic)) for g in cotangents):
-            found = quietly(self.backward.call, *handed, *(inputs[nr] for nr in self._reread), *cotangents)
+            found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
             if any(has_nan(found[nr]) for nr in self._suspect):
                 return None
         else:

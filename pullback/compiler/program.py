@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
+from pullback.arrays.traced.graph import Guard
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
-from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, set_grad, write_into
+from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, overlap, set_grad, write_into
+from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 
@@ -24,16 +25,6 @@ def inputs_of(leaves: Sequence[Any]) -> list[Any]:
         for x in leaves
         if isinstance(x, (ndarray, Tensor, np.generic))
     ]
-
-
-def quietly(call: Callable[..., Sequence[Any]], *arrays: Any) -> Sequence[Any]:
-    """Run a plan without NumPy's warnings about floating-point numbers, which eager operators do not give either."""
-    before = warning_state()
-    try:
-        ignore_warnings()
-        return call(*arrays)
-    finally:
-        restore(before)
 
 
 class Program:
@@ -56,11 +47,13 @@ class Program:
         self._look = trace.outputs[0][0] if trace.structure == 0 and not self.effects else None
         self.calls = self.slower = 0
 
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """The result for these leaves; raises LeftError where the program is not that of this call."""
-        found = quietly(self.plan.call, *inputs_of(leaves))
+    def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
+        """The result for these leaves, of which `arrays` are the inputs; raises LeftError where the program is not that of this call."""
+        if self.written and overlap(leaves):
+            raise LeftError(Guard("a write into memory that two arguments share", None))
+        found = self.plan.call(*arrays)
         if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
-            found = self._carefully(leaves)
+            found = self._carefully(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
         given = iter(found)
@@ -72,13 +65,13 @@ class Program:
                 set_grad(leaves[place], None if at is None else np.asarray(next(given)))
         return unflatten(self.structure, results)
 
-    def _carefully(self, leaves: Sequence[Any]) -> Sequence[Any]:
+    def _carefully(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """The results of the careful form, which takes the place of the fast one when it is needed twice."""
         if self.careful is None:
             self.careful, _ = _plan(self.trace, careful=True)
         else:
             self.plan, self.suspect = self.careful, []
-        return quietly(self.careful.call, *inputs_of(leaves))
+        return self.careful.call(*arrays)
 
 
 def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:

@@ -31,12 +31,13 @@ class Unfit:
 
 
 def form_of(x: Any) -> Any:
-    """The form of one leaf of the arguments; an Unfit where none is known."""
+    """The form of one leaf of the arguments; an Unfit where none is known.
+
+    Of an ndarray it says nothing of what no program takes at all: see `unfit`.
+    """
     kind = type(x)
     if kind is ndarray:
-        if x.dtype.kind not in "biufc":
-            return Unfit(f"an array of dtype {x.dtype}")
-        return (x.dtype, x.shape, x.strides, x.flags.writeable)
+        return (x.dtype, x.shape, x.strides)
     if kind in _NUMBERS:
         return key_of(x)
     if isinstance(x, np.generic):
@@ -69,3 +70,14 @@ def _frozen(structure: Any) -> Hashable:
     if isinstance(parts, dict):
         return (sort, kind, *((key, _frozen(part)) for key, part in parts.items()))
     return (sort, kind, *map(_frozen, parts))
+
+
+def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
+    """The first leaf that no program takes."""
+    for form in signature:
+        if type(form) is Unfit:
+            return form
+    for x in leaves:
+        if type(x) is ndarray and x.dtype.kind not in "biufc":
+            return Unfit(f"an array of dtype {x.dtype}")
+    return None

@@ -106,7 +106,7 @@ def trace(
             made.pulled = _pulled(graph, lifted.given, out)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
-        if made.written and _overlap(leaves):
+        if made.written and overlap(leaves):
             raise UntraceableError("it writes into an argument that shares memory with another one")
         made.grads = lifted.grads()
         made.result = unflatten(made.structure, [_leaving(x) for x in out])
@@ -125,7 +125,7 @@ def write_into(target: Any, array: ndarray) -> None:
     """Let an array or a tensor of the caller's hold what the function has written into it."""
     if isinstance(target, Tensor):
         np.copyto(target._array, array)
-        bump(target)
+        bump(target, "a compiled function")
     else:
         target[...] = array
 
@@ -135,10 +135,10 @@ def set_grad(tensor: Tensor, array: ndarray | None) -> None:
     tensor.grad = None if array is None else wrap(array)
 
 
-def _overlap(leaves: Sequence[Any]) -> bool:
+def overlap(leaves: Sequence[Any]) -> bool:
     """True if two arrays among the leaves share memory."""
-    arrays = [x._array if isinstance(x, Tensor) else x for x in leaves if isinstance(x, (Tensor, ndarray))]
-    return any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2))
+    arrays = {id(x): x._array if isinstance(x, Tensor) else x for x in leaves if isinstance(x, (Tensor, ndarray))}
+    return any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2))
 
 
 def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | None:
@@ -187,7 +187,10 @@ class _Lifted:
         begin = len(leaves) - captured
         for nr, x in enumerate(leaves):
             entered: TracedArray | None = None
-            if isinstance(x, Tensor):
+            if isinstance(x, Tensor) and type(x._array) is TracedArray:  # given twice, or given and read
+                graph.input(x._array.example)
+                entered = x._array
+            elif isinstance(x, Tensor):
                 array: Any = x._array
                 entered = TracedArray(graph.input(array), array)
                 if nr < begin and (x._requires_grad or x._level or type(x) in ARRAYS):

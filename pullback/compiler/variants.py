@@ -14,7 +14,7 @@ from typing import Any
 
 from pullback.compiler.agreement import described
 from pullback.compiler.backward import DifferentiableProgram
-from pullback.compiler.program import Program
+from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.tracing import Trace
 from pullback.compiler.writer import LeftError
 
@@ -30,6 +30,8 @@ class Variants:
         (leaves) -> the result of the function of arguments with these leaves.
     captured : int
         How many of the leaves, the last ones, are Tensors that the function reads besides its arguments.
+    bare : bool
+        True if all leaves are ndarrays, as programs take them.
 
     Attributes
     ----------
@@ -40,17 +42,18 @@ class Variants:
         Why calls with this signature run eagerly.
     """
 
-    def __init__(self, call: Callable[[list[Any]], Any], captured: int) -> None:
-        self.call, self.captured = call, captured
+    def __init__(self, call: Callable[[list[Any]], Any], captured: int, bare: bool) -> None:
+        self.call, self.captured, self._bare = call, captured, bare
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any]] = []
         self.eager: str | None = None
 
     def find(self, leaves: Sequence[Any]) -> tuple[Any, Any] | None:
         """(program, result) of the first program whose guards hold."""
+        arrays = leaves if self._bare else inputs_of(leaves)
         for nr, program in enumerate(self.programs):
             try:
-                result = program.run(leaves)
+                result = program.run(leaves, arrays)
             except LeftError:
                 continue
             if nr:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
 from pullback.compiler.blocks import BLOCK, Group, is_sum
 from pullback.compiler.lowering import lowered
@@ -39,7 +40,10 @@ class Writer:
     def __init__(
         self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group], results: Sequence[Value]
     ) -> None:
-        self.names: dict[str, Any] = {"asarray": np.asarray}
+        self.names: dict[str, Any] = {
+            "asarray": np.asarray, "warning_state": warning_state, "ignore_warnings": ignore_warnings,
+            "restore": restore,
+        }  # fmt: skip
         self._constants: dict[int, str] = {}
         for value, array, _ in graph.constants:
             self.names[name := f"c{value.number}"] = array
@@ -55,7 +59,9 @@ class Writer:
         self._arrays: set[int] = set()  # numbers that have been made arrays
         lines = [line for at, step in enumerate(steps) for line in self._step(at, step)]
         head = f"def plan({', '.join(self._name(x) for x in inputs)}):"
-        self.source = "\n    ".join([head, *lines, f"return {self._returned(results)}"]) + "\n"
+        before = ["before = warning_state()", "try:", "    ignore_warnings()"]  # eager operators give none either
+        body = [f"    {line}" for line in (*lines, f"return {self._returned(results)}")]
+        self.source = "\n    ".join([head, *before, *body, "finally:", "    restore(before)"]) + "\n"
 
     # -- names ---------------------------------------------------------------------------------------------------------
     def _name(self, value: Value) -> str:

@@ -29,7 +29,7 @@ from pullback.compiler.reach.kinds import (
     tells,
 )
 from pullback.compiler.reach.reads import Attribute, Key, Read, modules_named, reads_of
-from pullback.compiler.reach.watches import Field, Item, Keys, Named, Watch, Watches, contents_of, field_of, shown
+from pullback.compiler.reach.watches import Item, Keys, Named, Watch, Watches, contents_of, shown
 from pullback.core.pytree import _REGISTERED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_records import NOTHING
@@ -183,12 +183,6 @@ class Walk:
 
     def look_at_tensors(self) -> None:
         """Look up what else than their numbers code reads of Tensors."""
-        for name in self._names.keys() & _GRADIENTS.keys():
-            for x in [*self.tensors]:
-                if not self.watches.knows(name, id(x)):
-                    said, value = f"`{name}` of a Tensor", field_of(_GRADIENTS[name], x)
-                    self.watch(Field(x, _GRADIENTS[name], said, value))
-                    self.reached(value, said, self._names[name])
         for name in self._names.keys() & _GRAPH if self.tensors else ():
             self.refuse(f"`{name}`", "shows the graph of a Tensor", self._names[name])
 
