@@ -59,7 +59,7 @@ class Compiled:
         if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
             grads = [grad_of(x) for x in tensors]
             leaves += [*tensors, *(x for x in grads if x is not None)]
-            signature = (*signature, *map(form_of, leaves[count:]), *(x is None for x in grads))
+            signature = (*signature, *map(form_of, leaves[count:]), *[x is None for x in grads])
             captured = len(leaves) - count
         key = (state.off, get_default_dtype(), signature)
         try:

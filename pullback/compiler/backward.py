@@ -94,7 +94,7 @@ class DifferentiableProgram:
         return [step for step in steps if step in chosen], [x for x in read.values() if x.number not in known]
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
-        """The result for these leaves, with one node; raises LeftError where the program is not that of this call."""
+        """The result for these leaves, with one node; raises LeftError where a guard does not hold."""
         found = self.plan.call(*arrays)
         results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :])
         given = iter(results)

@@ -54,7 +54,7 @@ def form_of(x: Any) -> Any:
     return Unfit(f"an argument of type {kind.__name__}, whose contents nothing tells")
 
 
-def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Hashable, list[Any], Any]:
+def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any], Any]:
     """(signature, leaves, structure) of a call."""
     if not kwargs and all(type(x) in _LEAVES for x in args):
         return tuple(map(form_of, args)), list(args), None

@@ -124,7 +124,8 @@ def trace(
 def write_into(target: Any, array: ndarray) -> None:
     """Let an array or a tensor of the caller's hold what the function has written into it."""
     if isinstance(target, Tensor):
-        np.copyto(target._array, array)
+        memory: Any = target._array
+        memory[...] = array
         bump(target, "a compiled function")
     else:
         target[...] = array
