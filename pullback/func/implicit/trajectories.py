@@ -21,6 +21,7 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
+from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, sensitivities, tried
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -120,6 +121,7 @@ class _Solve:
         self.of_time = isinstance(leaves[0], Tensor)
         self.recorded = any(isinstance(x, Tensor) for x in leaves)
         self.free = [i for i, x in enumerate(leaves[1 + count :]) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.moved = Kept()  # (the sensitivities,), of each sample of a batch
         self.kept = Kept()  # (y at any time, as the numbers of `layout`; some slopes), of each sample of a batch
 
     def at(self, t: Any, leaves: Sequence[Any]) -> Any:
@@ -135,6 +137,41 @@ class _Solve:
                 self.problem.integrator.name, "the slope f", self.problem.slope(y, plain(t)[i], args), expected
             )
         return solution
+
+    def sensitivities(self, solution: Any, t: Any, leaves: Sequence[Any]) -> Any:
+        """dy/d(y0, free args) at the times t as one matrix; None where the equations for derivatives are to be solved.
+
+        Rows are the numbers of y at all times.
+        """
+        if solution is None or not are_plain((t, *leaves)):
+            return None
+        point = [plain(x) for x in (t, *leaves)]
+        if (found := self.moved.at(point)) is None:
+            found = (self._sensitivities(solution, np.asarray(point[0]), *self.split(point[1:])),)
+            self.moved.keep(point, found)
+        return found[0]
+
+    def _sensitivities(self, solution: Any, t: Any, y0: Leaves, args: Leaves) -> Any:
+        free = [np.asarray(args[i]) for i in self.free]
+        start = [np.asarray(y) for y in y0]
+        states, directions = (sum(x.size for x in leaves) for leaves in (start, [*start, *free]))
+        if not affordable(states, directions) or any(x.dtype != np.float64 for x in (*start, *free)):
+            return None
+        if getattr(solution, "ts", None) is None:
+            return None
+
+        def slope(y: Any, at: Any, vector: Any) -> Any:
+            moving = replaced(args, self.free, _parts(vector, free))
+            return np.concatenate([np.reshape(d, (-1,)) for d in self.problem.slope(_parts(y, start), at, moving)])
+
+        vector = np.concatenate([np.zeros(0), *(x.reshape(-1) for x in free)])
+        integrator = self.problem.integrator
+        found = tried(
+            lambda: sensitivities(
+                coefficients_of(slope, vector), solution, t, vector, integrator.rtol, integrator.atol
+            )
+        )
+        return None if found is None else found.reshape(-1, directions)
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(y0, args)."""
@@ -280,7 +317,11 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
     count, solution = how.count, how.at(t, leaves)
     pulled = [c[-1] for c in cotangents]
     gathered: Leaves = [np.zeros(np.shape(args[i]), np.result_type(args[i])) for i in how.free]
-    for i in range(len(t) - 1, 0, -1):
+    if (matrix := how.sensitivities(solution, t, leaves)) is not None:
+        rows = np.concatenate([np.reshape(c, (len(t), -1)) for c in cotangents], 1)
+        moved = _parts(np.reshape(rows, (-1,)) @ matrix, [*pulled, *gathered])
+        pulled, gathered = moved[:count], moved[count:]
+    for i in range(len(t) - 1, 0, -1) if matrix is None else ():
         begin, end = ([y[j] for y in ys] for j in (i - 1, i))
         state = how.pulled_back(solution, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
         pulled = [x + c[i - 1] for x, c in zip(state[:count], cotangents, strict=True)]
@@ -296,7 +337,7 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
 
 @adopting
 def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> Leaves:
-    how.at(t, leaves)
+    solution = how.at(t, leaves)
     y0, args = how.split(leaves)
     _, by_time, *moving = tangents
     tangent, moving = moving[: how.count], moving[how.count :]
@@ -304,12 +345,29 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
     if slopes:
         tangent = [v - d * by_time[0] for v, d in zip(tangent, slopes[0], strict=True)]
     free, moving = [args[i] for i in how.free], [moving[i] for i in how.free]
-    problem = how.variational(y0, tangent, free, moving)
-    found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
+    if (matrix := how.sensitivities(solution, t, leaves)) is not None:
+        along = np.concatenate([np.reshape(v, (-1,)) for v in (*tangent, *moving)])
+        rows = np.reshape(matrix @ along, (len(t), -1))
+        found = [np.reshape(v, y.shape) for v, y in zip(_columns(rows, y0), ys, strict=True)]
+    else:
+        problem = how.variational(y0, tangent, free, moving)
+        found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
     if slopes:
         rates = [np.stack(d) for d in zip(*slopes, strict=True)]
         found = [v + d * by_time.reshape(-1, *[1] * (v.ndim - 1)) for v, d in zip(found, rates, strict=True)]
     return found
+
+
+def _parts(vector: Any, like: Sequence[Any]) -> Leaves:
+    """The parts of a vector, in the shapes of leaves."""
+    places = np.cumsum([0, *(np.size(x) for x in like)])
+    return [np.reshape(vector[a:b], np.shape(x)) for a, b, x in zip(places, places[1:], like, strict=False)]
+
+
+def _columns(rows: Any, like: Sequence[Any]) -> Leaves:
+    """The columns of a matrix, as many for each leaf as it has numbers."""
+    places = np.cumsum([0, *(np.size(x) for x in like)])
+    return [rows[:, a:b] for a, b in zip(places, places[1:], strict=False)]
 
 
 def _sizes(leaves: Leaves) -> Any:

@@ -45,9 +45,10 @@ class _Ivp(Problem):
         layout = Layout(y0, f"{self.call.name}: y0")
         columns, solution, evaluations = self.found(y0[0], t, args, recorded)
         rows = [layout.ravel([y]) for y in columns]
-        return OptimizeResult(
-            y=np.stack(rows, 1), sol=lambda at: layout.ravel([solution(at)]), nfev=evaluations
-        ), layout
+        if layout.dtypes[0].kind == "c":
+            of_numbers = solution
+            solution = lambda at: layout.ravel([of_numbers(at)])  # noqa: E731
+        return OptimizeResult(y=np.stack(rows, 1), sol=solution, nfev=evaluations), layout
 
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
         """(y at each time, y as a function of time, how many slopes were evaluated)."""
@@ -107,7 +108,8 @@ class _SolveIvp(_Ivp):
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
         run = self.run(y0, float(t[0]), leaves)
         places = {float(at): i for i, at in enumerate(run.t)}
-        columns = [run.y[:, places[at]] if at in places else run.sol(at) for at in map(float, t)]
+        between = run.sol(np.asarray(t)).T
+        columns = [run.y[:, places[at]] if at in places else between[i] for i, at in enumerate(map(float, t))]
         return [run.y[:, 0], *columns[1:]], run.sol, run.nfev
 
 
@@ -255,7 +257,8 @@ class _Odeint(_Ivp):
         if not recorded:
             return list(y), None, 0
         run, layout = self.integrator.run(self.slope, [y0], t, leaves, dense_output=True)
-        return list(y), lambda at: layout.unravel(run.sol(at))[0], run.nfev
+        solution = run.sol if layout.dtypes[0].kind == "f" else lambda at: layout.unravel(run.sol(at))[0]
+        return list(y), solution, run.nfev
 
 
 _ODEINT = 1.49012e-8  # its tolerances
