@@ -13,21 +13,29 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import polynomial
 
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func import forward
 from pullback.func.batching import vmap
+from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.rules.calls import stripped
 
-# Radau IIA of order 5 (Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5): stiff equations too.
-_ROOT = 6**0.5
-_STAGES = np.array([(4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0])
-_WEIGHTS = np.array(
-    [
-        [(88 - 7 * _ROOT) / 360, (296 - 169 * _ROOT) / 1800, (-2 + 3 * _ROOT) / 225],
-        [(296 + 169 * _ROOT) / 1800, (88 + 7 * _ROOT) / 360, (-2 - 3 * _ROOT) / 225],
-        [(16 - _ROOT) / 36, (16 + _ROOT) / 36, 1 / 9],
-    ]
-)
+
+def _radau(stages: int) -> tuple[ndarray, ndarray]:
+    """The times and weights of the stages of Radau IIA, by collocation, of order 2 * stages - 1.
+
+    Hairer and Wanner, Solving Ordinary Differential Equations II, IV.5.
+    """
+    base = polynomial.polymul(polynomial.polypow([0, 1], stages - 1), polynomial.polypow([-1, 1], stages))
+    times = np.sort(polynomial.polyroots(polynomial.polyder(base, stages - 1)).real)
+    times[-1] = 1.0
+    powers = np.arange(stages)
+    integrals = times[:, None] ** (powers + 1) / (powers + 1)
+    return times, integrals @ np.linalg.inv(times[:, None] ** powers)
+
+
+_STAGES, _WEIGHTS = _radau(4)  # for stiff equations too
 _BISECTIONS = 40
 _STATES, _DIRECTIONS = 24, 64  # numbers of y, and of y and args: beyond, the adjoint equation is cheaper
 _EVALUATIONS = 100_000  # of products with the Jacobian
@@ -45,20 +53,36 @@ def affordable(states: int, directions: int) -> bool:
     return states <= _STATES and directions <= _DIRECTIONS
 
 
-def coefficients_of(slope: Callable[..., Any], args: ndarray) -> Coefficients:
-    """The derivatives of `slope(y, t, args)`, of vectors, by y and args at many points."""
-
-    def moved(y: Any, t: Any, direction: Any) -> Any:
-        tangents = direction[: y.shape[0]], direction[y.shape[0] :]
-        return forward.push("jvp", lambda y, args: slope(y, t, args), (y, args), tangents, masks=False, warns=False)[1]
+def coefficients_of(slope: Callable[..., Any], start: Leaves, args: Leaves) -> Coefficients:
+    """The derivatives of `slope(y, t, args)`, of leaves in the form of these, by y and args at many points."""
+    numbers = [x.reshape(-1) for x in args]
 
     def coefficients(ys: ndarray, times: ndarray) -> ndarray:
-        (count, states), directions = ys.shape, ys.shape[1] + args.size
+        (count, states), given = ys.shape, np.concatenate([np.zeros(0), *numbers])
+        directions = states + given.size
         every = np.tile(np.eye(directions), (count, 1))
-        found = vmap(moved)(np.repeat(ys, directions, 0), np.repeat(times, directions), every)
-        return np.asarray(found).reshape(count, directions, states).swapaxes(1, 2)
+        points = [*columns(np.repeat(ys, directions, 0), start), *columns(np.tile(given, (len(every), 1)), args)]
+        tangents = [*columns(every[:, :states], start), *columns(every[:, states:], args)]
+        at = np.repeat(times, directions)
+
+        def one(t: Any, *leaves: Any) -> Leaves:
+            return slope([*leaves[: len(start)]], t, [*leaves[len(start) :]])
+
+        def of_batch(*leaves: Any) -> Leaves:
+            return vmap(one)(at, *leaves)  # type: ignore[no-any-return]
+
+        moved = forward.push("jvp", of_batch, tuple(points), tuple(tangents), masks=False, warns=False)[1]
+        found = np.concatenate([np.reshape(x, (len(every), -1)) for x in moved], 1)
+        return found.reshape(count, directions, states).swapaxes(1, 2)
 
     return coefficients
+
+
+def columns(rows: Any, like: Leaves) -> Leaves:
+    """The columns of a matrix, as many for each leaf as it has numbers, each row in its shape."""
+    places = np.cumsum([0, *(np.size(x) for x in like)])
+    parts = [rows[:, a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [np.reshape(part, (len(rows), *np.shape(x))) for part, x in zip(parts, like, strict=True)]
 
 
 def sensitivities(
@@ -72,28 +96,30 @@ def sensitivities(
     ends = np.unique(np.concatenate([t, [at for at in solution.ts if low < at < high]]))
     ends = ends if t[-1] >= t[0] else ends[::-1]
     begins, steps = ends[:-1], np.diff(ends)
-    sizes = np.abs(solution(ends)).max(1) + np.max(atol) / rtol
-    units = np.abs(args)
-    units = np.where(units > 0, units, units.max(initial=0) or 1.0)
-    scale = np.concatenate([np.where(sizes > 0, sizes, 1.0), units])
     spent = 0
 
-    def matrices(begins: ndarray, steps: ndarray) -> ndarray:
+    def evaluated(begins: ndarray, steps: ndarray) -> tuple[ndarray, ndarray]:
+        """(y at the stages of the steps, the matrices of the steps)."""
         nonlocal spent
-        spent += len(begins) * len(_STAGES) * len(scale)
+        times = (begins[:, None] + steps[:, None] * _STAGES).reshape(-1)
+        ys = np.ascontiguousarray(solution(times).T)
+        spent += len(times) * (ys.shape[1] + args.size)
         if spent > _EVALUATIONS:
             raise TooMuchError
-        times = (begins[:, None] + steps[:, None] * _STAGES).reshape(-1)
-        found = coefficients(np.ascontiguousarray(solution(times).T), times)
-        return _matrices(found.reshape(len(begins), len(_STAGES), *found.shape[1:]), steps)
+        found = coefficients(ys, times)
+        return ys, _matrices(found.reshape(len(begins), len(_STAGES), *found.shape[1:]), steps)
 
     done: list[tuple[ndarray, ndarray]] = []
     count, (half_begins, half_steps) = len(begins), _halves(begins, steps)
-    first = matrices(np.concatenate([begins, half_begins]), np.concatenate([steps, half_steps]))
+    ys, first = evaluated(np.concatenate([begins, half_begins]), np.concatenate([steps, half_steps]))
     whole, halves = first[:count], first[count:]
+    sizes = np.abs(ys).max(0) + np.max(atol) / rtol
+    units = np.abs(args)
+    units = np.where(units > 0, units, units.max(initial=0) or 1.0)
+    scale = np.concatenate([np.where(sizes > 0, sizes, 1.0), units])
+    relative = scale / scale[:, None]
     for _ in range(_BISECTIONS):
         both = halves[1::2] @ halves[::2]
-        relative = scale / scale[:, None]
         error = np.abs((both - whole) * relative).max((1, 2))
         size = np.abs(both * relative).max((1, 2))
         if not np.isfinite(error).all():
@@ -105,7 +131,7 @@ def sensitivities(
         bad = np.repeat(~good, 2)
         begins, steps, whole = half_begins[bad], half_steps[bad], halves[bad]
         half_begins, half_steps = _halves(begins, steps)
-        halves = matrices(half_begins, half_steps)
+        halves = evaluated(half_begins, half_steps)[1]
     else:
         raise TooMuchError
     order = np.argsort(np.concatenate([begins for begins, _ in done]))
@@ -165,4 +191,4 @@ def tried(compute: Callable[[], ndarray]) -> ndarray | None:
 
 def are_plain(leaves: Any) -> bool:
     """True if no leaf is differentiated further out."""
-    return not any(isinstance(x, Tensor) for x in leaves)
+    return not any(isinstance(stripped(x), Tensor) for x in leaves)

@@ -21,7 +21,7 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
-from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, sensitivities, tried
+from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -138,37 +138,37 @@ class _Solve:
             )
         return solution
 
-    def sensitivities(self, solution: Any, t: Any, leaves: Sequence[Any]) -> Any:
+    def sensitivities(self, t: Any, leaves: Sequence[Any]) -> Any:
         """dy/d(y0, free args) at the times t as one matrix; None where the equations for derivatives are to be solved.
 
         Rows are the numbers of y at all times.
         """
-        if solution is None or not are_plain((t, *leaves)):
+        if not are_plain((t, *leaves)):
             return None
         point = [plain(x) for x in (t, *leaves)]
         if (found := self.moved.at(point)) is None:
+            solution = self.at(t, leaves)
             found = (self._sensitivities(solution, np.asarray(point[0]), *self.split(point[1:])),)
             self.moved.keep(point, found)
         return found[0]
 
     def _sensitivities(self, solution: Any, t: Any, y0: Leaves, args: Leaves) -> Any:
+        if getattr(solution, "ts", None) is None:
+            return None
         free = [np.asarray(args[i]) for i in self.free]
         start = [np.asarray(y) for y in y0]
         states, directions = (sum(x.size for x in leaves) for leaves in (start, [*start, *free]))
         if not affordable(states, directions) or any(x.dtype != np.float64 for x in (*start, *free)):
             return None
-        if getattr(solution, "ts", None) is None:
-            return None
 
-        def slope(y: Any, at: Any, vector: Any) -> Any:
-            moving = replaced(args, self.free, _parts(vector, free))
-            return np.concatenate([np.reshape(d, (-1,)) for d in self.problem.slope(_parts(y, start), at, moving)])
+        def slope(y: Leaves, at: Any, moving: Leaves) -> Leaves:
+            return self.problem.slope(y, at, replaced(args, self.free, moving))
 
         vector = np.concatenate([np.zeros(0), *(x.reshape(-1) for x in free)])
         integrator = self.problem.integrator
         found = tried(
             lambda: sensitivities(
-                coefficients_of(slope, vector), solution, t, vector, integrator.rtol, integrator.atol
+                coefficients_of(slope, start, free), solution, t, vector, integrator.rtol, integrator.atol
             )
         )
         return None if found is None else found.reshape(-1, directions)
@@ -303,7 +303,7 @@ def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
         ys = [layout.unravel(found.y[:, i]) for i in _some(len(t))]
         slopes = [how.problem.slope(y, t[i], args) for i, y in zip(_some(len(t)), ys, strict=True)]
         how.kept.keep([t, *leaves], (found.sol, ys, [[np.array(plain(d)) for d in slope] for slope in slopes]))
-    return [np.stack(y) for y in zip(*map(layout.unravel, found.y.T), strict=True)]
+    return layout.unravel_rows(found.y.T)
 
 
 def _some(count: int) -> list[int]:
@@ -314,10 +314,11 @@ def _some(count: int) -> list[int]:
 @adopting
 def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> tuple[Any, ...]:
     _, args = how.split(leaves)
-    count, solution = how.count, how.at(t, leaves)
+    count, matrix = how.count, how.sensitivities(t, leaves)
+    solution = how.at(t, leaves) if matrix is None or how.of_time else None
     pulled = [c[-1] for c in cotangents]
     gathered: Leaves = [np.zeros(np.shape(args[i]), np.result_type(args[i])) for i in how.free]
-    if (matrix := how.sensitivities(solution, t, leaves)) is not None:
+    if matrix is not None:
         rows = np.concatenate([np.reshape(c, (len(t), -1)) for c in cotangents], 1)
         moved = _parts(np.reshape(rows, (-1,)) @ matrix, [*pulled, *gathered])
         pulled, gathered = moved[:count], moved[count:]
@@ -337,7 +338,9 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
 
 @adopting
 def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> Leaves:
-    solution = how.at(t, leaves)
+    matrix = how.sensitivities(t, leaves)
+    if matrix is None or how.of_time:
+        how.at(t, leaves)
     y0, args = how.split(leaves)
     _, by_time, *moving = tangents
     tangent, moving = moving[: how.count], moving[how.count :]
@@ -345,10 +348,10 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
     if slopes:
         tangent = [v - d * by_time[0] for v, d in zip(tangent, slopes[0], strict=True)]
     free, moving = [args[i] for i in how.free], [moving[i] for i in how.free]
-    if (matrix := how.sensitivities(solution, t, leaves)) is not None:
+    if matrix is not None:
         along = np.concatenate([np.reshape(v, (-1,)) for v in (*tangent, *moving)])
         rows = np.reshape(matrix @ along, (len(t), -1))
-        found = [np.reshape(v, y.shape) for v, y in zip(_columns(rows, y0), ys, strict=True)]
+        found = columns(rows, y0)
     else:
         problem = how.variational(y0, tangent, free, moving)
         found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
@@ -358,16 +361,17 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
     return found
 
 
+def _is_one_product(args: tuple[Any, ...]) -> bool:
+    """True if the rule that gets these arguments is a product with a matrix that is at hand."""
+    nr = next(nr for nr, x in enumerate(args) if isinstance(x, _Solve))
+    how, t, leaves = args[nr], args[nr + 1], args[nr + 2 :]
+    return nr > 0 and how.sensitivities(t, leaves) is not None
+
+
 def _parts(vector: Any, like: Sequence[Any]) -> Leaves:
     """The parts of a vector, in the shapes of leaves."""
     places = np.cumsum([0, *(np.size(x) for x in like)])
     return [np.reshape(vector[a:b], np.shape(x)) for a, b, x in zip(places, places[1:], like, strict=False)]
-
-
-def _columns(rows: Any, like: Sequence[Any]) -> Leaves:
-    """The columns of a matrix, as many for each leaf as it has numbers."""
-    places = np.cumsum([0, *(np.size(x) for x in like)])
-    return [rows[:, a:b] for a, b in zip(places, places[1:], strict=False)]
 
 
 def _sizes(leaves: Leaves) -> Any:
@@ -386,4 +390,5 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
 _trajectory._rule.by_sample = by_sample
+_trajectory._rule.takes_batches = _is_one_product
 _trajectory._rule.instead = ONE_SYSTEM
