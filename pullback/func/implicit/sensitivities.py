@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
+from pullback.core import modes
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func import forward
 from pullback.func.batching import vmap
@@ -38,7 +39,9 @@ def _radau(stages: int) -> tuple[ndarray, ndarray]:
 _STAGES, _WEIGHTS = _radau(4)  # for stiff equations too
 _BISECTIONS = 40
 _STATES, _DIRECTIONS = 24, 64  # numbers of y, and of y and args: beyond, the adjoint equation is cheaper
-_EVALUATIONS = 100_000  # of products with the Jacobian
+_EVALUATIONS = 500_000  # of products with the Jacobian
+_SHARE = 1e-3  # of the largest sensitivity to an argument, below which errors are compared to this
+_TINY = np.finfo(float).tiny
 
 # (ys, times) of shapes (K, n) and (K,) -> the derivatives of the slope by y and args there, (K, n, n + m)
 Coefficients = Callable[[ndarray, ndarray], ndarray]
@@ -86,65 +89,57 @@ def columns(rows: Any, like: Leaves) -> Leaves:
 
 
 def sensitivities(
-    coefficients: Coefficients, solution: Any, t: ndarray, args: ndarray, rtol: float, atol: Any
+    coefficients: Coefficients, solution: Any, t: ndarray, states: int, args: int, of_start: bool, rtol: float
 ) -> ndarray:
-    """dy/d(y0, args) at each of the times t, of shape (times, n, n + m).
+    """dy/d(y0, args) at each of the times t, of shape (times, n, n + m); `of_start` False: dy/dargs alone.
 
-    Raises TooMuchError where that needs very many evaluations, or is not finite.
+    Errors of a step are compared to the largest that this number's sensitivity becomes, or a part of the largest one to
+    the same argument. Raises TooMuchError where that needs very many evaluations, or is not finite.
     """
     low, high = min(t[0], t[-1]), max(t[0], t[-1])
     ends = np.unique(np.concatenate([t, [at for at in solution.ts if low < at < high]]))
     ends = ends if t[-1] >= t[0] else ends[::-1]
     begins, steps = ends[:-1], np.diff(ends)
+    start = np.eye(states + args)[:, 0 if of_start else states :]
+    sizes = np.zeros(states)
     spent = 0
 
-    def evaluated(begins: ndarray, steps: ndarray) -> tuple[ndarray, ndarray]:
-        """(y at the stages of the steps, the matrices of the steps)."""
-        nonlocal spent
-        times = (begins[:, None] + steps[:, None] * _STAGES).reshape(-1)
-        ys = np.ascontiguousarray(solution(times).T)
-        spent += len(times) * (ys.shape[1] + args.size)
+    def evaluated(begins: ndarray, steps: ndarray) -> ndarray:
+        """The matrices of the steps."""
+        nonlocal spent, sizes
+        spent += len(begins) * len(_STAGES) * (states + args)
         if spent > _EVALUATIONS:
             raise TooMuchError
+        times = (begins[:, None] + steps[:, None] * _STAGES).reshape(-1)
+        ys = np.ascontiguousarray(solution(times).T)
+        sizes = np.maximum(sizes, np.abs(ys).max(0))
         found = coefficients(ys, times)
-        return ys, _matrices(found.reshape(len(begins), len(_STAGES), *found.shape[1:]), steps)
+        return _matrices(found.reshape(len(begins), len(_STAGES), *found.shape[1:]), steps)
 
-    done: list[tuple[ndarray, ndarray]] = []
-    count, (half_begins, half_steps) = len(begins), _halves(begins, steps)
-    ys, first = evaluated(np.concatenate([begins, half_begins]), np.concatenate([steps, half_steps]))
-    whole, halves = first[:count], first[count:]
-    sizes = np.abs(ys).max(0) + np.max(atol) / rtol
-    units = np.abs(args)
-    units = np.where(units > 0, units, units.max(initial=0) or 1.0)
-    scale = np.concatenate([np.where(sizes > 0, sizes, 1.0), units])
-    relative = scale / scale[:, None]
+    def of_halves(begins: ndarray, steps: ndarray) -> tuple[ndarray, ndarray]:
+        return np.stack([begins, begins + steps / 2], 1).reshape(-1), np.repeat(steps / 2, 2)
+
+    count, parts = len(begins), of_halves(begins, steps)
+    found = evaluated(np.concatenate([begins, parts[0]]), np.concatenate([steps, parts[1]]))
+    whole, halves = found[:count], found[count:].reshape(count, 2, *found.shape[1:])
     for _ in range(_BISECTIONS):
-        both = halves[1::2] @ halves[::2]
-        error = np.abs((both - whole) * relative).max((1, 2))
-        size = np.abs(both * relative).max((1, 2))
+        both = halves[:, 1] @ halves[:, 0]
+        moved = _products(both, start)
+        error = np.abs(((both - whole) @ moved[:-1])[:, :states]) / (sizes[:, None] + _TINY)
         if not np.isfinite(error).all():
             raise TooMuchError
-        good = error <= rtol * np.maximum(size, 1.0)
-        done.append((begins[good], both[good]))
-        if good.all():
-            break
-        bad = np.repeat(~good, 2)
-        begins, steps, whole = half_begins[bad], half_steps[bad], halves[bad]
-        half_begins, half_steps = _halves(begins, steps)
-        halves = evaluated(half_begins, half_steps)[1]
-    else:
-        raise TooMuchError
-    order = np.argsort(np.concatenate([begins for begins, _ in done]))
-    if t[-1] < t[0]:
-        order = order[::-1]
-    every = np.concatenate([x for _, x in done])[order]
-    starts = np.concatenate([begins for begins, _ in done])[order]
-    return _products(every, starts, t, len(sizes))
-
-
-def _halves(begins: ndarray, steps: ndarray) -> tuple[ndarray, ndarray]:
-    """(begins, lengths) of the two halves of each step."""
-    return np.stack([begins, begins + steps / 2], 1).reshape(-1), np.repeat(steps / 2, 2)
+        largest = np.abs(moved[:, :states]).max(0) / (sizes[:, None] + _TINY)
+        bad = (error > rtol * np.maximum(largest, _SHARE * largest.max(0))).any((1, 2))
+        if not bad.any():
+            forward = 1.0 if t[-1] >= t[0] else -1.0
+            return moved[np.searchsorted(forward * begins, forward * t), :states]
+        at = np.repeat(np.arange(len(begins)), np.where(bad, 2, 1))
+        fresh, second = bad[at], np.append(False, at[1:] == at[:-1])
+        whole, halves = np.where(fresh[:, None, None], halves[at, second.astype(int)], both[at]), halves[at]
+        steps = np.where(fresh, steps[at] / 2, steps[at])
+        begins = np.where(second, begins[at] + steps, begins[at])
+        halves[fresh] = evaluated(*of_halves(begins[fresh], steps[fresh])).reshape(-1, 2, *whole.shape[1:])
+    raise TooMuchError
 
 
 def _matrices(coefficients: ndarray, steps: ndarray) -> ndarray:
@@ -155,38 +150,38 @@ def _matrices(coefficients: ndarray, steps: ndarray) -> ndarray:
     )  # (step, stage, row, stage, column)
     flat = system.reshape(count, stages * states, stages * states)
     flat[:, range(stages * states), range(stages * states)] += 1
-    try:
-        slopes = np.linalg.solve(flat, coefficients.reshape(count, stages * states, directions))
-    except np.linalg.LinAlgError:
-        raise TooMuchError from None
+    slopes = np.linalg.solve(flat, coefficients.reshape(count, stages * states, directions))
+    moved = np.tensordot(_WEIGHTS[-1], slopes.reshape(count, stages, states, directions), (0, 1))
     found = np.zeros((count, directions, directions))
     found[:, range(directions), range(directions)] = 1
-    moved = np.einsum("s,kspd->kpd", _WEIGHTS[-1], slopes.reshape(count, stages, states, directions))
     found[:, :states] += steps[:, None, None] * moved
     return found
 
 
-def _products(matrices: ndarray, starts: ndarray, t: ndarray, states: int) -> ndarray:
-    """The products of the matrices up to each of the times: rows of y."""
-    sign = 1.0 if t[-1] >= t[0] else -1.0
-    counts = np.searchsorted(sign * starts, sign * t)  # of steps that begin before each time
-    product = np.eye(matrices.shape[-1])
-    found, done = np.empty((len(t), states, matrices.shape[-1])), 0
-    for i, count in enumerate(counts):
-        for matrix in matrices[done:count]:
-            product = matrix @ product
-        found[i], done = product[:states], count
+def _products(matrices: ndarray, start: ndarray) -> ndarray:
+    """The products of the matrices up to each of them, with the start before all."""
+    found = np.empty((len(matrices) + 1, *start.shape))
+    found[0] = start
+    for nr, matrix in enumerate(matrices):
+        np.matmul(matrix, found[nr], out=found[nr + 1])
     return found
 
 
-def tried(compute: Callable[[], ndarray]) -> ndarray | None:
-    """The result, or None where a function does not run on a batch, whatever it raises."""
+def tried(compute: Callable[[], ndarray], outermost: bool) -> ndarray | None:
+    """The result, or None where a function does not run on a batch, whatever it raises.
+
+    `outermost`: nothing in it is of a level, so it runs as it would outside of all transforms, which is faster.
+    """
+    state = modes.current()
+    before = modes.set_modes(modes.Modes(observers=state.observers) if outermost else state)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("error")
             return compute()
     except Exception:  # noqa: BLE001 - a user's function may branch on numbers: the general way says what is wrong
         return None
+    finally:
+        modes.restore(before)
 
 
 def are_plain(leaves: Any) -> bool:

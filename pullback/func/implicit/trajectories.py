@@ -23,7 +23,7 @@ from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, val
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
 from pullback.func.rules.custom import CustomFunction
-from pullback.graph.captured import Captured
+from pullback.func.closures import Captures
 
 Slope = Callable[[Leaves, Any, Leaves], Leaves]  # dy/dt = slope(y, t, args)
 
@@ -92,7 +92,7 @@ class Integrator(NamedTuple):
 class Problem:
     """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
 
-    def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
+    def __init__(self, slope: Slope, integrator: Integrator, captured: Captures) -> None:
         self._of, self.integrator, self.captured = slope, integrator, captured
 
     def slope(self, y: Leaves, t: Any, args: Leaves) -> Leaves:
@@ -120,6 +120,7 @@ class _Solve:
         self.problem, self.count = problem, count
         self.of_time = isinstance(leaves[0], Tensor)
         self.recorded = any(isinstance(x, Tensor) for x in leaves)
+        self.of_start = self.of_time or any(isinstance(x, Tensor) for x in leaves[1 : 1 + count])
         self.free = [i for i, x in enumerate(leaves[1 + count :]) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
         self.moved = Kept()  # (the sensitivities,), of each sample of a batch
         self.kept = Kept()  # (y at any time, as the numbers of `layout`; some slopes), of each sample of a batch
@@ -164,14 +165,20 @@ class _Solve:
         def slope(y: Leaves, at: Any, moving: Leaves) -> Leaves:
             return self.problem.slope(y, at, replaced(args, self.free, moving))
 
-        vector = np.concatenate([np.zeros(0), *(x.reshape(-1) for x in free)])
-        integrator = self.problem.integrator
+        integrator, captured = self.problem.integrator, self.problem.captured
         found = tried(
             lambda: sensitivities(
-                coefficients_of(slope, start, free), solution, t, vector, integrator.rtol, integrator.atol
-            )
+                coefficients_of(slope, start, free),
+                solution,
+                t,
+                states,
+                directions - states,
+                self.of_start,
+                integrator.rtol,
+            ),
+            outermost=len(captured.held_tensors) == len(captured.tensors),
         )
-        return None if found is None else found.reshape(-1, directions)
+        return None if found is None else found.reshape(-1, found.shape[-1])
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(y0, args)."""
@@ -320,8 +327,12 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
     gathered: Leaves = [np.zeros(np.shape(args[i]), np.result_type(args[i])) for i in how.free]
     if matrix is not None:
         rows = np.concatenate([np.reshape(c, (len(t), -1)) for c in cotangents], 1)
-        moved = _parts(np.reshape(rows, (-1,)) @ matrix, [*pulled, *gathered])
-        pulled, gathered = moved[:count], moved[count:]
+        moved = np.reshape(rows, (-1,)) @ matrix
+        if how.of_start:
+            pulled, moved = _parts(moved, pulled), moved[sum(map(np.size, pulled)) :]
+        else:
+            pulled = [None] * count
+        gathered = _parts(moved, gathered)
     for i in range(len(t) - 1, 0, -1) if matrix is None else ():
         begin, end = ([y[j] for y in ys] for j in (i - 1, i))
         state = how.pulled_back(solution, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
@@ -349,7 +360,7 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
         tangent = [v - d * by_time[0] for v, d in zip(tangent, slopes[0], strict=True)]
     free, moving = [args[i] for i in how.free], [moving[i] for i in how.free]
     if matrix is not None:
-        along = np.concatenate([np.reshape(v, (-1,)) for v in (*tangent, *moving)])
+        along = np.concatenate([np.reshape(v, (-1,)) for v in (*(tangent if how.of_start else ()), *moving)])
         rows = np.reshape(matrix @ along, (len(t), -1))
         found = columns(rows, y0)
     else:
