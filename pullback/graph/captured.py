@@ -201,6 +201,10 @@ class Captured(Whole):
             held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
 
+    def changes_things(self) -> bool:
+        """True if the functions have changed something by themselves, as a counter or a log."""
+        return bool(self.buffers) or any(held.own for held in self._records.values())
+
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""
         self.buffers |= {here: x for here, x, changed in self._arrays_of_one_holder() if changed}
