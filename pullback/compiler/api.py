@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar, overload
 
-from pullback.arrays.traced.graph import UntraceableError
+from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.agreement import first_difference
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.numbers import differs
@@ -40,6 +41,7 @@ class Compiled:
         self._by_signature: dict[Hashable, Variants] = {}
         self._reach: Reach | None = None
         self._live: set[int] = set()
+        self._adopts = True
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
         self._said: set[str] = set()
@@ -89,6 +91,7 @@ class Compiled:
             return
         reach.watches.arrays(contents=True)
         self._live = {id(owner_of(x)) for x in reach.arrays}
+        self._adopts = bool(reach.refused) or needs_adoption(watch.was for watch in reach.watches.all)
 
     def _look_again(self) -> None:
         """Something that the function reads has changed: its programs are of no use any more."""
@@ -126,7 +129,7 @@ class Compiled:
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         self._running = True
         try:
-            made = trace(leaves, variants.captured, variants.call, self._is_live)
+            made = trace(leaves, variants.captured, variants.call, self._is_live, self._adopts)
         except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
             result = variants.call(leaves)  # raises if the error is the function's own
             variants.eager = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
@@ -135,6 +138,7 @@ class Compiled:
         finally:
             self._running = False
         assert self._reach is not None
+        self._adopts |= any(isinstance(step.what, Guard) for step in made.graph.steps)  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
             self._changes += 1
             self._by_signature.clear()
