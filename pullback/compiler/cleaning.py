@@ -15,7 +15,8 @@ from pullback.dispatch.operator import tags_of
 
 # Kernels that give NaN, at the places in question, for a NaN in any of their arguments, or do not choose it.
 _ARITHMETIC = frozenset({
-    "advanced_index", "constant_pad_nd", "convolution", "convolution_input", "convolution_weight", "cumsum_backward",
+    "advanced_index", "constant_pad_nd", "convolution", "convolution_input", "convolution_weight", "cross",
+    "cumsum_backward",
     "fft_c2c", "fft_c2r", "fft_r2c", "gather", "gather_backward", "index_accumulate", "index_select", "masked_select",
     "masked_select_backward", "repeat", "take", "take_backward", "trace", "tril", "triu",
     "add", "add_alpha", "addcmul", "bmm", "conj", "cos", "cosh", "cumsum", "div", "dot", "einsum_pair", "erf", "exp",

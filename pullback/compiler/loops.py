@@ -14,7 +14,9 @@ import numpy as np
 from pullback.arrays.traced.graph import Step, Value
 from pullback.compiler.blocks import Group
 from pullback.compiler.lowering import lowered
-from pullback.compiler.rows import ByRows, trailing
+from pullback.compiler.rows import ByRows, elements_of, trailing
+
+_SHORT = 64  # elements of a row that is shorter than what NumPy's loops want
 
 if TYPE_CHECKING:
     from pullback.compiler.writer import Writer
@@ -118,7 +120,11 @@ class Loop:
         if not memories:
             memories.append(f"t{result.number}")
             dtype = self._writer.shared("d", result.dtype)
-            self._before.append(f"t{result.number} = empty({(self._block, *shape)}, {dtype})")
+            made = f"empty({(self._block, *shape)}, {dtype})"
+            if shape and elements_of(result) <= _SHORT:
+                # With the rows last in memory: NumPy's inner loops are as long as the block then, and not as a row.
+                made = f"empty({(*shape, self._block)}, {dtype}).transpose({(len(shape), *range(len(shape)))})"
+            self._before.append(f"t{result.number} = {made}")
         memory = memories.pop()
         self._lent[result.number] = (key, memory)
         return memory

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.arrays.traced.graph import ONE, Step, Value, added_at
 from pullback.core.types import Shape
 from pullback.dispatch.operator import tags_of
 
@@ -25,17 +25,19 @@ class ByRows(NamedTuple):
         The arguments that are taken in blocks of rows.
     total : bool
         The result is the sum of those of the blocks; otherwise it has the same rows.
-    args : callable or None
-        (arguments, rows in a block as text) -> the arguments of a block, where the number of rows is among them.
+    sized : int or None
+        The argument that is a shape, whose first entry is the number of rows.
     """
 
     places: tuple[int, ...]
     total: bool = False
-    sized: int | None = None  # the argument that is a shape whose first entry is the number of rows
+    sized: int | None = None
 
 
 def by_rows(step: Step, rows: int) -> ByRows | None:
     """How a step is taken apart along a first dimension of so many rows; None if it cannot be."""
+    if step.what is added_at:
+        return _added(step, rows)
     if step.form is not ONE or not step.pure or not isinstance(step.what, str):
         return None
     if (rule := _RULES.get(step.what)) is not None:
@@ -112,6 +114,30 @@ def _transposed(step: Step, rows: int) -> ByRows | None:
     return ByRows((0,)) if _has_rows(x, rows) and a % len(x.shape) and b % len(x.shape) else None
 
 
+def _moved(step: Step, rows: int) -> ByRows | None:
+    x, source, target = step.args
+    rank = len(x.shape)
+    stays = all(type(dims) is tuple and all(d % rank for d in dims) for dims in (source, target))
+    return ByRows((0,)) if _has_rows(x, rows) and stays else None
+
+
+def _copied(step: Step, rows: int) -> ByRows | None:
+    return ByRows((0,)) if _has_rows(step.args[0], rows) else None
+
+
+def _cross(step: Step, rows: int) -> ByRows | None:
+    a, b, dim = step.args
+    whole = _has_rows(a, rows) and _has_rows(b, rows) and len(a.shape) == len(b.shape)
+    return ByRows((0, 1)) if whole and type(dim) is int and dim % len(a.shape) else None
+
+
+def _added(step: Step, rows: int) -> ByRows | None:
+    target, index, value = step.args
+    first = index[0] if type(index) is tuple and index else index
+    whole = _has_rows(target, rows) and _has_rows(value, rows) and type(first) is slice and first == _ALL
+    return ByRows((0, 2)) if whole else None
+
+
 def _product(step: Step, rows: int) -> ByRows | None:
     a, b = step.args[:2]
     return ByRows((0,)) if _has_rows(a, rows) and len(a.shape) == 2 and len(b.shape) == 2 else None
@@ -134,11 +160,11 @@ def _einsum(step: Step, rows: int) -> ByRows | None:
 
 
 _RULES: dict[str, Callable[[Step, int], ByRows | None]] = {
-    **dict.fromkeys(("sum", "mean", "amax", "amin", "logsumexp"), _reduction),
+    **dict.fromkeys(("sum", "mean", "amax", "amin", "logsumexp", "any", "all"), _reduction),
     **dict.fromkeys(("softmax", "log_softmax", "cumsum"), _scan),
     "logsumexp_slope": _slope, "unsqueeze": _unsqueeze, "slice_view": _slice, "slice_backward": _placed,
     "expand": _shaped, "reshape": _shaped, "transpose": _transposed, "matmul": _product, "mm": _product,
-    "einsum_pair": _einsum,
+    "einsum_pair": _einsum, "movedim": _moved, "clone": _copied, "cross": _cross,
 }  # fmt: skip
 
 

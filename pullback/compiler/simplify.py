@@ -26,7 +26,9 @@ _BROADCASTING = frozenset({"add", "sub", "mul", "div"})
 # Kernels for which the order of the arguments makes no difference, to the bit.
 _COMMUTATIVE = frozenset({"add", "mul"})
 # Kernels that give their first argument, where it has the result's form.
-_IDENTITIES = frozenset({"alias", "clone", "contiguous", "expand", "reshape", "to_copy", "view"})
+_IDENTITIES = frozenset({
+    "alias", "clone", "contiguous", "expand", "movedim", "permute", "reshape", "to_copy", "transpose", "view",
+})  # fmt: skip
 
 
 class Simplified:
