@@ -105,7 +105,7 @@ def _begins(step: Step) -> Group | None:
         return None
     if (way := _flatly(step, shape)) is not None and (len(shape) == 1 or shape[0] < 8 or prod(shape[1:]) > _MOST):
         group = Group(prod(shape), shape)
-    elif prod(shape[1:]) <= _MOST and (way := by_rows(step, shape[0])) is not None:
+    elif shape[0] > 1 and prod(shape[1:]) <= _MOST and (way := by_rows(step, shape[0])) is not None:
         group = Group(shape[0], None)
     else:
         return None

@@ -79,15 +79,16 @@ class Loop:
         ufunc = isinstance(kernel, np.ufunc)
         args = [self._argument(x, ufunc) for x in given]
         if way.sized is not None:
-            shape = step.args[way.sized]
+            shapes = (step.args[way.sized], result.shape)  # in which the number of rows is that of the block
             args = [
-                f"(m, {', '.join(map(repr, shape[1:]))}{',' * (len(shape) > 1)})" if x is shape else text
+                f"(m, {''.join(f'{n}, ' for n in x[1:])})" if type(x) is tuple and x in shapes else text
                 for x, text in zip(given, args, strict=True)
             ]
-        called = (
-            f"{args[0]}[{args[1]}" if kernel is getitem else f"{self._writer.kernel(step, kernel)}({', '.join(args)}"
-        )
-        close = "]" if kernel is getitem else ")"
+        if step.writes:
+            args[0] += ".copy()"
+        called, close = f"{self._writer.kernel(step, kernel)}({', '.join(args)}", ")"
+        if kernel is getitem:
+            called, close = f"{args[0]}[{args[1]}", "]"
         self._give_back(nr, step)
         if way.total:
             self._total(result, f"{called}{close}")
