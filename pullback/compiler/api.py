@@ -9,13 +9,14 @@ from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
 from typing import Any, TypeVar, overload
 
-from pullback.arrays.traced.graph import UntraceableError
+from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.agreement import first_difference
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.numbers import differs
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.signature import Unfit, form_of, signature_of, unfit
+from pullback.compiler.signature import Floats, Unfit, form_of, frozen, signature_of, unfit
 from pullback.compiler.tracing import grad_of, trace
 from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
@@ -40,8 +41,10 @@ class Compiled:
         self._by_signature: dict[Hashable, Variants] = {}
         self._reach: Reach | None = None
         self._live: set[int] = set()
+        self._adopts = True
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
+        self._floats = Floats()
         self._said: set[str] = set()
         self._running = False
 
@@ -55,6 +58,9 @@ class Compiled:
         if self._eager is not None:
             return self._function(*args, **kwargs)
         signature, leaves, structure = signature_of(args, kwargs)
+        given = leaves
+        if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
+            signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
         count, captured = len(leaves), 0
         if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
             grads = [grad_of(x) for x in tensors]
@@ -75,7 +81,7 @@ class Compiled:
             return self._trace(variants, leaves)
         program, result = found
         if (program.calls <= _TIMED or self._check) and not program.effects:
-            self._compare(variants, program, result, leaves)
+            self._compare(variants, program, result, leaves, [*given, *leaves[count:]])
         return result
 
     # -- what the function reads ---------------------------------------------------------------------------------------
@@ -89,6 +95,7 @@ class Compiled:
             return
         reach.watches.arrays(contents=True)
         self._live = {id(owner_of(x)) for x in reach.arrays}
+        self._adopts = bool(reach.refused) or needs_adoption(watch.was for watch in reach.watches.all)
 
     def _look_again(self) -> None:
         """Something that the function reads has changed: its programs are of no use any more."""
@@ -119,14 +126,19 @@ class Compiled:
                 self._say(variants.eager)
             return variants
         if len(self._by_signature) >= _SIGNATURES:
-            self._by_signature.pop(next(iter(self._by_signature)))
+            variants.eager = (
+                f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others "
+                "run eagerly: give numbers that vary as arrays, such as np.float64(x)"
+            )
+            self._say(variants.eager)
+            return variants
         self._by_signature[key] = variants
         return variants
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         self._running = True
         try:
-            made = trace(leaves, variants.captured, variants.call, self._is_live)
+            made = trace(leaves, variants.captured, variants.call, self._is_live, self._adopts)
         except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
             result = variants.call(leaves)  # raises if the error is the function's own
             variants.eager = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
@@ -135,6 +147,7 @@ class Compiled:
         finally:
             self._running = False
         assert self._reach is not None
+        self._adopts |= any(isinstance(step.what, Guard) for step in made.graph.steps)  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
             self._changes += 1
             self._by_signature.clear()
@@ -151,10 +164,13 @@ class Compiled:
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live
 
-    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any]) -> None:
-        """Let the function run beside its program: the results must be equal, and the program no slower."""
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
+        """Let the function run beside its program: the results must be equal, and the program no slower.
+
+        `given` are the leaves before numbers that vary were taken as arrays.
+        """
         begin = perf_counter()
-        expected = variants.call(leaves)
+        expected = variants.call(given)
         middle = perf_counter()
         program.run(leaves, inputs_of(leaves))
         took = perf_counter() - middle + _WRAPPER

@@ -48,7 +48,7 @@ class Program:
         self.calls = self.slower = 0
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
-        """The result for these leaves, of which `arrays` are the inputs; raises LeftError where a guard does not hold."""
+        """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
         if self.written and overlap(leaves):
             raise LeftError(Guard("a write into memory that two arguments share", None))
         found = self.plan.call(*arrays)

@@ -14,6 +14,7 @@ from pullback.arrays.traced.graph import Graph, UntraceableError, Value
 from pullback.autograd.api import gradients_of
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
+from pullback.core.collector import collector_paused
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import bump
@@ -69,7 +70,11 @@ class Trace:
 
 
 def trace(
-    leaves: Sequence[Any], captured: int, call: Callable[[list[Any]], Any], live: Callable[[ndarray], bool]
+    leaves: Sequence[Any],
+    captured: int,
+    call: Callable[[list[Any]], Any],
+    live: Callable[[ndarray], bool],
+    adopts: bool = True,
 ) -> Trace:
     """Run a function on traced arrays in the place of the arrays among `leaves`.
 
@@ -84,6 +89,8 @@ def trace(
         (leaves) -> the result of the function of arguments with these leaves.
     live : callable
         Tells of an ndarray that the function reads whether it lies where it will lie at the next call.
+    adopts : bool, default True
+        Run the function under `adopt()`, which takes a while.
 
     Returns
     -------
@@ -96,11 +103,13 @@ def trace(
     """
     graph = Graph(live)
     made = Trace(graph)
-    outside = modes.set_modes(modes.Modes(off=modes.current().off & {0}))
+    state = modes.current()
+    off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
+    outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        with _as_it_stands():
+        with collector_paused(), _as_it_stands() if adopts else contextlib.nullcontext():
             found = call(lifted.given)
             out, made.structure = flatten(found)
             made.pulled = _pulled(graph, lifted.given, out)

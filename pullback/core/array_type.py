@@ -181,8 +181,8 @@ class ArrayType:
         """The same where all of `x` is touched that can be; None if that is every element."""
         return None
 
-    def cleaned(self, where: Callable[..., Any], *args: Any) -> Any:
-        """`where(mask, a, b)`: a derivative, and the 0 that it is where nothing touches it."""
+    def cleaned(self, x: Any, where: Callable[..., Any], *args: Any) -> Any:
+        """`where(mask, a, b)`: a derivative, and the 0 that it is where nothing touches it. `x` is inside the mask."""
         return where(*args)
 
     def read(self, x: Any, why: str) -> ndarray:
@@ -576,7 +576,8 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
 
 def cleaned(where: Callable[..., Any], mask: Any, a: Any, b: Any) -> Any:
     """`where(mask, a, b)`, by which a derivative comes to be 0 where nothing touches it: a type may note that."""
-    return ARRAY_TYPES[type(innermost(mask))].cleaned(where, mask, a, b)
+    inside = parts_of(mask)[0]
+    return ARRAY_TYPES[type(inside)].cleaned(inside, where, mask, a, b)
 
 
 def touched_in(x: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value, added_at
-from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
+from pullback.core.array_type import NUMPY, ArrayType, register_array_type
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
 from pullback.graph.view import base_of, live_views
@@ -100,8 +100,8 @@ class TracedType(ArrayType):
         constant = np.asarray(constant)
         return TracedArray(x.at.graph.constant(constant), constant)
 
-    def cleaned(self, where: Callable[..., Any], *args: Any) -> Any:
-        graph = innermost(args[0]).at.graph
+    def cleaned(self, x: TracedArray, where: Callable[..., Any], *args: Any) -> Any:
+        graph = x.at.graph
         outside, graph.cleans = graph.cleans, True
         try:
             return where(*args)

@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback.core.array_type import NUMPY
 from pullback.core.errors import UnsupportedError
+from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
 
@@ -72,12 +73,13 @@ class Step:
         Of the user's code that asked for it.
     """
 
-    __slots__ = ("aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("_values", "aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
         self.pure = self.cleans = False
+        self._values: list[Value] | None = None
         self.line: Any = None
 
     def with_args(self, args: tuple[Any, ...]) -> Step:
@@ -93,7 +95,9 @@ class Step:
 
     def values(self) -> list[Value]:
         """The values among the arguments, in order."""
-        return [x for x in spread(self.args) if type(x) is Value]
+        if self._values is None:
+            self._values = [x for x in spread(self.args) if type(x) is Value]
+        return self._values
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.results))} = {self.name}{self.args}"
@@ -202,25 +206,18 @@ class Graph:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
-        operators = BY_KERNEL.get(name, {}).values()
-        if any(op.holds for op in operators):
-            raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold.")
-        writes = any(op.mutates for op in operators)
+        kernel, writes, pure = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        pure = not (writes or "random" in tags_of(name))
         key = (name, *map(key_of, args)) if pure else None
         known = None if key is None else self._memo.get(key)
-        found = NUMPY.kernels[name](*examples)
+        found = kernel(*examples)
         if known is not None:
             return known, found
         step = self.note(name, args, found, writes)
-        if step.form != GUARD:
+        if step.form is not GUARD:
             step.pure = pure
-            inputs = [x for x in spread(examples) if type(x) is ndarray]
-            step.aliases = tuple(
-                place for place, b in enumerate(inputs) if any(np.may_share_memory(a, b) for a in arrays_in(found))
-            )
+            step.aliases = _aliases(found, examples)
         if key is not None:
             self._memo[key] = step
         step.cleans = self.cleans and name == "where"
@@ -289,6 +286,38 @@ def same_bits(a: Any, b: ndarray) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
+class _Facts(dict[str, tuple[Callable[..., Any], bool, bool]]):
+    """(NumPy's kernel, whether it writes into its first argument, whether it is pure), by its name."""
+
+    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool]:
+        kernel = ready(NUMPY.kernels[name])
+        operators = BY_KERNEL.get(name, {}).values()
+        if any(op.holds for op in operators):
+            raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
+        writes = any(op.mutates for op in operators)
+        self[name] = facts = (kernel, writes, not (writes or "random" in tags_of(name)))
+        return facts
+
+
+_FACTS = _Facts()
+
+
+def _aliases(found: Any, examples: Sequence[Any]) -> tuple[int, ...]:
+    """The places, among the arrays in the arguments of a kernel, of those in whose memory a result may lie."""
+    if type(found) is ndarray and found.base is None:
+        return tuple(place for place, x in enumerate(_arrays_of(examples)) if x is found)
+    outs = [x for x in (found if isinstance(found, (list, tuple)) else (found,)) if type(x) is ndarray]
+    return (
+        tuple(place for place, x in enumerate(_arrays_of(examples)) if any(np.may_share_memory(out, x) for out in outs))
+        if outs
+        else ()
+    )
+
+
+def _arrays_of(examples: Sequence[Any]) -> list[ndarray]:
+    return [x for x in spread(examples) if type(x) is ndarray]
+
+
 def added_at(target: ndarray, index: Any, value: Any) -> ndarray:
     """`target`, after value has been added to it at a basic index."""
     target[index] += value
@@ -304,8 +333,3 @@ def spread(args: Any) -> list[Any]:
         else:
             found.append(x)
     return found
-
-
-def arrays_in(found: Any) -> list[ndarray]:
-    """The ndarrays in the result of a kernel."""
-    return [x for x in (found if isinstance(found, (list, tuple)) else (found,)) if type(x) is ndarray]
