@@ -22,6 +22,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
+from pullback.func.repeated import Repeated
 from pullback.func.rules.custom import CustomFunction
 from pullback.func.closures import Captures
 
@@ -204,14 +205,16 @@ class _Solve:
 
         return Problem(slope, self.problem.integrator, self.problem.captured)
 
-    def pulled_back(self, solution: Any, times: Any, ys: tuple[Leaves, Leaves], state: Leaves, args: Leaves) -> Leaves:
+    def pulled_back(
+        self, along: Slope | None, times: Any, ys: tuple[Leaves, Leaves], state: Leaves, args: Leaves
+    ) -> Leaves:
         """The cotangents of y and of the free args at the beginning of an interval, from those at its end."""
         integrator = self.problem.integrator
         atol = self.of_cotangents(ys, state, args)
-        if solution is not None and not any(isinstance(x, Tensor) for x in (*times, *state, *args)):
+        if along is not None and not any(isinstance(x, Tensor) for x in (*times, *state, *args)):
             integrator = integrator._replace(atol=atol, left=None)
-            along = Problem(self.along_solution(solution), integrator, self.problem.captured)
-            return [x[1] for x in along.solve(state, np.stack(times[::-1]), args)]
+            problem = Problem(along, integrator, self.problem.captured)
+            return [x[1] for x in problem.solve(state, np.stack(times[::-1]), args)]
         adjoint, (least, factor) = self.adjoint(), _WORK
         both = np.concatenate([np.broadcast_to(integrator.atol, len(_sizes(ys[0]))), atol])
         adjoint.integrator = integrator._replace(atol=both, left=[max(least, factor * self.work)])
@@ -231,15 +234,31 @@ class _Solve:
         sizes = np.concatenate([sizes, np.where(of_args > 0, of_args, np.max(of_args, initial=0) or 1.0)])
         return _SHARE * self.problem.integrator.rtol * loss / np.where(sizes > 0, sizes, 1.0)
 
-    def along_solution(self, solution: Any) -> Slope:
+    def repeated(self, function: Callable[..., Any], form: Any = None) -> Callable[..., Any]:
+        """A function of a solver's numbers, which calls the slope: a program in the end, unless there are effects."""
+        captured = self.problem.captured
+        is_clean = len(captured.held_tensors) == len(captured.tensors) and not captured.changes_things()
+        return Repeated(function, form, compile=is_clean)
+
+    def along_solution(self, solution: Any, args: Leaves) -> Slope:
         """How cotangents change where y is at hand, as it was found."""
-        last: list[Any] = [None, None]  # implicit methods ask many times for slopes at one time
+        count, last = self.count, [None, None]  # implicit methods ask many times for slopes at one time
+
+        def linearized(t: Any, leaves: Sequence[Any]) -> Linearized:
+            return Linearized(self.of_free(t, args), [*leaves[:count], *leaves[2 * count :]])
+
+        def pulled(t: Any, *leaves: Any) -> Leaves:
+            return [-g for g in linearized(t, leaves).pull(leaves[count : 2 * count])]
+
+        def pulled_again(t: Any, *leaves: Any) -> Leaves:
+            if last[0] != t:
+                last[:] = t, linearized(float(t), leaves)
+            return [-g for g in last[1].pull(leaves[count : 2 * count], again=True)]
+
+        pull, free = self.repeated(pulled_again, pulled), [args[i] for i in self.free]
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
-            if last[0] != t:
-                y = self.layout.unravel(solution(t))
-                last[:] = t, Linearized(self.of_free(t, args), [*y, *(args[i] for i in self.free)])
-            return [-g for g in last[1].pull(state[: self.count], again=True)]
+            return pull(np.float64(t), *self.layout.unravel(solution(t)), *state[:count], *free)
 
         return slope
 
@@ -280,13 +299,17 @@ class _Solve:
         """The problem of y and its tangent; the tangents of the free args stand behind the args."""
         count, many = self.count, len(self.free)
 
-        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
+        def pushed(t: Any, *leaves: Any) -> Leaves:
+            y, tangent, args = [*leaves[:count]], leaves[count : 2 * count], [*leaves[2 * count :]]
             args, moving = args[: len(args) - many], args[len(args) - many :]
-            y, tangent = state[:count], state[count:]
             point = [*y, *(args[i] for i in self.free)]
             values, moved = value_and_push(self.of_free(t, args), point, [*tangent, *moving])
             return [*values, *moved]
 
+        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
+            return push(np.float64(t), *state, *args)
+
+        push = self.repeated(pushed)
         integrator = self.problem.integrator
         # A tangent is as large as y where everything moves by its own size: tolerances are for this.
         sizes = _sizes(y0) + integrator.atol / integrator.rtol
@@ -333,9 +356,10 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
         else:
             pulled = [None] * count
         gathered = _parts(moved, gathered)
+    along = None if solution is None else how.along_solution(solution, args)
     for i in range(len(t) - 1, 0, -1) if matrix is None else ():
         begin, end = ([y[j] for y in ys] for j in (i - 1, i))
-        state = how.pulled_back(solution, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
+        state = how.pulled_back(along, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
         pulled = [x + c[i - 1] for x, c in zip(state[:count], cotangents, strict=True)]
         gathered = state[count:]
     by_time: Any = None
