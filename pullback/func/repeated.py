@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback.core import slots
 
-_FIRST = 32  # calls that run as they are: to make a program takes as long as some dozens
+_FIRST = {False: 32, True: 48}  # calls that run as they are: to make a program takes as long; more with watches
 
 
 class Repeated:
@@ -32,7 +32,7 @@ class Repeated:
         self, function: Callable[..., Any], form: Any = None, *, watched: bool = False, compile: bool = True
     ) -> None:
         self.function, self._form, self._watched = function, form or function, watched
-        self._left = _FIRST if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
+        self._left = _FIRST[watched] if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
 
     def __call__(self, *args: Any) -> Any:
         if self._left >= 0:

@@ -17,6 +17,7 @@ from pullback.func.gradient import grad
 from pullback.func.jacobians import hessian, jacobian
 from pullback.func.linearization import linearize
 from pullback.func.ravel import ravel_pytree
+from pullback.func.repeated import Repeated
 from pullback.optimize.lost_gradients import watched
 from pullback.optimize.parameters import Parameters, complex_value, numbers, plain_value
 from pullback.optimize.patterns import FEW, Sparse, sparse_if_it_pays
@@ -33,6 +34,8 @@ class Residuals:
         `function(parameters, *args, **kwargs)`, an array, a number or a tree of these.
     jac : callable, optional
         The user's own Jacobian, of the same arguments: a matrix.
+    compile : bool
+        Whether the exact one may become a program.
     """
 
     def __init__(
@@ -44,14 +47,15 @@ class Residuals:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         jac: Callable[..., Any] | None = None,
+        compile: bool = True,
     ) -> None:
         self.name, self.what, self.parameters, self.args = name, what, parameters, args
         self.kwargs, self._jac = dict(kwargs or {}), jac
-        self.function = function
+        self.function, given = function, self.kwargs
 
         def joined(x: Any, *more: Any) -> Any:
             """The function's numbers in one vector, for transforms."""
-            return _vector(function(x, *more, **self.kwargs))
+            return _vector(function(x, *more, **given))
 
         def weighted(x: Any, v: Any, *more: Any) -> Any:
             return np.sum(v * self.flat(x, *more))
@@ -60,7 +64,9 @@ class Residuals:
         joined.__qualname__ = weighted.__qualname__ = name_of
         self.flat = parameters.flat(joined)
         self.weighted = weighted  # v . function, of the vector of the parameters
-        self._jacobian, self._by_columns = jacobian(self.flat), jacobian(self.flat, mode="forward")
+        self._jacobian, self._by_columns = (
+            Repeated(jacobian(self.flat, mode=mode), watched=True, compile=compile) for mode in ("auto", "forward")
+        )
         self._first: tuple[Any, Any] = None, None  # (the start, the Jacobian there), until it is asked for
         self._rows = 0  # how many numbers it gives, once that is known
         self._sparse: Sparse | None = None
