@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import slots
+from pullback.graph.captured import Captured
 
 _FIRST = {False: 32, True: 48}  # calls that run as they are: to make a program takes as long; more with watches
 
@@ -40,3 +41,11 @@ class Repeated:
             if self._left < 0:
                 self.function = slots.callback(self._form, self._watched)
         return self.function(*args)
+
+
+def while_solving(captured: Captured, function: Callable[..., Any], form: Any = None) -> Repeated:
+    """A function that calls these captured ones, for a solver: a program in the end, unless they have effects.
+
+    While the solver runs nobody else changes what they read.
+    """
+    return Repeated(function, form, compile=captured.is_alone() and not captured.changes_things())

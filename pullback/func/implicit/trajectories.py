@@ -22,9 +22,9 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
-from pullback.func.repeated import Repeated
+from pullback.func.repeated import while_solving
 from pullback.func.rules.custom import CustomFunction
-from pullback.func.closures import Captures
+from pullback.graph.captured import Captured
 
 Slope = Callable[[Leaves, Any, Leaves], Leaves]  # dy/dt = slope(y, t, args)
 
@@ -93,7 +93,7 @@ class Integrator(NamedTuple):
 class Problem:
     """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
 
-    def __init__(self, slope: Slope, integrator: Integrator, captured: Captures) -> None:
+    def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
         self._of, self.integrator, self.captured = slope, integrator, captured
 
     def slope(self, y: Leaves, t: Any, args: Leaves) -> Leaves:
@@ -177,7 +177,7 @@ class _Solve:
                 self.of_start,
                 integrator.rtol,
             ),
-            outermost=len(captured.held_tensors) == len(captured.tensors),
+            outermost=captured.is_alone(),
         )
         return None if found is None else found.reshape(-1, found.shape[-1])
 
@@ -234,12 +234,6 @@ class _Solve:
         sizes = np.concatenate([sizes, np.where(of_args > 0, of_args, np.max(of_args, initial=0) or 1.0)])
         return _SHARE * self.problem.integrator.rtol * loss / np.where(sizes > 0, sizes, 1.0)
 
-    def repeated(self, function: Callable[..., Any], form: Any = None) -> Callable[..., Any]:
-        """A function of a solver's numbers, which calls the slope: a program in the end, unless there are effects."""
-        captured = self.problem.captured
-        is_clean = len(captured.held_tensors) == len(captured.tensors) and not captured.changes_things()
-        return Repeated(function, form, compile=is_clean)
-
     def along_solution(self, solution: Any, args: Leaves) -> Slope:
         """How cotangents change where y is at hand, as it was found."""
         count, last = self.count, [None, None]  # implicit methods ask many times for slopes at one time
@@ -255,7 +249,7 @@ class _Solve:
                 last[:] = t, linearized(float(t), leaves)
             return [-g for g in last[1].pull(leaves[count : 2 * count], again=True)]
 
-        pull, free = self.repeated(pulled_again, pulled), [args[i] for i in self.free]
+        pull, free = while_solving(self.problem.captured, pulled_again, pulled), [args[i] for i in self.free]
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
             return pull(np.float64(t), *self.layout.unravel(solution(t)), *state[:count], *free)
@@ -309,7 +303,7 @@ class _Solve:
         def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
             return push(np.float64(t), *state, *args)
 
-        push = self.repeated(pushed)
+        push = while_solving(self.problem.captured, pushed)
         integrator = self.problem.integrator
         # A tangent is as large as y where everything moves by its own size: tolerances are for this.
         sizes = _sizes(y0) + integrator.atol / integrator.rtol
