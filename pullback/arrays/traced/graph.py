@@ -199,14 +199,18 @@ class Graph:
         writes = any(op.mutates for op in operators)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        pure = not (writes or "random" in tags_of(name))
+        tags = tags_of(name)
+        pure = not (writes or "random" in tags)
         key = (name, *map(key_of, args)) if pure else None
         known = None if key is None else self._memo.get(key)
         found = NUMPY.kernels[name](*examples)
         if known is not None:
             return known, found
         step = self.note(name, args, found, writes)
-        if step.form != GUARD:
+        if step.form is not GUARD:
+            if "value" in tags:
+                for value in step.results:
+                    self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
             step.pure = pure
             inputs = [x for x in spread(examples) if type(x) is ndarray]
             step.aliases = tuple(
