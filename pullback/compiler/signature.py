@@ -1,4 +1,4 @@
-"""The signature of a call, for which a program is made: the forms of a call's arguments, and the state in which it is made.
+"""The signature of a call, for which a program is made: the forms of its arguments, and the state in which it is made.
 
 Two calls with equal signatures run the same program, unless a guard says otherwise. Arrays are described by dtype,
 shape and strides; numbers, strings and whatever else can be compared are part of the signature themselves.
