@@ -24,7 +24,6 @@ READERS = {
     "tensor_split": "as many results as a tensor of positions has numbers",
     "__getitem__": "NumPy's rules for an index depend on its numbers",
     "index_put": "the same",
-    "put": "the same",
 }
 
 

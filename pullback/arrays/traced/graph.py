@@ -206,7 +206,7 @@ class Graph:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
-        kernel, writes, pure = _FACTS[name]
+        kernel, writes, pure, sizes = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
         key = (name, *map(key_of, args)) if pure else None
@@ -216,6 +216,9 @@ class Graph:
             return known, found
         step = self.note(name, args, found, writes)
         if step.form is not GUARD:
+            if sizes:
+                for value in step.results:
+                    self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
             step.pure = pure
             step.aliases = _aliases(found, examples)
         if key is not None:
@@ -286,16 +289,17 @@ def same_bits(a: Any, b: ndarray) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
-class _Facts(dict[str, tuple[Callable[..., Any], bool, bool]]):
-    """(NumPy's kernel, whether it writes into its first argument, whether it is pure), by its name."""
+class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
+    """(NumPy's kernel, if it writes into its first argument, if it is pure, if numbers decide on sizes), by name."""
 
-    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool]:
+    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])
         operators = BY_KERNEL.get(name, {}).values()
         if any(op.holds for op in operators):
             raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
         writes = any(op.mutates for op in operators)
-        self[name] = facts = (kernel, writes, not (writes or "random" in tags_of(name)))
+        tags = tags_of(name)
+        self[name] = facts = (kernel, writes, not (writes or "random" in tags), "value" in tags)
         return facts
 
 
