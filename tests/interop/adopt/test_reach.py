@@ -256,6 +256,14 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert isinstance(spline, None | CubicSpline)
         assert scipy.signal.lti[int].__args__ == (int,)
 
+    @pytest.mark.skipif(not hasattr(scipy.stats, "Mixture"), reason="SciPy has random variables from 1.15 on")
+    def test_an_abstract_class_of_scipy_and_its_clone_remember_instances_apart(self, adopted):
+        other = scipy.stats.make_distribution(scipy.stats.cauchy)()
+        assert scipy.stats.Mixture([other, other]).pdf(0.5) == other.pdf(0.5)
+        kind = sys.modules["scipy.stats._distribution_infrastructure"].ContinuousDistribution
+        assert isinstance(other, kind)
+        assert not isinstance(scipy.stats.Normal(), kind)
+
     def test_methods_bind_as_they_would(self, adopted):
         class Of:
             total, root, new = np.sum, math.sqrt, np.zeros
