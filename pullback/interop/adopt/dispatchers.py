@@ -64,14 +64,15 @@ class Dispatcher:
         raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        binds = instance is not None and hasattr(type(self.genuine), "__get__")
+        kind = type(self.genuine)
+        binds = instance is not None and hasattr(kind, "__get__") and kind is not MethodType  # which is bound already
         return MethodType(self, instance) if binds else self
 
     __class__ = property(lambda self: type(self.genuine))
     __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is searched for what a function holds
 
     def __eq__(self, other: object) -> Any:
-        return self is other or self.genuine is other
+        return self is other or self.genuine == other  # bound methods are equal, and not the same
 
     def __hash__(self) -> int:
         return hash(self.genuine)

@@ -264,6 +264,37 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert isinstance(other, kind)
         assert not isinstance(scipy.stats.Normal(), kind)
 
+    def test_methods_of_classes_of_scipy(self, adopted):
+        from scipy.interpolate import BSpline
+        from scipy.signal import ShortTimeFFT
+        from scipy.spatial.transform import Rotation
+
+        for kind, names in {
+            Rotation: ("from_quat", "create_group", "apply", "__mul__", "as_quat"),
+            BSpline: ("design_matrix", "__call__"),
+            ShortTimeFFT: ("from_window", "stft"),
+        }.items():
+            for name in names:
+                seen, genuine = getattr(kind, name), getattr(kind.genuine, name)
+                genuine = getattr(genuine, "genuine", genuine)  # of which there is another in place while adopted
+                assert seen == genuine
+                assert {genuine: 1}[seen] == 1
+                assert isinstance(seen, type(genuine))
+                assert pickle.loads(pickle.dumps(Rotation.create_group)) == Rotation.genuine.create_group
+
+        class Of:
+            turned, group = Rotation.from_rotvec, Rotation.create_group
+
+        assert len(Of().group("C3")) == 3  # a bound method, which is bound no further
+        np.testing.assert_allclose(
+            Rotation.apply(Of.turned([0.0, 0.0, np.pi]), [1.0, 0.0, 0.0]), [-1.0, 0.0, 0.0], 0, 1e-12
+        )
+
+    def test_errors_of_calls_without_tensors_are_scipys(self, adopted):
+        with pytest.raises(ValueError, match="hop=-1") as raised:
+            scipy.signal.ShortTimeFFT(np.ones(2), -1, 1.0)
+        assert type(raised.value) is ValueError
+
     def test_methods_bind_as_they_would(self, adopted):
         class Of:
             total, root, new = np.sum, math.sqrt, np.zeros

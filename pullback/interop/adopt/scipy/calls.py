@@ -24,7 +24,7 @@ from pullback.dispatch.call_errors import explained_call
 from pullback.explain.call_site import home_of
 from pullback.func.closures import capture_tensors
 from pullback.graph.journal import note_write
-from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, first_tensor, slots_like
 from pullback.interop.adopt.rules import MAKERS, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
@@ -178,9 +178,9 @@ class ScipyMaker(ScipyFunction):
         return Dispatcher.__new__(cls, genuine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if has_tensor(args) or has_tensor(kwargs):
-            return self.on_tensors(args, kwargs)
-        return RULES[scipy_name(self.genuine)](*args, **kwargs)
+        if first_tensor(args, kwargs) is None:
+            return RULES[scipy_name(self.genuine)](*args, **kwargs)  # and with its errors
+        return self.on_tensors(args, kwargs)
 
 
 class ScipyClass(ScipyFunction):
@@ -195,14 +195,14 @@ class ScipyClass(ScipyFunction):
 
     def __init__(self, genuine: Any) -> None:
         super().__init__(genuine)
-        self.__dict__.update(
-            (name, _by_rule(found, rule))
-            for name, found in vars(self).items()
-            if not name.startswith("_") and (rule := f"{scipy_name(genuine)}.{name}") in RULES
-        )
         for name, found in list(vars(self).items()):
-            own = not name.startswith("_") and f"{scipy_name(genuine)}.{name}" not in RULES
-            if own and _makes_objects(genuine, name):
+            if type(found) is FunctionType and hasattr(found, "genuine"):
+                vars(self)[name] = _Method(found.genuine, found)
+            elif name.startswith("_"):
+                continue
+            elif (rule := f"{scipy_name(genuine)}.{name}") in RULES:
+                vars(self)[name] = _Method(found, _by_rule(found, rule))
+            elif _makes_objects(genuine, name):
                 vars(self)[name] = _Constructor(found, self, name)
 
     def __getattr__(self, name: str) -> Any:
@@ -240,11 +240,23 @@ def _class_of(x: Any) -> Any:
 
 
 def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
-    @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         return (RULES[rule] if has_tensor(args) or has_tensor(kwargs) else function)(*args, **kwargs)
 
     return called
+
+
+class _Method(Dispatcher):
+    """A function of a class for which another is called: by its rule, or what `adopt()` has put in its place."""
+
+    __slots__ = ("called",)
+
+    def __init__(self, genuine: Callable[..., Any], called: Callable[..., Any]) -> None:
+        super().__init__(genuine)
+        self.called = called
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.called(*args, **kwargs)
 
 
 def _makes_objects(kind: Any, name: str) -> bool:
@@ -253,12 +265,14 @@ def _makes_objects(kind: Any, name: str) -> bool:
     return bool(homes) and type(homes[0][name]) in (classmethod, staticmethod)
 
 
-class _Constructor:
+class _Constructor(Dispatcher):
     """A function of a class that makes objects of it, `Rotation.from_quat`: our class's where that makes them."""
 
+    __slots__ = ("kind", "name")
+
     def __init__(self, genuine: Callable[..., Any], kind: ScipyClass, name: str) -> None:
-        functools.update_wrapper(self, genuine)
-        self.genuine, self.kind, self.name = genuine, kind, name
+        super().__init__(genuine)
+        self.kind, self.name = kind, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         home = scipy_name(self.kind.genuine)
@@ -271,9 +285,9 @@ class _Constructor:
                 return self.genuine(*plain(args, _read_memory), **plain(kwargs, _read_memory))
         try:
             return getattr(RULES[home], self.name)(*args, **kwargs)
-        except np.linalg.LinAlgError:
-            raise
-        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        except Exception as error:
+            if isinstance(error, np.linalg.LinAlgError) or first_tensor(args, kwargs) is None:
+                raise
             full = f"{home}.{self.name}"
             raise named(full, explained_call(full, self.genuine, args, kwargs, error))  # noqa: B904
 
@@ -283,8 +297,7 @@ class ScipyKind(ScipyMaker, ScipyClass):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.by_rule(args, kwargs)
+    on_tensors = ScipyFunction.by_rule  # those without a gradient too
 
 
 _NOTHING = object()
