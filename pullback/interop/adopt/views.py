@@ -21,7 +21,8 @@ from pullback.interop.adopt.dispatchers import Dispatcher
 from pullback.interop.adopt.patches import apply_patches
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.rules import MAKERS, RULES, has_views
-from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
+from pullback.interop.adopt.scipy.calls import ScipyFunction, ScipyMaker, scipy_name
+from pullback.interop.adopt.scipy.classes import ScipyClass, ScipyKind
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Switch, kinds
 

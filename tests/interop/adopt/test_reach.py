@@ -7,6 +7,7 @@ import gc
 import inspect
 import math
 import pickle
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -289,6 +290,46 @@ class TestDispatchersPassForWhatTheyStandFor:
         np.testing.assert_allclose(
             Rotation.apply(Of.turned([0.0, 0.0, np.pi]), [1.0, 0.0, 0.0]), [-1.0, 0.0, 0.0], 0, 1e-12
         )
+
+    def test_a_subclass_calls_methods_of_the_class_by_name(self, adopted):
+        from scipy.interpolate import CubicSpline
+
+        class Mine(CubicSpline):
+            def __init__(self, x, y):
+                CubicSpline.__init__(self, x, y)
+
+            def __call__(self, x):
+                return CubicSpline.__call__(self, x, 1)
+
+            def __setattr__(self, name, value):
+                CubicSpline.__setattr__(self, name, value)
+
+        x = np.array([0.0, 1.0, 2.0, 3.0])
+        assert Mine(x, x**2)(1.5) == pytest.approx(3.0)
+        assert pb.func.grad(Mine(x, x**2))(1.5) == pytest.approx(2.0)
+        assert copy.deepcopy(CubicSpline) == CubicSpline
+        assert pickle.loads(pickle.dumps(CubicSpline)) is CubicSpline.genuine
+
+    @pytest.mark.parametrize(
+        "name", ["scipy.interpolate.CubicSpline", "scipy.sparse.csr_array", "scipy.signal.ShortTimeFFT"]
+    )
+    def test_what_is_set_on_a_class_of_scipy_is_set_on_the_class_itself(self, name, adopted, monkeypatch):
+        seen = pkgutil.resolve_name(name.replace("scipy", f"{__name__}:scipy", 1))
+        make = {
+            "CubicSpline": lambda: seen([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]), "csr_array": lambda: seen(np.eye(2)),
+            "ShortTimeFFT": lambda: seen(np.ones(2), 1, 1.0),
+        }[seen.__name__]  # fmt: skip
+        before = dict(vars(seen.genuine))
+        assert vars(seen) == before
+        with monkeypatch.context() as patched:
+            patched.setattr(seen, "of_mine", lambda self: 3, raising=False)
+            patched.setattr(seen, "__repr__", lambda self: "mine")
+            assert make().of_mine() == 3
+            assert repr(make()) == "mine"
+        assert not hasattr(make(), "of_mine")
+        assert not hasattr(seen, "of_mine")
+        assert repr(make()) != "mine"
+        assert dict(vars(seen.genuine)) == before
 
     def test_errors_of_calls_without_tensors_are_scipys(self, adopted):
         with pytest.raises(ValueError, match="hop=-1") as raised:

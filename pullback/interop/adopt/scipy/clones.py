@@ -30,7 +30,8 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.rules import RULES, has_views
-from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, plain, scipy_name
+from pullback.interop.adopt.scipy.calls import ScipyFunction, plain, scipy_name
+from pullback.interop.adopt.scipy.classes import ScipyClass
 from pullback.interop.adopt.scipy.entries import from_outside
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Ufunc
@@ -72,10 +73,8 @@ def class_clone(kind: type) -> type:
         metaclass: Any = _kind_of_clone(type(kind))
         body = {"__doc__": kind.__doc__, "__module__": __name__, "__genuine__": kind}
         made = _made[id(kind)] = metaclass(kind.__name__, bases, body)
-        for name, method in vars(kind).items():
-            if name not in _OF_THE_CLASS and type(method) not in (MemberDescriptorType, GetSetDescriptorType):
-                hub = f"{kind.__module__}.{kind.__name__}.{name}"
-                setattr(made, name, RULES[hub] if hub in RULES else _method(method, lambda f: from_outside(clone(f))))
+        for name in vars(kind):
+            made.renew(name)
     found: type = _made[id(kind)]
     return found
 
@@ -123,12 +122,23 @@ class _KindOfClone(type):
     def __instancecheck__(cls, x: Any) -> bool:
         return super().__instancecheck__(x) or isinstance(x, cls.__genuine__)  # type: ignore[attr-defined]
 
+    def renew(cls, name: str) -> None:
+        """Have an attribute of the genuine class as it is there now."""
+        kind: Any = vars(cls)["__genuine__"]
+        method = vars(kind).get(name, _NOTHING)
+        if method is _NOTHING:
+            delattr(cls, name)
+        elif name not in _OF_THE_CLASS and type(method) not in (MemberDescriptorType, GetSetDescriptorType):
+            hub = f"{kind.__module__}.{kind.__name__}.{name}"
+            setattr(cls, name, RULES[hub] if hub in RULES else _method(method, lambda f: from_outside(clone(f))))
+
 
 @functools.cache
 def _kind_of_clone(metaclass: type) -> type:
     return _KindOfClone if metaclass is type else type(metaclass.__name__, (_KindOfClone, metaclass), {})
 
 
+_NOTHING = object()
 # `_abc_impl` is the memory of what is an instance of the class.
 _OF_THE_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "_abc_impl"})
 
@@ -136,7 +146,7 @@ _OF_THE_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "
 def _method(method: Any, cloned: Callable[[Any], Any] = clone) -> Any:
     method = getattr(method, "genuine", method)  # what a patch stands for
     if type(method) is FunctionType:
-        return cloned(method)
+        return cloned(method) if has_views(method.__module__) else method
     if type(method) in (staticmethod, classmethod):
         return type(method)(_method(method.__func__, cloned))
     if type(method) is property:
