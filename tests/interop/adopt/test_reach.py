@@ -265,6 +265,16 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert isinstance(other, kind)
         assert not isinstance(scipy.stats.Normal(), kind)
 
+    def test_a_class_of_scipy_is_a_subclass_of_abstract_ones(self, adopted):
+        from scipy.sparse import csr_array, csr_matrix, sparray, spmatrix
+
+        assert issubclass(csr_array, sparray)
+        assert not issubclass(csr_array, spmatrix)
+        assert issubclass(csr_matrix, (int, spmatrix))
+        assert isinstance(csr_array(np.eye(2)), sparray)
+        assert not isinstance(np.eye(2), sparray)
+        assert pb.func.grad(lambda x: float(isinstance(csr_array(x * np.eye(2)), sparray)) * x)(1.0) == 1.0
+
     def test_methods_of_classes_of_scipy(self, adopted):
         from scipy.interpolate import BSpline
         from scipy.signal import ShortTimeFFT
