@@ -26,14 +26,14 @@ from pullback.core.array_face import Array
 from pullback.core.array_type import attribute
 from pullback.core.tensor import Tensor
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Form, Released, let_go, save_list, save_other, watch_output
+from pullback.graph.saved import Form, Released, let_go, save_list, save_other, version_when_saved, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 
 # What the compiled methods call.
 _NAMES = {
     "Array": Array, "FIXED": FIXED, "Form": Form, "Released": Released, "Tensor": Tensor, "attribute": attribute,
     "let_go": let_go, "save_list": save_list, "save_other": save_other, "snapshot": snapshot,
-    "watch_output": watch_output,
+    "version_when_saved": version_when_saved, "watch_output": watch_output,
 }  # fmt: skip
 
 # The statements that keep a tensor or number {x} as {name}: the usual cases first, because every product passes here.
@@ -43,6 +43,8 @@ if type({x}) is Tensor or type({x}) is Array:
     node.version_{name} = counter and counter.save()
 elif type({x}) is float:
     node.saved_{name}, node.version_{name} = {x}, None
+elif isinstance({x}, Tensor):
+    node.saved_{name}, node.version_{name} = {x}, version_when_saved({x})
 else:
     node.saved_{name}, node.version_{name} = save_other({x})"""
 
