@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import slots
-from pullback.core.array_face import ARRAYS, Array, NestedScalar, Scalar
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
-from pullback.core.tensor import NestedTensor, Tensor, ndarray
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.steps import Prepared, array_result, floated, note_cut, tie_views, wrap_result
@@ -28,10 +28,13 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     if op.lists or op.multi is not None or op.returns_list or op.returns_value or op.mutates or op.holds:
         return None
     positions = [position for position, _ in op.tensors]
-    name, kernels, record, view, floating = op.kernel, described.kernels, op.record, op.view, op.floating
+    name, kernels, record, view = op.kernel, described.kernels, op.record, op.view
+    floating = op.floating and around in REGISTERED  # the operator on Tensors sees to that itself
+    faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
+    array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
-    def call(state: Modes, *args: Any) -> Any:
+    def call(state: Modes, *args: Any) -> Any:  # noqa: PLR0912 - as above
         raws = list(args)
         level, needs, arrays = -1, False, False
         for position in positions:
@@ -55,11 +58,17 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
             result = kernel(*(floated(op, raws) if floating else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        out = (array_result if arrays else wrap_result)(result, level, view)
+        face = (array_faces if arrays else faces).get(type(result))
+        if face is None:
+            out: Any = (array_result if arrays else wrap_result)(result, level, view)
+        else:  # the same written out
+            out = new(face)
+            out._array, out._level, out._requires_grad = result, level, False
+            out._fn = out._counter = out._extra = None
         if record is None:
             if WATCHED:
                 note_cut(op, args)
-        elif needs and state.records(level):
+        elif needs and (state.records_all or state.records(level)):
             record(out, *args)
         if view:
             tie_views(op, (out,), Prepared(args, level, [], raws, list(args)))
