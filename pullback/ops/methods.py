@@ -17,7 +17,8 @@ from pullback.core.devices import device_name, names_device
 from pullback.core.errors import GradientError
 from pullback.core.late import LateAttribute, from_module
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, ndarray, only_number
+from pullback.core.overrides import ENTERED
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, only_number
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.pipeline import dispatch, inplace
 from pullback.dispatch.right_operand import answers
@@ -469,11 +470,17 @@ def _property(name: str, doc: str) -> Any:
     return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
+def _conjugate(self: Any) -> Any:
+    """The conjugate, for formulas; almost every tensor is real, and its own."""
+    return self if self._array.dtype.kind != "c" and not ENTERED else TENSOR.conjugate(self)
+
+
 def attach() -> None:
     """Give Tensor its methods."""
     for name in method_names():
         if name not in Tensor.__dict__:
             LateAttribute(Tensor, name, method, name)
+    NestedTensor.conjugate = _conjugate  # type: ignore[method-assign]
     _attach_operators()
     for name, function in {"getitem": "__getitem__", "setitem": "__setitem__"}.items():
         LateAttribute(Tensor, function, from_module, "pullback.ops.subscripts", name)
