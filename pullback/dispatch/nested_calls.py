@@ -14,11 +14,12 @@ from pullback.core import slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
-from pullback.core.modes import Modes
+from pullback.core.modes import Modes, current
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.steps import Prepared, array_result, floated, note_cut, tie_views, wrap_result
+from pullback.dispatch.steps import array_result, floated, note_cut, wrap_result
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 TENSOR_CLASSES = ARRAYS | {Tensor, NestedTensor}
 
@@ -51,7 +52,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 needs, arrays = needs or x._requires_grad, arrays or kind in ARRAYS
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
-        if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES or type(args[0]) is NestedScalar):
+        if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:
             kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
@@ -70,8 +71,43 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 note_cut(op, args)
         elif needs and (state.records_all or state.records(level)):
             record(out, *args)
-        if view:
-            tie_views(op, (out,), Prepared(args, level, [], raws, list(args)))
+        if view and shares_memory(result, raws[0]):
+            describe_view(make_view(out, args[0]), args[0], op, args, 0)
         return out
 
     return call
+
+
+def on_nested(
+    op: Operator, general: Callable[..., Any], failed: Callable[..., Any], swapped: bool = False
+) -> Callable[..., Any]:
+    """A method behind one of Python's operators, for nested Tensors: the usual case at once, all else by `general`.
+
+    `failed(op, args)` says, in the handler of an error, what is wrong. With `swapped` the Tensor is the right operand.
+    """
+    calls = op.calls
+    if len(op.tensors) == 1:
+
+        def alone(self: Any) -> Any:
+            call = calls.get(type(self._array))
+            if call is None or not (state := current()).plain:
+                return general(self)
+            try:
+                out = call(state, self)
+            except Exception:  # noqa: BLE001 - `failed` raises it
+                return failed(op, (self,))
+            return general(self) if out is None else out
+
+        return alone
+
+    def beside(self: Any, other: Any) -> Any:
+        call = calls.get(type(self._array))
+        if call is None or not (state := current()).plain:
+            return general(self, other)
+        try:
+            out = call(state, other, self) if swapped else call(state, self, other)
+        except Exception:  # noqa: BLE001 - `failed` raises it
+            return failed(op, (other, self) if swapped else (self, other))
+        return general(self, other) if out is None else out
+
+    return beside

@@ -49,7 +49,7 @@ def _of_one(op: Operator, rule: Call, run: Call | None) -> Call:
         if type(given) is not BatchedArray or x._requires_grad:
             return None
         batch, values = given.batch, given.values
-        if not batch.open or (floating and values.dtype.kind not in "fc") or (view and kind is NestedScalar):
+        if not batch.open or (floating and values.dtype.kind not in "fc"):
             return None
         try:
             made = run(values, *rest) if run is not None and type(values) is ndarray else rule(batch, given, *rest)

@@ -61,7 +61,7 @@ def _of_one(op: Operator, kernel: Call) -> Call:
     def call(state: Modes, x: Any, *rest: Any) -> Any:
         kind = type(x)
         dual = x._array if kind in NESTED else None
-        if type(dual) is not DualArray or not dual.level.open or (view and kind is NestedScalar):
+        if type(dual) is not DualArray or not dual.level.open:
             return None
         try:
             made = kernel(dual, *rest) if rest else kernel(dual)
@@ -143,7 +143,7 @@ def _of_several(op: Operator, kernel: Call, in_any: Call) -> Call:
         kind, dual = type(x), getattr(x, "_array", None)
         if kind not in NESTED or type(dual) is not DualArray or not dual.level.open:
             return None
-        if view and (kind is NestedScalar or type(dual.primal) is not ndarray):
+        if view and type(dual.primal) is not ndarray:
             return in_any(state, x, *rest)
         try:
             made = kernel(dual, *rest)
@@ -226,7 +226,7 @@ def _of_any(op: Operator, kernel: Call) -> Call:
 
     def call(state: Modes, *args: Any) -> Any:
         found = _unwrapped(args, places)
-        if found is None or (view and type(args[0]) is NestedScalar):
+        if found is None:
             return None
         raws, top, level, needs, arrays = found
         if top is None or not top.open or (needs and _are_nested(raws)):
