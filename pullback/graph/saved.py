@@ -189,10 +189,10 @@ def saved_again(saved: Any) -> Any:
     """Return what a node saved, an array or a Tensor, with the tangents of levels that are closed by now."""
     around, inside = [], saved
     while isinstance(inside, Tensor):
+        if type(inside) in AROUND_NDARRAYS:
+            return saved
         around.append(inside)
         inside = inside._array
-        if type(inside) is ndarray:
-            return saved
     kind = ARRAY_TYPES.get(type(inside))
     again = inside if kind is None else kind.saved_again(inside)
     if again is inside:
