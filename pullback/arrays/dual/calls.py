@@ -13,6 +13,7 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
 from pullback.arrays.dual.kernels import dual_kernel
+from pullback.arrays.dual.plain_calls import plainly
 from pullback.core.array_face import (
     AROUND_NDARRAYS,
     ARRAYS,
@@ -42,9 +43,9 @@ def call_on_duals(op: Operator, arity: int) -> Call | None:
     positions = [position for position, _ in op.tensors]
     if op.multi is None and not (op.lists or op.returns_list):
         if positions == [0]:
-            return _of_one(op, kernel)
+            return plainly(op, arity, _of_one(op, kernel))
         if positions == [0, 1] and not op.view:
-            return _of_two(op, kernel)
+            return plainly(op, arity, _of_two(op, kernel))
     in_any = _of_any(op, kernel)
     lists = [position for position, _ in op.lists]
     if lists == [0] and not positions and not op.view and op.multi is None and not op.returns_list:
