@@ -64,6 +64,15 @@ def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     return in_any
 
 
+def is_plain(rule: Rule | None, count: int) -> bool:
+    """True if the tangent of the one result is computed of those of so many arrays alone, and no masks begin there."""
+    if rule is None or rule.function is None or rule.mutates or rule.view or rule.masking or rule.placing:
+        return False
+    if rule.outputs != 1 or rule.lists or rule.returns_list or rule.underived:
+        return False
+    return rule.inputs == rule.tensors == tuple(range(count)) and rule.arity == count
+
+
 def _of_values(name: str, in_general: Kernel) -> Kernel:
     """A rule for what has no derivative, such as a comparison."""
     run = NUMPY.kernels[name]
