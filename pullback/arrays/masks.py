@@ -86,7 +86,7 @@ NOTHING = known(np.False_)
 
 
 # -- where masks begin, and how they combine ---------------------------------------------------------------------------
-def begun(x: Any, held: Any = None) -> Any:
+def mask_in(x: Any, held: Any = None) -> Any:
     """The mask of a cotangent or tangent that a user gave: an array, or a Mask where its numbers are not at hand.
 
     None if all of it is touched, or a derivative in its direction is wanted. `held` is what the library made of it.
@@ -204,30 +204,43 @@ def at_hand(x: Any) -> list[Any] | None:
 
 
 def may_be_nan(x: Any) -> bool:
-    """True if a gradient or tangent has a NaN, or its derivative may have one, or nobody sees."""
+    """True if a gradient or tangent has a NaN, or its derivative, or if nobody sees that but a mask would tell."""
     if is_plain(x):
         return has_nan(x)
     if (only := array_type(x).only_part(x)) is not None:
         return has_nan(only)
     parts = None if is_wanted(x) else at_hand(x)
-    return parts is None or any(map(has_nan, parts))
+    return array_type(numbers_of_all(x)).computes_masks if parts is None else any(map(has_nan, parts))
 
 
 def has_nan(x: Any) -> bool:
     """True if there is a NaN among these numbers."""
-    if not x.ndim:
-        number = x.item()
-        return bool(number != number)  # noqa: PLR0124
-    if not x.flags.c_contiguous:
-        x = x.ravel("K")  # what has another order only is not copied
     # One number tells: infinities give inf here, or a NaN too many for complex ones, which does no harm.
-    squares = x.dot(x) if x.ndim == 1 else vdot(x, x)  # the method is twice as fast where x is short
+    if x.ndim == 1:
+        squares = x.dot(x)  # twice as fast as vdot where x is short
+    elif x.ndim:
+        x = x if x.flags.c_contiguous else x.ravel("K")  # what has another order only is not copied
+        squares = vdot(x, x)
+    else:
+        squares = x.item()
     return bool(squares != squares)  # noqa: PLR0124 - in a tenth of np.isnan's time
 
 
 def is_whole(x: Any) -> bool:
     """True if no number is 0."""
     return bool(count_nonzero(x) == x.size if x.size < _FEW else (x != 0).all())
+
+
+def is_nonzero(x: Any) -> Any:
+    """x != 0, by the faster way for its size."""
+    return x.astype(bool) if x.size < _FEW else x != 0
+
+
+def computes_masks(x: Any) -> bool:
+    """True if masks can be computed as arrays of this type: see `ArrayType.computes_masks`."""
+    numbers = numbers_of_all(x)
+    kind = array_type(numbers)
+    return kind.computes_masks and not kind.carries_derivative(numbers)
 
 
 def constant(x: Any) -> Any:

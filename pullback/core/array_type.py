@@ -117,6 +117,7 @@ class ArrayType:
     rank = STORED
     dual = False  # whether these arrays hold a derivative beside the values, for forward mode
     many = False  # whether each of these arrays stands for those of many samples, each to be judged alone
+    computes_masks = True  # whether masks of structural zeros may be such arrays; if not, all of one counts as touched
     may_index = False  # whether they may stand in an index though they have no numbers to show
 
     def __init__(self, table: OperatorTable) -> None:
@@ -170,12 +171,12 @@ class ArrayType:
         return None
 
     def sample(self, x: Any) -> ndarray | None:
-        """Numbers that are 0 wherever `x` is by its structure, if any are at hand: see arrays.dual.untouched."""
+        """Numbers that are 0 wherever `x` is by its structure, if any are at hand: see arrays.dual.touched."""
         return self.numbers(x)
 
     def touched(self, x: Any) -> Any:
         """Where `x` or a derivative in it is not 0, as an array of bools without derivative."""
-        return x != 0
+        return x != 0 if self.computes_masks else np.ones(x.shape, bool)
 
     def all_touched(self, x: Any) -> Any:
         """The same where all of `x` is touched that can be; None if that is every element."""

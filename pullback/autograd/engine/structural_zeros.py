@@ -25,7 +25,6 @@ from pullback.arrays.masks import (
     Mask,
     all_parts,
     at_hand,
-    begun,
     cleaned,
     constant,
     count_nonzero,
@@ -34,6 +33,7 @@ from pullback.arrays.masks import (
     is_plain,
     known,
     marks,
+    mask_in,
     may_be_nan,
     numbers_in,
     of_many,
@@ -107,7 +107,7 @@ def is_masked(g: Any) -> bool:
 
 def root_cotangent(cotangent: Any) -> Any:
     """The cotangent that a user gave; its zeros touch nothing, unless a derivative in their direction is wanted."""
-    mask = begun(cotangent)
+    mask = mask_in(cotangent)
     return cotangent if mask is None else Masked(cotangent, mask if type(mask) is Mask else known(mask), False)
 
 
