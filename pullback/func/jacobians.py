@@ -430,7 +430,7 @@ def _are_plain(arrays: Iterable[Any]) -> bool:
 def _repaired(columns: list[Any], column: Callable[[int], list[Any]]) -> list[Any]:
     """The columns, of which those with a NaN are computed again, each alone.
 
-    Where the 0 of a tangent meets an infinite slope it is 0 if it is one by structure (see arrays.dual.untouched). That
+    Where the 0 of a tangent meets an infinite slope it is 0 if it is one by structure (see arrays.masks). That
     is known of a single tangent, not of all at once.
     """
     if not _are_plain(columns):

@@ -65,7 +65,7 @@ def marked(x: Any, numbers: frozenset[int]) -> Any:
     if type(x) is not DualArray:
         return x
     tangent = None if x.tangent is None else marked(x.tangent, numbers)
-    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.untouched)
+    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.touched)
 
 
 def leaving_gradient(gradient: Any) -> Any:
