@@ -37,7 +37,7 @@ def _of_one(op: Operator, run: Call, push: Call, call: Call) -> Call:
     def quick(state: Modes, x: Any) -> Any:
         kind = type(x)
         dual = x._array if kind in NESTED and not x._requires_grad else None
-        if type(dual) is not DualArray or dual.untouched is not None or not dual.level.open:
+        if type(dual) is not DualArray or dual.touched is not None or not dual.level.open:
             return call(state, x)
         p, t = dual.primal, dual.tangent
         if type(p) is not ndarray or type(t) is not ndarray:
@@ -71,7 +71,7 @@ def _of_two(op: Operator, run: Call, push: Call, call: Call) -> Call:  # noqa: C
         t = u = like = None
         if a in NESTED:
             dual, level = x._array, x._level
-            if x._requires_grad or type(dual) is not DualArray or dual.untouched is not None or not dual.level.open:
+            if x._requires_grad or type(dual) is not DualArray or dual.touched is not None or not dual.level.open:
                 return call(state, x, y)
             p, t, like = dual.primal, dual.tangent, dual
             if type(p) is not ndarray or type(t) is not ndarray:
@@ -82,7 +82,7 @@ def _of_two(op: Operator, run: Call, push: Call, call: Call) -> Call:  # noqa: C
             p = x._array if a in AROUND_NDARRAYS and not x._requires_grad else None
         if b in NESTED:
             dual = y._array
-            if y._requires_grad or type(dual) is not DualArray or dual.untouched is not None or not dual.level.open:
+            if y._requires_grad or type(dual) is not DualArray or dual.touched is not None or not dual.level.open:
                 return call(state, x, y)
             q, u = dual.primal, dual.tangent
             if type(q) is not ndarray or type(u) is not ndarray:
@@ -139,7 +139,7 @@ def _wrapped(primal: Any, tangent: Any, like: DualArray, level: int, array: bool
         return None
     made: Any = new(DualArray)
     made.primal, made.tangent, made.level, made.co = primal, tangent, like.level, like.co
-    made.untouched = made.given = made.kin = None
+    made.touched = made.given = made.kin = None
     made.apart = False
     out: Any = new((NestedArray if primal.ndim else NestedScalar) if array else NestedTensor)
     out._array, out._level, out._requires_grad = made, level, False
