@@ -171,7 +171,7 @@ class Graph:
         self.live = live
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
-        self._by_identity: dict[int, Value] = {}
+        self._by_place: dict[Hashable, Value] = {}
         self._by_bits: dict[Hashable, Value] = {}
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -189,13 +189,13 @@ class Graph:
             self.constants.append((value := Value(self, array), array, False))
             return value
         if live := self.live(array):
-            if (found := self._by_identity.get(id(array))) is not None:
+            if (found := self._by_place.get(key := place_of(array))) is not None:
                 return found
         elif (found := self._by_bits.get(key := _bits_of(array))) is not None:
             return found
         value = Value(self, array)
         if live:
-            self._by_identity[id(array)] = value
+            self._by_place[key] = value
         else:
             array = array.copy(order="K")
             array.flags.writeable = False
@@ -278,6 +278,11 @@ def key_of(x: Any) -> Hashable:
     if isinstance(x, np.dtype) or x is None or kind in (bool, int, str) or x is ...:
         return (kind, x)
     return (kind, id(x))  # of what is compared by identity it stays alive, in the step
+
+
+def place_of(array: ndarray) -> Hashable:
+    """A key that is equal for two arrays of one form in the same place of memory."""
+    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
 
 
 def _bits_of(array: ndarray) -> Hashable:
