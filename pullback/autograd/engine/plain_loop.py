@@ -18,7 +18,7 @@ from pullback.autograd.engine.structural_zeros import (
     unmasked,
 )
 from pullback.autograd.engine.validate import validate_grad
-from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
+from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_of
 from pullback.core.types import Gradient
 from pullback.graph.node import (
     AccumulateGrad,
@@ -68,8 +68,9 @@ def _look_at(run: Run, grads: Sequence[Gradient]) -> None:
         return
     table = table_of([g.value if type(g) is Masked else g for g in grads])
     if table is not NUMPY and (run.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
+        if run.ops is NUMPY or run.ops is run.table:  # the graph itself has chosen none: see execution.plan
+            run.ops = table
         run.table = table
-        run.ops = table_for_graph(run.awaited, table)
 
 
 def deliver(run: Run, edge: Edge, g: Gradient, maker: Node | None = None) -> None:
