@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.case import Case, Goal, Run, Table
 from benchmarks.cases import chains, fused, gmm, networks, rosenbrock, training, transforms
-from benchmarks.contenders import Build, by_backward, fastest, value_and_grad_everywhere
+from benchmarks.contenders import Build, by_backward, fastest
 
 _FIRST = 20  # calls that record, compare and audit
 DIRECTION = np.cos(np.arange(50.0))

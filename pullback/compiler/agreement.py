@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of
+from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of, place_of
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import Place
 from pullback.compiler.tracing import Trace
@@ -28,7 +28,7 @@ def described(trace: Trace) -> Hashable:
 
 
 def _contents(array: ndarray, live: bool) -> Hashable:
-    return (array.shape, array.strides, array.dtype.str, id(array) if live else array.tobytes())
+    return place_of(array) if live else (array.shape, array.strides, array.dtype.str, array.tobytes())
 
 
 def _output(x: Any) -> Hashable:

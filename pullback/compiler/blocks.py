@@ -1,8 +1,8 @@
-"""Groups of pointwise steps on large arrays, which run block by block, so that what is between them stays in the cache.
+"""Groups of steps on large arrays, which run block by block, so that what is between them stays in the cache.
 
-A step joins the group that is open if it works element by element on arrays of the group's shape. Steps that need
-nothing of the group may come before it; the first that does closes it. A sum over all elements may end a group: its
-parts are added up over the blocks.
+A group takes its arrays apart along the first dimension (see `rows`). Pointwise work on arrays of one shape in C order
+is the same on flat arrays, where a row is one element. All steps join a group that can be taken apart as it is. Of the
+others, those that need nothing of the group come before it, and the rest comes after it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.arrays.traced.graph import Step, Value, spread
+from pullback.compiler.rows import ByRows, by_rows, elements_of
 from pullback.core.types import Shape
 from pullback.dispatch.operator import tags_of
 
-BLOCK = 1 << 15  # elements: as a few such arrays fit into the second-level cache
-_SMALLEST = 2 * BLOCK  # elements, from which on arrays are taken apart
+_BYTES = 1 << 17  # of the largest array in a block: as a few such fit into the second-level cache
+_MOST = 1 << 13  # elements that a row may have
+_SMALLEST = 1 << 16  # elements, from which on arrays are taken apart
 
 
 class Group:
@@ -23,44 +25,92 @@ class Group:
 
     Attributes
     ----------
-    shape : tuple of int
-        That of all arrays in it.
-    steps : list of Step
-    args, results : list of Value
-        The arrays that it reads from outside, and those that others read of it.
+    rows : int
+        The length of the first dimension.
+    flat : tuple of int or None
+        The shape of all arrays, where these are taken as flat ones.
+    steps : list of (Step, ByRows)
+    results : list of Value
+        The arrays that others read of it.
     """
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.steps: list[Step] = []
+    def __init__(self, rows: int, flat: Shape | None) -> None:
+        self.rows, self.flat = rows, flat
+        self.steps: list[tuple[Step, ByRows]] = []
         self.made: set[int] = set()
         self.results: list[Value] = []
 
     def values(self) -> list[Value]:
         """The values that it reads from outside, each once."""
-        found = {x.number: x for step in self.steps for x in step.values() if x.number not in self.made}
+        found = {x.number: x for step, _ in self.steps for x in step.values() if x.number not in self.made}
         return list(found.values())
+
+    def way(self, step: Step) -> ByRows | None:
+        """How a step would be taken apart in this group; None if it cannot join."""
+        way = _flatly(step, self.flat) if self.flat is not None else by_rows(step, self.rows)
+        if way is None:
+            return None
+        whole = [x for nr, arg in enumerate(step.args) if nr not in way.places for x in spread((arg,))]
+        if any(type(x) is Value and x.number in self.made for x in whole):
+            return None
+        rowwise = {x.number for one, how in self.steps if not how.total for x in one.results}
+        inside = [step.args[nr] for nr in way.places if step.args[nr].number in self.made]
+        return way if all(x.number in rowwise for x in inside) else None
+
+    def add(self, step: Step, way: ByRows) -> None:
+        """Take a step in."""
+        self.steps.append((step, way))
+        self.made.update(x.number for x in step.results)
+
+    def block(self) -> int:
+        """The number of rows in a block."""
+        found = [x for step, way in self.steps for x in _of_rows(step, way)]
+        sizes = [x.dtype.itemsize * (1 if self.flat is not None else elements_of(x)) for x in found]
+        return max(1, _BYTES // max(sizes))
 
 
 def grouped(steps: Sequence[Step], results: Iterable[Value]) -> list[Step | Group]:
     """The steps in an order in which groups are whole."""
+    return _settled(_in_groups(steps), results)
+
+
+def _in_groups(steps: Sequence[Step]) -> list[Step | Group]:
     made: list[Step | Group] = []
-    group: Group | None = None
-    for step in steps:
-        shape = _shape_of(step)
-        if group is not None and not (shape == group.shape and _fits(step, group)):
-            if group.made.isdisjoint(x.number for x in step.values()) and shape is None and not step.writes:
-                made.insert(made.index(group), step)
-                continue
-            group = None
-        if shape is None:
-            made.append(step)
+    for nr, first in enumerate(steps):
+        if (group := _begins(first)) is None:
+            made.append(first)
             continue
-        if group is None:
-            made.append(group := Group(shape))
-        group.steps.append(step)
-        group.made.update(x.number for x in step.results)
-    return _settled(made, results)
+        before: list[Step] = []
+        after: list[Step] = []
+        late: set[int] = set()  # what is made after the group
+        for step in steps[nr + 1 :]:
+            read = {x.number for x in step.values()}
+            if late.isdisjoint(read) and (way := group.way(step)) is not None:
+                group.add(step, way)
+            elif late.isdisjoint(read) and group.made.isdisjoint(read):
+                before.append(step)
+            else:
+                after.append(step)
+                late.update(x.number for x in step.results)
+        return [*made, *_in_groups(before), group, *_in_groups(after)]
+    return made
+
+
+def _begins(step: Step) -> Group | None:
+    """A group that begins with this step, if that is large."""
+    if not step.results:
+        return None
+    shape = max((x.shape for x in (*step.values(), *step.results)), key=prod)
+    if not shape or prod(shape) < _SMALLEST:
+        return None
+    if (way := _flatly(step, shape)) is not None and (len(shape) == 1 or shape[0] < 8 or prod(shape[1:]) > _MOST):
+        group = Group(prod(shape), shape)
+    elif shape[0] > 1 and prod(shape[1:]) <= _MOST and (way := by_rows(step, shape[0])) is not None:
+        group = Group(shape[0], None)
+    else:
+        return None
+    group.add(step, way)
+    return group
 
 
 def _settled(made: Sequence[Step | Group], results: Iterable[Value]) -> list[Step | Group]:
@@ -72,36 +122,34 @@ def _settled(made: Sequence[Step | Group], results: Iterable[Value]) -> list[Ste
     for part in made:
         if isinstance(part, Group):
             if len(part.steps) == 1:
-                part = part.steps[0]
-            else:
-                part.results = [x for step in part.steps for x in step.results if x.number in wanted]
+                found.append(part.steps[0][0])
+                continue
+            part.results = [x for step, _ in part.steps for x in step.results if x.number in wanted]
         found.append(part)
     return found
 
 
-def is_sum(step: Step) -> bool:
-    """True for a sum of floating-point numbers over all dimensions."""
-    if step.what != "sum" or step.args[1] is not None or any(step.args[2:]):
-        return False
-    return step.args[0].dtype.kind == "f" and step.args[0].dtype.itemsize >= 4  # type: ignore[no-any-return]
+def _flatly(step: Step, shape: Shape | None) -> ByRows | None:
+    """How a step is taken apart that works element by element on arrays of this shape in C order."""
+    if shape is None:
+        return None
+    way = by_rows(step, shape[0]) if shape else None
+    if way is None or not way.places or way.sized is not None:
+        return None
+    if way.total and not (step.args[1] is None and step.results[0].shape == ()):
+        return None
+    if not way.total and not (_is_pointwise(step) and _in_order(step.results[0], shape)):
+        return None
+    fits = all(x.shape == () or _in_order(x, shape) for x in step.values())
+    return way if fits and len(way.places) == sum(x.shape != () for x in step.values()) else None
 
 
-def _shape_of(step: Step) -> Shape | None:
-    """The shape over which a step can be taken apart."""
-    if step.form is not ONE or not step.pure or not isinstance(step.what, str):
-        return None
-    (result,) = step.results
-    if is_sum(step):
-        shape = step.args[0].shape
-    elif "pointwise" in tags_of(step.what):
-        shape = result.shape
-        if not _in_order(result, shape):
-            return None
-    else:
-        return None
-    if prod(shape) < _SMALLEST:
-        return None
-    return shape if all(x.shape == () or _in_order(x, shape) for x in step.values()) else None
+def _is_pointwise(step: Step) -> bool:
+    return isinstance(step.what, str) and "pointwise" in tags_of(step.what)
+
+
+def _of_rows(step: Step, way: ByRows) -> list[Value]:
+    return [step.args[nr] for nr in way.places] + ([] if way.total else list(step.results))
 
 
 def _in_order(x: Value, shape: Shape) -> bool:
@@ -114,8 +162,3 @@ def _in_order(x: Value, shape: Shape) -> bool:
             return False
         step *= n
     return True
-
-
-def _fits(step: Step, group: Group) -> bool:
-    """True if the step needs no sum of the group, which is not known before its end."""
-    return all(x.shape == group.shape or x.number not in group.made for x in step.values())

@@ -11,28 +11,30 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pullback.arrays.traced.graph import GUARD, Step, Value, added_at
+from pullback.dispatch.operator import tags_of
 
-# Kernels that give NaN, at the places in question, for a NaN in any of these arguments (None: in all).
-_THROUGH: dict[Any, tuple[int, ...] | None] = {
-    **dict.fromkeys(
-        (
-            "add", "sub", "mul", "div", "neg", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "sqrt",
-            "square", "abs", "reciprocal", "sigmoid", "expm1", "log1p", "rsqrt", "conj", "real", "imag", "erf",
-            "sum", "mean", "matmul", "mm", "bmm", "mv", "dot", "outer", "cumsum", "cat", "stack", "add_alpha",
-            "sub_alpha", "addcmul", "to_copy",
-        )
-    ),
-    **dict.fromkeys(
-        (
-            "alias", "clone", "contiguous", "expand", "reshape", "view", "slice_view", "slice_backward", "select",
-            "select_backward", "transpose", "permute", "t", "numpy_T", "squeeze", "squeeze_dim", "unsqueeze", "movedim",
-            "diagonal", "diagonal_backward", "narrow", "flip", "index", "advanced_index", "index_backward",
-        ),
-        (0,),
-    ),
-    "where": (1, 2),
-    added_at: (0, 2),
-}  # fmt: skip
+# Kernels that give NaN, at the places in question, for a NaN in any of their arguments, or do not choose it.
+_ARITHMETIC = frozenset({
+    "advanced_index", "constant_pad_nd", "convolution", "convolution_input", "convolution_weight", "cross",
+    "cumsum_backward",
+    "fft_c2c", "fft_c2r", "fft_r2c", "gather", "gather_backward", "index_accumulate", "index_select", "masked_select",
+    "masked_select_backward", "repeat", "take", "take_backward", "trace", "tril", "triu",
+    "add", "add_alpha", "addcmul", "bmm", "conj", "cos", "cosh", "cumsum", "div", "dot", "einsum_pair", "erf", "exp",
+    "expm1", "imag", "log", "log1p", "logsumexp", "matmul", "mean", "mm", "mul", "mv", "neg", "outer", "real",
+    "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square", "sub", "sub_alpha", "sum", "tan", "tanh",
+    "to_copy",
+})  # fmt: skip
+# Others, which select, by the arguments in which a NaN comes through or is not chosen.
+_SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
+
+
+def _comes_through(step: Step, place: int) -> bool:
+    """True if a NaN in the argument at this place shows in the result, or is not chosen for it."""
+    if step.what in _SELECTING:
+        return place in _SELECTING[step.what]
+    if not isinstance(step.what, str):
+        return False
+    return step.what in _ARITHMETIC or bool(tags_of(step.what) & {"view", "structural"})
 
 
 def without_cleaning(steps: Sequence[Step], results: Sequence[Value]) -> tuple[list[Step], list[Value], list[int]]:
@@ -96,10 +98,9 @@ def _shows(steps: Sequence[Step], results: Iterable[Value]) -> dict[int, bool]:
     """Of each value: True if a NaN in it comes through to every result that depends on it."""
     shows = {x.number: x.dtype.kind in "fc" for x in results}
     for step in reversed(steps):
-        places = _THROUGH.get(step.what, ()) if step.form is not GUARD else ()
         comes_out = all(shows.get(x.number, True) and x.dtype.kind in "fc" for x in step.results)
         for place, x in enumerate(step.args):
-            through = comes_out and (places is None or place in places)
+            through = comes_out and step.form is not GUARD and _comes_through(step, place)
             for value in _values(x):
                 shows[value.number] = shows.get(value.number, True) and through
     return shows

@@ -26,7 +26,7 @@ from pullback.compiler.program import inputs_of
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.signature import Unfit, classes_of, form_of, in_words, signature_of, unfit
+from pullback.compiler.signature import Floats, Unfit, classes_of, form_of, frozen, in_words, signature_of, unfit
 from pullback.compiler.tracing import Trace, grad_of, trace
 from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
@@ -73,6 +73,7 @@ class Compiled(StandsFor):
         self._adopts = self._alone = True
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
+        self._floats = Floats()
         self._fallbacks: dict[str, Place | None] = {}  # why calls have run eagerly, and the lines to blame
         self._running: set[int] = set()  # the threads that trace it
         self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
@@ -126,6 +127,9 @@ class Compiled(StandsFor):
         if self._eager is not None:
             return _EAGERLY
         signature, leaves, structure = signature_of(args, kwargs)
+        given = leaves
+        if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
+            signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
         count, captured = len(leaves), 0
         if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
             grads = [grad_of(x) for x in tensors]
@@ -153,7 +157,7 @@ class Compiled(StandsFor):
             return self._trace(variants, leaves)
         program, result = found
         if program.calls >= program.look or self._check:
-            self._look_at(variants, program, result, leaves)
+            self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
         return result
 
     # -- what the function reads ---------------------------------------------------------------------------------------
@@ -199,7 +203,12 @@ class Compiled(StandsFor):
                 self._say(variants.eager)
             return variants
         if len(self._by_signature) >= _SIGNATURES:
-            self._by_signature.pop(next(iter(self._by_signature)))
+            variants.eager = (
+                f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others "
+                "run eagerly: give numbers that vary as arrays, such as np.float64(x)"
+            )
+            self._say(variants.eager)
+            return variants
         self._by_signature[key] = variants
         return variants
 
@@ -248,12 +257,15 @@ class Compiled(StandsFor):
         return id(owner_of(array)) in self._live
 
     # -- programs and the function, side by side -----------------------------------------------------------------------
-    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any]) -> None:
-        """Compare a program with the function: now, or by an audit at the next call."""
+    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
+        """Compare a program with the function: now, or by an audit at the next call.
+
+        `given` are the leaves before numbers that vary were taken as arrays.
+        """
         if isinstance(program, Audit):
             program = program.program
         elif (program.calls <= _TIMED or self._check) and not program.effects:
-            self._compare(variants, program, result, leaves)
+            self._compare(variants, program, result, leaves, given)
         if program.calls == _TIMED:
             program.look = FIRST - 1
         always = self._check and program.effects  # what it writes can be compared in no other way
@@ -269,13 +281,13 @@ class Compiled(StandsFor):
         audit.program.audits.append(audit.program.calls)
         audit.program.look = audit.next(variants.trace_seconds)
 
-    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any]) -> None:
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
         """Let the function run beside its program: the results must be equal, and the program no slower."""
         states = generator_states()
         self._running.add(me := get_ident())  # where the function calls itself, that is the function too
         try:
             begin = perf_counter()
-            expected = variants.call(leaves)
+            expected = variants.call(given)
             middle = perf_counter()
         finally:
             self._running.discard(me)

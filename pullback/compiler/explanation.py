@@ -10,7 +10,7 @@ from pullback.compiler.advice import remedy
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.blocks import Group
 from pullback.compiler.footprint import footprint
-from pullback.compiler.listing import annotated, form, listed
+from pullback.compiler.listing import annotated, blocks, form, listed
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import said
 from pullback.compiler.plan import Plan
@@ -223,8 +223,8 @@ def _boxes(plans: list[Plan]) -> tuple[list[tuple[str, str, str, str]], list[tup
         for nr, part in enumerate(plan.parts):
             key = f"p{len(boxes)}_{nr}"
             if isinstance(part, Group):
-                inside = "\n".join(step.name for step in part.steps)
-                boxes.append((key, "fused", f"{len(part.steps)} steps, block by block", f"{inside}\n{part.shape}"))
+                inside = "\n".join(step.name for step, _ in part.steps)
+                boxes.append((key, "fused", f"{len(part.steps)} steps, block by block", f"{inside}\n{blocks(part)}"))
             else:
                 boxes.append((key, "operator", part.name, "\n".join(map(form, part.results))))
             arrows |= dict.fromkeys((maker[x.number], key) for x in part.values() if x.number in maker)

@@ -13,8 +13,10 @@ from pullback.compiler.places import said
 from pullback.compiler.plan import Plan
 
 _COLUMN = 47  # where the comment on a line begins, if the line is not longer
-# The value that a line of the source computes: in a block too, and as a sum over blocks.
-_MADE = re.compile(r"^\s*v(\d+)\b[^=]* \+?= |\(b(\d+) := |out=b(\d+)\)|^\s*b(\d+)(?:\[\.\.\.\])? = \w+\(")
+# The value that a line of the source computes: in a block too. Lines that only make memory, or take a block, are none.
+_MADE = re.compile(
+    r"^\s*v(\d+)\b[^=]* = (?!empty\(|\w+$)|\(b(\d+) := |out=b(\d+)\)|^\s*b(\d+)(?:\[\.\.\.\])? = (?!\w+\[i:i)"
+)
 _NAMED = re.compile(r"\b([xc]\d+)\b")
 _GUARD = re.compile(r"\b(g\d*)\(")
 
@@ -49,12 +51,17 @@ def listed(plan: Plan) -> str:
             lines.append(_line(f"%{value.number} = constant {what}", value))
     for part in plan.parts:
         if isinstance(part, Group):
-            lines.append(f"block by block, {part.shape}:")
-            lines += [f"    {line}" for step in part.steps for line in _step(step)]
+            lines.append(f"block by block, {blocks(part)}:")
+            lines += [f"    {line}" for step, _ in part.steps for line in _step(step)]
         else:
             lines += _step(part)
     lines.append(f"return {', '.join(f'%{value.number}' for value in plan.results)}")
     return "\n".join(lines)
+
+
+def blocks(group: Group) -> str:
+    """How the arrays of a group are taken apart: rows of the first dimension, or elements of arrays of this shape."""
+    return f"{group.rows:,} rows" if group.flat is None else str(group.flat)
 
 
 def form(value: Value) -> str:

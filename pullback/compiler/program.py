@@ -80,9 +80,7 @@ class Program(Record):
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
         if self.written and overlap(leaves):
             raise LeftError(Guard("a write into memory that two arguments share", None))
-        found = self.plan.call(*arrays)
-        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
-            found = self._carefully(arrays)
+        found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
         given = iter(found)
@@ -94,12 +92,18 @@ class Program(Record):
                 set_grad(leaves[place], None if at is None else np.asarray(next(given)))
         return unflatten(self.structure, results)
 
+    def compute(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """The arrays of the outputs, and of what is written, for these inputs."""
+        found = self.plan.call(*arrays)
+        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
+            return self._carefully(arrays)
+        return found
+
     def rehearse(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
         """The arrays that it would give, and write; raises LeftError where a guard does not hold."""
         if self.written and overlap(leaves):
             raise LeftError(Guard("a write into memory that two arguments share", None))
-        found = self.plan.call(*arrays)
-        return self._carefully(arrays) if self.suspect and any(has_nan(found[nr]) for nr in self.suspect) else found
+        return self.compute(arrays)
 
     def _carefully(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """The results of the careful form, which takes the place of the fast one when it is needed twice."""

@@ -46,7 +46,7 @@ def form_of(x: Any) -> Any:
         array = x._array
         if type(array) is not ndarray:
             return Unfit("")  # a batch, a dual number, a level within another: the function's operators run
-        return (kind, array.dtype, array.shape, array.strides, x._requires_grad)
+        return (kind, array.dtype, array.shape, array.strides, x._level if x._requires_grad else None)
     if issubclass(kind, ndarray):
         return Unfit(f"an array of the class {kind.__name__}")
     if isinstance(x, (np.dtype, type, slice, type(...))):
@@ -59,17 +59,18 @@ def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any
     if not kwargs and all(type(x) in _LEAVES for x in args):
         return tuple(map(form_of, args)), list(args), None
     leaves, structure = flatten((args, kwargs))
-    return (_frozen(structure), *map(form_of, leaves)), leaves, structure
+    return (frozen(structure), *map(form_of, leaves)), leaves, structure
 
 
-def _frozen(structure: Any) -> Hashable:
+def frozen(structure: Any) -> Hashable:
+    """The structure of a tree, to be compared with others."""
     if isinstance(structure, (int, type(None))):
         return structure
     sort, kind, parts = structure
     kind = kind if isinstance(kind, type) else getattr(kind, "kind", id(kind))
     if isinstance(parts, dict):
-        return (sort, kind, *((key, _frozen(part)) for key, part in parts.items()))
-    return (sort, kind, *map(_frozen, parts))
+        return (sort, kind, *((key, frozen(part)) for key, part in parts.items()))
+    return (sort, kind, *map(frozen, parts))
 
 
 def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
@@ -77,6 +78,8 @@ def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
     for form in signature:
         if type(form) is Unfit:
             return form
+    if len({x._level for x in leaves if isinstance(x, Tensor) and x._requires_grad}) > 1:
+        return Unfit("")  # differentiated at several levels
     for x in leaves:
         if type(x) is ndarray and x.dtype.kind not in "biufc":
             return Unfit(f"an array of dtype {x.dtype}")
@@ -105,3 +108,33 @@ def in_words(x: Any) -> str:
     if isinstance(x, ndarray):
         return f"{x.dtype} {x.shape}"
     return str(x.dtype) if isinstance(x, np.generic) else repr(x) if type(x) in _NUMBERS else type(x).__name__
+
+
+class Floats:
+    """Which of a function's numbers vary from call to call: these become inputs of its programs.
+
+    A number is part of the signature at first, because a program may depend on it in any way. At its third value it is
+    taken as an array without dimensions. Where there are arrays of another precision than a Python number has, which
+    does not count for the dtype of a result, it stays what it is.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Hashable, set[Any]] = {}
+
+    def lifted(self, signature: tuple[Any, ...], leaves: list[Any]) -> list[Any] | None:
+        """The leaves with NumPy's numbers for Python's, where these vary; None if they stay."""
+        places = [nr for nr, x in enumerate(leaves) if type(x) is float]
+        if not places or not all(_is_double(x) for x in leaves):
+            return None
+        family = tuple(form for form in signature if type(form) is not tuple or form[:1] != (float,))
+        values = self._seen.setdefault(family, set())
+        if len(values) <= 2:
+            values.add(tuple(leaves[nr].hex() for nr in places))
+        if len(values) <= 2:
+            return None
+        return [np.float64(x) if type(x) is float else x for x in leaves]
+
+
+def _is_double(x: Any) -> bool:
+    dtype = getattr(x._array if isinstance(x, Tensor) else x, "dtype", None)
+    return dtype is None or dtype.str[1:] in ("f8", "c16") or dtype.kind in "biu"

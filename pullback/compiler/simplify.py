@@ -21,10 +21,14 @@ _LARGEST = 1 << 16  # elements that a constant may have which is computed here
 
 # Kernels whose result depends on the shape and dtype of the array alone.
 _OF_SHAPE = frozenset({"ones_like", "zeros_like"})
+# Kernels that broadcast two arrays against each other.
+_BROADCASTING = frozenset({"add", "sub", "mul", "div"})
 # Kernels for which the order of the arguments makes no difference, to the bit.
 _COMMUTATIVE = frozenset({"add", "mul"})
 # Kernels that give their first argument, where it has the result's form.
-_IDENTITIES = frozenset({"alias", "clone", "contiguous", "expand", "reshape", "to_copy", "view"})
+_IDENTITIES = frozenset({
+    "alias", "clone", "contiguous", "expand", "movedim", "permute", "reshape", "to_copy", "transpose", "view",
+})  # fmt: skip
 
 
 class Simplified:
@@ -40,6 +44,7 @@ class Simplified:
         self._constants = {value.number: array for value, array, live in graph.constants if not live}
         self._instead: dict[int, Value] = {}
         self._memo: dict[Hashable, Step] = {}
+        self._maker: dict[int, Step] = {}
         self.steps: list[Step] = []
         before = np.geterr()
         np.seterr(all="ignore")
@@ -54,7 +59,7 @@ class Simplified:
         return self._instead.get(value.number, value)
 
     def _take(self, step: Step) -> None:
-        step = self._substituted(step)
+        step = self._unspread(self._substituted(step))
         if step.form is GUARD or not step.pure:
             self.steps.append(step)
             return
@@ -68,10 +73,23 @@ class Simplified:
                 self._instead[value.number] = same
             return
         self.steps.append(step)
+        self._maker.update((value.number, step) for value in step.results)
 
     def _substituted(self, step: Step) -> Step:
         args = self._through(step.args)
         return step if args == step.args else step.with_args(args)
+
+    def _unspread(self, step: Step) -> Step:
+        """The step without arguments that were expanded only to meet another one: broadcasting does as well."""
+        if step.what not in _BROADCASTING or not any(_fills(x, step.results[0]) for x in step.args):
+            return step
+        args = list(step.args)
+        for nr, x in enumerate(args):
+            maker = self._maker.get(x.number) if type(x) is Value else None
+            others = [y for at, y in enumerate(args) if at != nr]
+            if maker is not None and maker.what == "expand" and any(_fills(y, step.results[0]) for y in others):
+                args[nr] = maker.args[0]
+        return step.with_args(tuple(args)) if args != list(step.args) else step
 
     def _through(self, x: Any) -> Any:
         if type(x) is Value:
@@ -130,6 +148,11 @@ def _has_form(x: Any, result: Value) -> bool:
         and x.dtype == result.dtype
         and (x.strides == result.strides or prod(x.shape) == 1)
     )
+
+
+def _fills(x: Any, result: Value) -> bool:
+    """True for an argument that has the shape of the result in its own memory."""
+    return type(x) is Value and x.shape == result.shape and x.strides == result.strides
 
 
 def _factors(known: Simplified, a: Any, b: Any) -> Iterator[Any]:

@@ -109,7 +109,9 @@ def trace(
     graph = Graph(live)
     graph.line = partial(place_below, trace.__code__)
     made = Trace(graph)
-    outside = modes.set_modes(modes.Modes(off=modes.current().off & {0}))
+    state = modes.current()
+    off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
+    outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)

@@ -8,7 +8,8 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import CROSSINGS, make_dual_at, tangent_of
 from pullback.core.array_face import NESTED
-from pullback.core.tensor import Tensor, wrap_like
+from pullback.core.array_type import carries_derivative
+from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap_like
 from pullback.core.version import counter_of
 from pullback.graph.node import AccumulateGrad, Node, edge_to
 
@@ -16,8 +17,12 @@ from pullback.graph.node import AccumulateGrad, Node, edge_to
 def flows_through(nodes: Iterable[Node]) -> bool:
     """True if duals can flow in a backward through these nodes."""
     for node in nodes:
-        if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) in NESTED):
+        if type(node) in CROSSINGS:
             return True
+        if type(node) is AccumulateGrad and type(node.variable) in NESTED:
+            inside = inside_tensors(node.variable)
+            if type(inside) is DualArray or (type(inside) is not ndarray and carries_derivative(inside)):
+                return True
     return False
 
 
@@ -60,7 +65,7 @@ def marked(x: Any, numbers: frozenset[int]) -> Any:
     if type(x) is not DualArray:
         return x
     tangent = None if x.tangent is None else marked(x.tangent, numbers)
-    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.untouched)
+    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.touched)
 
 
 def leaving_gradient(gradient: Any) -> Any:
