@@ -69,7 +69,7 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     cleans : bool
         It puts 0 where nothing has touched a gradient; only a NaN can have been there.
-    line : tuple of (file, line, source) or None
+    line : tuple of (file, line) or None
         Of the user's code that asked for it.
     """
 

@@ -49,6 +49,12 @@ from pullback.graph.held_records import NOTHING
 _MANY_ITEMS = 1000  # of a container, each of which is compared at each call
 
 
+class StandsFor:
+    """Of an object that is called in the place of a function, `_function`, and reads what that reads."""
+
+    _function: Callable[..., Any]
+
+
 def look_into(walk: Walk, x: Any, said: str, site: Site) -> None:
     """Watch an object, and note what it holds."""
     for kind, look in _LOOKS:
@@ -244,7 +250,12 @@ def _is_read_by_library(kind: Any) -> bool:
     )
 
 
+def _stands_for(walk: Walk, x: StandsFor, said: str, site: Site) -> None:
+    walk.escaped(x._function, said, site)
+
+
 _LOOKS: tuple[tuple[Any, Callable[[Walk, Any, str, Site], None]], ...] = (
+    (StandsFor, _stands_for),
     (Tensor, _tensor),
     (ndarray, _array),
     (FunctionType, _function),
