@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import gc
 import itertools
@@ -70,6 +71,24 @@ def changed_global_of_a_function(k):
 
 def by_factor(t):
     return FACTOR * t
+
+
+def changed_global_of_a_decorated_function(k):
+    global FACTOR
+    FACTOR = 1.0
+    y = integral(lambda t: k * by_entering(t))
+    FACTOR = 7.0
+    return y
+
+
+@contextlib.contextmanager
+def factor_for_a_while():  # a function of the library's, which bears the name of this one
+    yield FACTOR
+
+
+def by_entering(t):
+    with factor_for_a_while() as factor:
+        return factor * t
 
 
 def changed_module(k):
