@@ -575,3 +575,19 @@ def test_sparse_matrices_keep_their_gradient_inside_a_solver(made):
     slope = (of(1.2 + 1e-5) - of(1.2 - 1e-5)) / 2e-5
     assert grad(of)(1.2) == pytest.approx(slope, rel=1e-6)
     assert jvp(of, (1.2,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+
+
+def test_nothing_keeps_what_functions_held():
+    def run():
+        model = Model(1.0, 2.0)
+        k = pb.tensor(1.0, requires_grad=True)
+
+        def rate(t):
+            return model.rate(t)
+
+        integral(lambda t: k * rate(t)).backward()
+        return weakref.ref(model)
+
+    held = run()
+    gc.collect()
+    assert held() is None
