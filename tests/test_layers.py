@@ -25,7 +25,7 @@ LAYERS = (
     ("ops",),
     ("autograd",),
     ("func",),
-    ("exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
+    ("compile", "exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
     (
         "array_api",
         "checkup",

@@ -1,0 +1,266 @@
+"""Objects that a function reaches: how each kind is looked into, and what is watched of it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from enum import Enum
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from pullback.compile.kinds import (
+    BUILTIN,
+    GETTERS,
+    is_function_in_c,
+    is_librarys_class,
+    is_librarys_file,
+    is_librarys_module,
+    is_librarys_own,
+    outside,
+    scope_of,
+    slots_of,
+    tells,
+    unfollowed,
+)
+from pullback.compile.places import (
+    ArrayForm,
+    Cell,
+    Entries,
+    Field,
+    Items,
+    Kind,
+    Named,
+    TensorForm,
+    Variable,
+    contents_of,
+    field_of,
+)
+from pullback.compile.reads import reads_of
+from pullback.compile.values import shown
+from pullback.compile.walk import Site, Walk, named
+from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.held_objects import is_of_library
+from pullback.graph.held_records import NOTHING
+
+_MANY_ITEMS = 1000  # of a container, each of which is compared at each call
+
+
+def look_into(walk: Walk, x: Any, said: str, site: Site) -> None:
+    """Watch an object, and note what it holds."""
+    for kind, look in _LOOKS:
+        if issubclass(type(x), kind):
+            look(walk, x, said, site)
+            return
+    _object(walk, x, said, site)
+
+
+def _tensor(walk: Walk, x: Tensor, said: str, site: Site) -> None:
+    walk.tensors.append(x)
+    walk.watch(TensorForm(x, said))
+
+
+def _array(walk: Walk, x: ndarray, said: str, site: Site) -> None:
+    if x.dtype == object:
+        _items(walk, x, said, site)
+    elif x.dtype.hasobject:
+        walk.refuse(said, "is an array of objects, in which no watch can look", site)
+    else:
+        walk.arrays.append(x)
+        walk.watch(ArrayForm(x, said))
+        walk.watches.add_contents(x, said)
+        if type(x) is not ndarray:
+            _object(walk, x, said, site)
+
+
+def _items(walk: Walk, x: Any, said: str, site: Site) -> None:
+    base = _base(x)
+    count = x.size if base is ndarray else base.__len__(x)
+    if count > _MANY_ITEMS:
+        walk.refuse(said, f"has {count:,} items, each of which would be compared at each call", site)
+        return
+    made = Items(x, said, _flat if base is ndarray else base.__iter__)
+    walk.watch(made)
+    _parts(walk, made.was, said, site)
+    if type(x) is not base:
+        _object(walk, x, said, site)
+
+
+def _flat(x: ndarray) -> Iterator[Any]:
+    return iter(x.flat)
+
+
+def _entries(walk: Walk, x: Any, said: str, site: Site) -> None:
+    if x is sys.modules:
+        walk.refuse(said, "has modules that are not named in the code", site)
+        return
+    made = Entries(x, said)
+    if (count := len(made.keys)) > _MANY_ITEMS:
+        walk.refuse(said, f"has {count:,} items, each of which would be compared at each call", site)
+        return
+    walk.watch(made)
+    for key, part in zip(made.keys, made.was, strict=True):
+        walk.reached(key, f"a key of {said}", site)
+        walk.reached(part, f"the item {shown(key)} of {said}", site)
+    if type(x) not in (dict, MappingProxyType):
+        _object(walk, x, said, site)
+
+
+def _fixed(walk: Walk, x: Any, said: str, site: Site) -> None:
+    """Look into a tuple, which nobody can change, but what it holds."""
+    base = _base(x)
+    _parts(walk, base.__iter__(x), said, site)
+    if type(x) is not base:
+        _object(walk, x, said, site)
+
+
+def _parts(walk: Walk, parts: Any, said: str, site: Site) -> None:
+    for nr, part in enumerate(parts):
+        walk.reached(part, f"item {nr} of {said}", site)
+
+
+def _base(x: Any) -> Any:
+    """The container of Python's that an object is, whose methods run no code of the user's."""
+    return next(base for base in (list, set, deque, tuple, frozenset, ndarray) if issubclass(type(x), base))
+
+
+def _slice(walk: Walk, x: slice, said: str, site: Site) -> None:
+    _parts(walk, (x.start, x.stop, x.step), said, site)
+
+
+def _function(walk: Walk, x: FunctionType, said: str, site: Site) -> None:
+    code = x.__code__
+    if librarys := is_librarys_file(code.co_filename):
+        if is_of_library(x):
+            walk.of_library(x, said, site)
+            return
+    else:
+        site = (code.co_filename, code.co_firstlineno)
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            walk.watch(Named(x, name, f"`{name}` of the function {x.__qualname__}"), x)
+    for parts in (x.__defaults__, x.__kwdefaults__):
+        walk.reached(parts, f"the defaults of {x.__qualname__}", site)
+    for name, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
+        value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
+        if walk.is_new(cell):
+            walk.watch(Cell(cell, whose, value), value)
+        if librarys and value is not NOTHING:  # in the user's own, code says what becomes of it
+            walk.escaped(value, whose, site)
+    if librarys:
+        return
+    reads = reads_of(code)
+    walk.every = walk.every or reads.by_pattern
+    walk.names(reads.names, code.co_filename)
+    if x.__dict__.keys() - {"__wrapped__"}:
+        walk.space(x.__dict__, f"the function {x.__qualname__}", site)
+    else:
+        walk.bare.append(x)
+    for read in reads.places:
+        walk.read(x, read)
+
+
+def _method(walk: Walk, x: MethodType, said: str, site: Site) -> None:
+    walk.escaped(x.__func__, said, site)
+    walk.escaped(x.__self__, f"the {type(x.__self__).__name__}", site)
+
+
+def _builtin(walk: Walk, x: Any, said: str, site: Site) -> None:
+    if x.__self__ is None or issubclass(type(x.__self__), (ModuleType, type)):
+        walk.of_library(x, said, site)
+    else:
+        walk.reached(x.__self__, f"the {type(x.__self__).__name__} of {said}", site)
+
+
+def _partial(walk: Walk, x: Any, said: str, site: Site) -> None:
+    walk.escaped(x.func, f"the function of {said}", site)
+    for parts in (x.args, x.keywords):
+        walk.reached(parts, f"the arguments of {said}", site)
+
+
+def _wrapped(walk: Walk, x: Any, said: str, site: Site) -> None:
+    for name in ("fget", "fset", "fdel", "func", "__func__"):
+        walk.reached(getattr(x, name, None), said, site)
+
+
+def _variable(walk: Walk, x: ContextVar[Any], said: str, site: Site) -> None:
+    made = Variable(x, f"the value of {said}")
+    walk.watch(made)
+    walk.reached(made.was, made.said, site)
+
+
+def _module(walk: Walk, x: ModuleType, said: str, site: Site) -> None:
+    scope = object.__getattribute__(x, "__dict__")
+    if "__getattr__" in scope and not is_librarys_module(x):
+        walk.refuse(named(x), "finds its attributes by code of its own", site)
+    walk.space(scope, named(x), site).of_library = is_librarys_module(x)
+
+
+def _class(walk: Walk, x: type, said: str, site: Site) -> None:
+    walk.look_at_class(x, site, constructed=True)
+
+
+def _ufunc(walk: Walk, x: np.ufunc, said: str, site: Site) -> None:
+    if all(set(types) <= set("O->") for types in x.types):
+        walk.refuse(said, "hides the function of which np.frompyfunc made it", site)
+
+
+def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
+    """Look into an object of a class: at its attributes, and at what the class says of them."""
+    kind: Any = type(x)
+    librarys = is_librarys_class(kind)
+    if is_function_in_c(x) or (librarys and (tells(x) or outside(x) or is_librarys_own(x))):
+        walk.of_library(x, said, site)
+        return
+    if librarys and kind in GETTERS:
+        walk.every = True
+        return
+    if why := unfollowed(x):
+        walk.refuse(said, why, site)
+        return
+    if not librarys:
+        walk.look_at_class(kind, site)
+        walk.watch(Kind(x, f"the class of {said}", kind), kind)
+    if (scope := scope_of(x)) is not None:
+        walk.space(scope, said, site, whole=_is_read_by_library(kind))
+        if issubclass(kind, Enum):
+            walk.reached(scope.get("_value_"), said, site)
+    for base in kind.__mro__:
+        for name, slot in slots_of(base):
+            whose, value = f"the attribute `{name}` of {said}", field_of(slot.__get__, x)
+            walk.watch(Field(x, slot.__get__, whose, value), value)
+            walk.reached(value, whose, site)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_read_by_library(kind: Any) -> bool:
+    """True if methods that a class inherits from a library may read attributes that no code of the user's names."""
+    return any(
+        is_librarys_class(base)
+        and base.__module__ not in ("abc", "typing", "enum")
+        and any(type(part) is FunctionType for part in vars(base).values())
+        for base in kind.__mro__
+    )
+
+
+_LOOKS: tuple[tuple[Any, Callable[[Walk, Any, str, Site], None]], ...] = (
+    (Tensor, _tensor),
+    (ndarray, _array),
+    (FunctionType, _function),
+    (MethodType, _method),
+    (BUILTIN, _builtin),
+    (functools.partial, _partial),
+    (type, _class),
+    (ModuleType, _module),
+    ((dict, MappingProxyType), _entries),
+    ((list, set, deque), _items),
+    ((tuple, frozenset), _fixed),
+    (slice, _slice),
+    ((property, staticmethod, classmethod, functools.cached_property), _wrapped),
+    (ContextVar, _variable),
+    (np.ufunc, _ufunc),
+    (np.dtype, lambda *_: None),
+)
