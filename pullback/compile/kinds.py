@@ -70,6 +70,7 @@ _OUTSIDE = frozenset({
 _TELL = frozenset({"logging", "warnings"})
 _CLOCKS = (dt.date, dt.datetime)
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, np.ndarray, int, float, complex, str, bytes)
+_FIXED_IN_C = ("SuperLU", "cKDTree", "KDTree")  # of SciPy: nothing of them can be set
 _SWITCHES = frozenset({"manual_seed", "set_default_dtype", "seterr", "setbufsize", "set_state"})
 # Libraries whose functions read no attributes of a user's objects but by a protocol of Python's or NumPy's.
 _DISCREET = frozenset({
@@ -142,6 +143,8 @@ def _outside(module: str) -> str | None:
 def is_discreet(x: Any) -> bool:
     """True if a function or class of a library reads no attributes that the user's code does not name."""
     home = getattr(x, "__module__", None) or type(x).__module__
+    if isinstance(x, type) and issubclass(x, BaseException):
+        return True
     return str(home).partition(".")[0] in _DISCREET and not any(x is getter for getter in GETTERS)
 
 
@@ -171,7 +174,7 @@ def unfollowed(x: Any) -> str | None:
         return "keeps results of earlier calls where no watch can look; compute it outside, and capture the result"
     if issubclass(kind, threading.local):
         return "is another in each thread"
-    if _hidden(kind) and not issubclass(kind, _CONTAINERS):
+    if _hidden(kind) and not issubclass(kind, _CONTAINERS) and kind.__name__ not in _FIXED_IN_C:
         at_next = any("__next__" in vars(base) for base in kind.__mro__)
         return "moves on when it is read" if at_next else "holds what no watch can look at"
     return None

@@ -44,6 +44,7 @@ from pullback.compile.reads import reads_of
 from pullback.compile.values import shown
 from pullback.compile.walk import Site, Walk, named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.explain.call_site import is_users_file
 from pullback.graph.held_objects import is_of_library
 from pullback.graph.held_records import NOTHING
 
@@ -61,7 +62,7 @@ def look_into(walk: Walk, x: Any, said: str, site: Site) -> None:
 
 def _tensor(walk: Walk, x: Tensor, said: str, site: Site) -> None:
     walk.tensors.append(x)
-    walk.watch(TensorForm(x, said))
+    walk.watch(TensorForm(x, said), NOTHING)
 
 
 def _array(walk: Walk, x: ndarray, said: str, site: Site) -> None:
@@ -71,7 +72,7 @@ def _array(walk: Walk, x: ndarray, said: str, site: Site) -> None:
         walk.refuse(said, "is an array of objects, in which no watch can look", site)
     else:
         walk.arrays.append(x)
-        walk.watch(ArrayForm(x, said))
+        walk.watch(ArrayForm(x, said), NOTHING)
         walk.watches.add_contents(x, said)
         if type(x) is not ndarray:
             _object(walk, x, said, site)
@@ -134,33 +135,39 @@ def _slice(walk: Walk, x: slice, said: str, site: Site) -> None:
 
 def _function(walk: Walk, x: FunctionType, said: str, site: Site) -> None:
     code = x.__code__
-    if librarys := is_librarys_file(code.co_filename):
-        if is_of_library(x):
-            walk.of_library(x, said, site)
-            return
-    else:
+    librarys, users = is_librarys_file(code.co_filename), is_users_file(code.co_filename)
+    if librarys and is_of_library(x):
+        walk.of_library(x, said, site)
+        return
+    if users:  # of a package that is installed, the line of who calls it is told
         site = (code.co_filename, code.co_firstlineno)
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            walk.watch(Named(x, name, f"`{name}` of the function {x.__qualname__}"), x)
+    for name in () if librarys else ("__code__", "__defaults__", "__kwdefaults__"):
+        walk.watch(Named(x, name, f"`{name}` of the function {x.__qualname__}"), x)
     for parts in (x.__defaults__, x.__kwdefaults__):
         walk.reached(parts, f"the defaults of {x.__qualname__}", site)
-    for name, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
-        value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
-        if walk.is_new(cell):
-            walk.watch(Cell(cell, whose, value), value)
-        if librarys and value is not NOTHING:  # in the user's own, code says what becomes of it
-            walk.escaped(value, whose, site)
+    _closure(walk, x, site, librarys)
     if librarys:
         return
     reads = reads_of(code)
     walk.every = walk.every or reads.by_pattern
-    walk.names(reads.names, code.co_filename)
+    for attribute, line in reads.names.items():
+        walk.name(attribute, (code.co_filename, line) if users else site)
     if x.__dict__.keys() - {"__wrapped__"}:
         walk.space(x.__dict__, f"the function {x.__qualname__}", site)
     else:
         walk.bare.append(x)
     for read in reads.places:
-        walk.read(x, read)
+        walk.read(x, read, (code.co_filename, read.line) if users else site)
+
+
+def _closure(walk: Walk, x: FunctionType, site: Site, all_of_it: bool) -> None:
+    """Watch the variables of a closure; in the user's own the code says what becomes of them."""
+    for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+        value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
+        if walk.is_new(cell):
+            walk.watch(Cell(cell, whose, value), value)
+        if all_of_it and value is not NOTHING:
+            walk.escaped(value, whose, site)
 
 
 def _method(walk: Walk, x: MethodType, said: str, site: Site) -> None:
@@ -225,7 +232,8 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
         walk.look_at_class(kind, site)
         walk.watch(Kind(x, f"the class of {said}", kind), kind)
     if (scope := scope_of(x)) is not None:
-        walk.space(scope, said, site, whole=_is_read_by_library(kind))
+        space = walk.space(scope, said, site, whole=_is_read_by_library(kind))
+        space.without = ("_random_state",) if librarys else ()  # `rvs` reads it, which is refused
         if issubclass(kind, Enum):
             walk.reached(scope.get("_value_"), said, site)
     for base in kind.__mro__:

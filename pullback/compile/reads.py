@@ -19,7 +19,7 @@ _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"}
 _SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
 _CONSTANT = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _COMPARISONS = frozenset({"IS_OP", "COMPARE_OP", "CONTAINS_OP", "CHECK_EXC_MATCH"})
-_LOADS = _GLOBAL | _VARIABLE | _ATTRIBUTE | {"BUILD_TUPLE"}
+_LOADS = _GLOBAL | _VARIABLE | _ATTRIBUTE | {"LOAD_FAST", "LOAD_FAST_BORROW", "BUILD_TUPLE"}
 _CLASSES = frozenset({"isinstance", "issubclass", "type"})
 _BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 
@@ -111,7 +111,9 @@ def reads_of(code: CodeType) -> Reads:
             gives_first = gives_first or first in given[:-1] or (first == given[-1] and not _steps(instructions, nr)[0])
         elif name == "MATCH_CLASS":
             by_pattern = True
-        elif instruction.opcode in dis.hasname and name not in _OF_ITS_OWN and nr > followed:
+        elif instruction.opcode not in dis.hasname or name in _OF_ITS_OWN or nr <= followed:
+            continue
+        elif instruction.argval != "__class__" or not _is_compared(instructions, nr + 1):
             names.setdefault(instruction.argval, line)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
@@ -189,15 +191,27 @@ def _compared(instructions: list[dis.Instruction], nr: int) -> Iterator[int]:
     name = instructions[nr].argval
     begins, end = (name in _CLASSES and _call(instructions, nr)) or ([], 0)
     if name == "type" and len(begins) == 1:
-        after = instructions[end + 2 : end + 3]  # of what is loaded to be compared with
+        found = _is_compared(instructions, end + 1)
     elif name in _CLASSES and len(begins) == 2:
         if all(i.opname in _LOADS for i in instructions[begins[1] : end]):
             yield from range(begins[1], end)
         return
     else:
-        after = instructions[_steps(instructions, nr)[1] + 1 :][:1]
-    if after and after[0].opname in _COMPARISONS:
+        found = _is_compared(instructions, _steps(instructions, nr)[1] + 1)
+    if found:
         yield nr
+
+
+def _is_compared(instructions: list[dis.Instruction], nr: int) -> bool:
+    """True if the class on the stack there is compared, at once or with what is loaded first, or asked for its name."""
+    names = [i.opname for i in instructions[nr : nr + 4]]
+    if names[:1] in (["LOAD_ATTR"], ["LOAD_METHOD"]):
+        return True
+    if names and names[0] in _LOADS and names[0] not in _ATTRIBUTE:
+        del names[0]
+        while names and names[0] == "LOAD_ATTR":
+            del names[0]
+    return bool(names) and names[0] in _COMPARISONS
 
 
 def modules_named(name: str, level: int, scope: Mapping[str, Any]) -> Iterator[str]:

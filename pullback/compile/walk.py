@@ -48,6 +48,7 @@ _SILENT = frozenset({
     "__reduce_ex__", "__getnewargs__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__", "__replace__",
     "__sizeof__", "__dir__", "__classdictcell__", "__type_params__",
 })  # fmt: skip
+_TEXT = ("__repr__", "__setattr__", "__delattr__")  # of which those of a dataclass give a text, or raise
 # Attributes by which code gets at others that it does not name.
 _ALL_ATTRIBUTES = frozenset({"__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__"})
 _INSIDE = frozenset({
@@ -89,11 +90,14 @@ class _Space:
         self.scope, self.whose, self.site, self.whole = scope, whose, site, whole
         self.of_class = type(scope) is MappingProxyType
         self.of_library = False  # a module that nobody adds names to
+        self.without: tuple[str, ...] = ()  # of what is read as a whole
         self.looked = 0  # so many of the names that code reads have been looked up
 
     def matters(self, name: Any) -> bool:
         """True if code may read an attribute that it does not name."""
-        return isinstance(name, str) and (self.whole or (self.of_class and _is_implicit(name)))
+        if not isinstance(name, str) or name in self.without:
+            return False
+        return (self.whole and name not in _SILENT) or (self.of_class and _is_implicit(name))
 
 
 def _is_implicit(name: str) -> bool:
@@ -184,7 +188,8 @@ class Walk:
             return
         if issubclass(type(value), classmethod) and _calls_its_class(value):
             self._construct(site)
-        self.reached(value, said, site)
+        if name not in _TEXT or not _is_generated(value):
+            self.reached(value, said, site)
 
     def _construct(self, site: Site) -> None:
         """Note that code may call a class which it does not name."""
@@ -241,32 +246,31 @@ class Walk:
                 where = (code.co_filename, code.co_firstlineno) if code else site
                 self.refuse(f"`{name}` of the class {cls.__qualname__}", "finds attributes by code of its own", where)
         if "__array__" in scope:
-            self.names(dict.fromkeys(_OF_ARRAYS, site[1]), site[0])
+            for name in _OF_ARRAYS:
+                self.name(name, site)
         for function in _REGISTERED.get(cls, ()):
             self.reached(function, f"how a {cls.__qualname__} is taken apart", site)
         self._of_classes[id(cls)] = self.space(scope, f"the class {cls.__qualname__}", site)
 
     # -- what code names -----------------------------------------------------------------------------------------
-    def names(self, names: Mapping[str, int], file: str) -> None:
-        """Note the attributes that code names, with their lines."""
-        for name, line in names.items():
-            self._names.setdefault(name, (file, line))
-            if name == "__class__":
-                self._construct((file, line))
-            elif name in _ALL_ATTRIBUTES:
-                self.every = True
-            elif name in _INSIDE:
-                self.refuse(f"`{name}`", "shows the inside of functions and frames", (file, line))
+    def name(self, name: str, site: Site) -> None:
+        """Note an attribute that code names."""
+        self._names.setdefault(name, site)
+        if name == "__class__":
+            self._construct(site)
+        elif name in _ALL_ATTRIBUTES:
+            self.every = True
+        elif name in _INSIDE:
+            self.refuse(f"`{name}`", "shows the inside of functions and frames", site)
 
-    def read(self, function: FunctionType, read: Read) -> None:
-        """Look up what one place in the code of a function reads."""
+    def read(self, function: FunctionType, read: Read, site: Site) -> None:
+        """Look up what one place in the code of a function reads; `site` is where the user knows it."""
         code, scope = function.__code__, function.__globals__
-        site = (code.co_filename, read.line)
         if read.root == "module":
             self._imported(read, scope, site)
             return
         if read.root == "global":
-            said = f"the global `{read.name}` of {os.path.basename(site[0])}"  # noqa: PTH119
+            said = f"the global `{read.name}` of {os.path.basename(code.co_filename)}"  # noqa: PTH119
             value = self.item(scope, read.name, said)
             if value is NOTHING:
                 said = f"the built-in `{read.name}`"
@@ -290,7 +294,9 @@ class Walk:
             self._follow(value, f"the module {name}", read, site)
 
     def _note(self, steps: Iterable[Attribute | Key], site: Site) -> None:
-        self.names({str(step): site[1] for step in steps if isinstance(step, Attribute)}, site[0])
+        for step in steps:
+            if isinstance(step, Attribute):
+                self.name(str(step), site)
 
     def _follow(self, x: Any, said: str, read: Read, site: Site) -> None:
         """Follow the steps that code takes at once; from there on the object may go anywhere."""
@@ -331,7 +337,7 @@ class Walk:
             if read is None or read.asked is None:
                 self.refuse(said, "is asked for an attribute whose name is not written in the code", site)
             else:
-                self.names({read.asked: site[1]}, site[0])
+                self.name(read.asked, site)
                 self.asks = True
         elif issubclass(type(x), type):
             given = read is None or read.given
@@ -350,6 +356,12 @@ class Walk:
             self.refuse(said, why, site)
         elif not is_discreet(x):
             self.every = True
+
+
+def _is_generated(function: Any) -> bool:
+    """True if `dataclasses` has written a method."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    return type(function) is FunctionType and code is not None and code.co_filename == "<string>"
 
 
 def _calls_its_class(method: Any) -> bool:

@@ -551,6 +551,50 @@ def f(x): return x * p.a
 --
 p.a = 2.0
 
+== a frozen dataclass
+@dataclasses.dataclass(frozen=True)
+class P:
+    a: float = 1.0
+p = P()
+def f(x): return x * p.a
+--
+p = P(2.0)
+
+== a frozen dataclass, by force
+@dataclasses.dataclass(frozen=True)
+class P:
+    a: float = 1.0
+p = P()
+def f(x): return x * p.a
+--
+object.__setattr__(p, "a", 2.0)
+
+== a dataclass that is compared
+@dataclasses.dataclass
+class P:
+    a: float = 1.0
+    b: float = 2.0
+p = P()
+q = P()
+def f(x): return x * (p == q)
+--
+q.b = 3.0
+
+== a distribution with its parameters
+from scipy import stats
+n = stats.norm(0.0, 1.0)
+def f(x): return n.pdf(x)
+--
+n.kwds["loc"] = 2.0
+
+== a factorization
+from scipy import sparse
+from scipy.sparse import linalg
+s = linalg.splu(sparse.csc_array(np.eye(2)))
+def f(x): return s.solve(x)
+--
+s = linalg.splu(sparse.csc_array(2 * np.eye(2)))
+
 == a dataclass, as a dict
 @dataclasses.dataclass
 class P:

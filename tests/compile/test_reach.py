@@ -194,3 +194,15 @@ def test_no_program_at_random_is_stale(first):
     for seed in range(first, first + 10):
         outcomes, program = tried(seed)
         assert "STALE" not in outcomes, program
+
+
+def test_refusal_in_an_installed_package_tells_the_users_line(tmp_path, monkeypatch):
+    home = tmp_path / "site-packages"
+    home.mkdir()
+    (home / "package_of_a_test.py").write_text("import time\n\n\ndef now(): return time.time()\n")
+    monkeypatch.syspath_prepend(home)
+    scope = run("import package_of_a_test\n\ndef f(x):\n    return x * package_of_a_test.now()", tmp_path)
+    (refusal,) = reach_of(scope["f"]).refused
+    assert refusal.filename == str(tmp_path / "model.py")
+    assert refusal.lineno == PRELUDE.count("\n") + 4
+    sys.modules.pop("package_of_a_test")
