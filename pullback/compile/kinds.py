@@ -65,13 +65,20 @@ _OUTSIDE = frozenset({
     "sys", "socket", "select", "selectors", "subprocess", "threading", "_thread", "multiprocessing", "concurrent",
     "asyncio", "signal", "tempfile", "shutil", "pathlib", "glob", "fileinput", "locale", "getpass", "urllib", "http",
     "gc", "inspect", "ctypes", "_ctypes", "importlib", "queue", "_queue", "sched", "resource", "mmap", "sqlite3",
-    "shelve", "dbm", "traceback", "decimal", "_decimal",
+    "shelve", "dbm", "traceback", "decimal", "_decimal", "gzip", "bz2", "lzma", "zipfile", "tarfile", "configparser",
+    "codecs", "linecache", "timeit", "pkgutil", "runpy", "contextvars", "_contextvars", "sysconfig", "ssl", "csv",
+    "_csv", "readline", "cProfile", "tracemalloc", "atexit",
 })  # fmt: skip
 _TELL = frozenset({"logging", "warnings"})
 _CLOCKS = (dt.date, dt.datetime)
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque, np.ndarray, int, float, complex, str, bytes)
 _FIXED_IN_C = ("SuperLU", "cKDTree", "KDTree")  # of SciPy: nothing of them can be set
 _SWITCHES = frozenset({"manual_seed", "set_default_dtype", "seterr", "setbufsize", "set_state"})
+# Of NumPy and SciPy, by name.
+_FILES = frozenset({
+    "load", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap", "open_memmap", "save", "savez",
+    "savez_compressed", "savetxt", "loadmat", "savemat",
+})  # fmt: skip
 # Libraries whose functions read no attributes of a user's objects but by a protocol of Python's or NumPy's.
 _DISCREET = frozenset({
     "numpy", "scipy", "pullback", "builtins", "math", "cmath", "functools", "itertools", "collections", "typing",
@@ -111,6 +118,17 @@ def is_librarys_class(kind: Any) -> bool:
     return module is not None and is_librarys_module(module)
 
 
+@functools.lru_cache(maxsize=1024)
+def is_read_by_library(kind: Any) -> bool:
+    """True if methods that a class inherits from a library may read attributes that no code of the user's names."""
+    return any(
+        is_librarys_class(base)
+        and base.__module__ not in ("abc", "typing", "enum")
+        and any(type(part) is FunctionType for part in vars(base).values())
+        for base in kind.__mro__
+    )
+
+
 def is_librarys_own(x: Any) -> bool:
     """True if an object is one that a library itself offers by a name: `scipy.stats.norm`."""
     home = type(x).__module__
@@ -128,6 +146,8 @@ def outside(x: Any) -> str | None:
     if getattr(x, "__name__", "") in _SWITCHES:
         return "changes the state of a library"
     home = getattr(x, "__module__", None)  # of an object, its class's
+    if getattr(x, "__name__", "") in _FILES and str(home).startswith(("numpy", "scipy")):
+        return "reads or writes a file"
     return _outside(home if isinstance(home, str) else type(x).__module__)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum
@@ -21,6 +21,7 @@ from pullback.compile.kinds import (
     is_librarys_file,
     is_librarys_module,
     is_librarys_own,
+    is_read_by_library,
     outside,
     scope_of,
     slots_of,
@@ -104,6 +105,10 @@ def _entries(walk: Walk, x: Any, said: str, site: Site) -> None:
         walk.refuse(said, f"has {count:,} items, each of which would be compared at each call", site)
         return
     walk.watch(made)
+    if issubclass(type(x), defaultdict):
+        factory = vars(defaultdict)["default_factory"].__get__
+        walk.watch(Field(x, factory, f"the default of {said}", x.default_factory))
+        walk.reached(x.default_factory, f"the default of {said}", site)
     for key, part in zip(made.keys, made.was, strict=True):
         walk.reached(key, f"a key of {said}", site)
         walk.reached(part, f"the item {shown(key)} of {said}", site)
@@ -232,8 +237,10 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
         walk.look_at_class(kind, site)
         walk.watch(Kind(x, f"the class of {said}", kind), kind)
     if (scope := scope_of(x)) is not None:
-        space = walk.space(scope, said, site, whole=_is_read_by_library(kind))
-        space.without = ("_random_state",) if librarys else ()  # `rvs` reads it, which is refused
+        space = walk.space(scope, said, site)
+        space.owner = x
+        if is_read_by_library(kind):
+            space.whole, space.without = True, ("_random_state",)  # `rvs` reads this one, which is refused
         if issubclass(kind, Enum):
             walk.reached(scope.get("_value_"), said, site)
     for base in kind.__mro__:
@@ -241,17 +248,6 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
             whose, value = f"the attribute `{name}` of {said}", field_of(slot.__get__, x)
             walk.watch(Field(x, slot.__get__, whose, value), value)
             walk.reached(value, whose, site)
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_read_by_library(kind: Any) -> bool:
-    """True if methods that a class inherits from a library may read attributes that no code of the user's names."""
-    return any(
-        is_librarys_class(base)
-        and base.__module__ not in ("abc", "typing", "enum")
-        and any(type(part) is FunctionType for part in vars(base).values())
-        for base in kind.__mro__
-    )
 
 
 _LOOKS: tuple[tuple[Any, Callable[[Walk, Any, str, Site], None]], ...] = (

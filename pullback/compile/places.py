@@ -126,24 +126,30 @@ class Kind(Watch):
 
 
 class Keys(Watch):
-    """Which names there are in the namespace of an object or a class; `matter` says which of them count."""
+    """Which names there are in the namespace of an object or a class; `matter` says which of them count.
 
-    __slots__ = ("every", "matter")
+    The namespace of an `owner` may be replaced as a whole.
+    """
 
-    def __init__(self, of: Any, said: str, matter: Callable[[str], bool]) -> None:
-        self.every, self.matter = [*of], matter
+    __slots__ = ("every", "matter", "owner")
+
+    def __init__(self, of: Any, said: str, matter: Callable[[str], bool], owner: Any = None) -> None:
+        self.every, self.matter, self.owner = [*of], matter, owner
         super().__init__(of, said, frozenset(filter(matter, of)))
 
     def quick_test(self, name: Callable[[Any], str]) -> str:
         of, every = name(self.of), name(self.every)
+        replaced = "" if self.owner is None else f"{name(self.owner)}.__dict__ is not {of} or "
         if len(self.every) < _MANY_NAMES:
-            return f"[*{of}] != {every}"
-        return f"len({of}) != len({every}) or next(reversed({of})) is not {every}[-1]"
+            return f"{replaced}[*{of}] != {every}"
+        return f"{replaced}len({of}) != len({every}) or next(reversed({of})) is not {every}[-1]"
 
     def now(self) -> Any:
         return frozenset(filter(self.matter, self.of))
 
     def change(self) -> str | None:
+        if self.owner is not None and self.owner.__dict__ is not self.of:
+            return f"the attributes of {self.said} are another dict now"
         now = self.now()
         if name := next(iter(sorted(now - self.was)), ""):
             return f"{self.said} has `{name}` now, and had not"

@@ -13,11 +13,13 @@ code of the user's runs while that is looked up. What no watch can follow is ref
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from pullback.compile.objects import look_into
-from pullback.compile.walk import Refusal, TooMuchError, Walk
+from pullback.compile.walk import Refusal, Site, TooMuchError, Walk
 from pullback.compile.watches import Watches
 from pullback.core.tensor import Tensor, ndarray
 
@@ -59,10 +61,9 @@ def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
     Reach
     """
     walk = Walk()
-    code = getattr(f, "__code__", None)
-    site = ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
+    site = _site(f)
     try:
-        walk.escaped(f, "the function" if code else f"the {type(f).__name__}", site)
+        walk.escaped(f, f"the {type(f).__name__}", site)
         for kind in kinds:
             walk.look_at_class(kind, site)
         while walk.todo or walk.look_by_name():
@@ -71,3 +72,12 @@ def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
     except TooMuchError as error:
         walk.refuse("the function", str(error), site)
     return Reach(walk.tensors, walk.arrays, walk.watches, [*walk.refused], [*walk.told])
+
+
+def _site(f: Any) -> Site:
+    """The file and line of a function, or of what is called with an object."""
+    while type(f) in (MethodType, functools.partial):
+        f = f.__func__ if type(f) is MethodType else f.func
+    if type(f) is not FunctionType:
+        f = next((vars(base)["__call__"] for base in type(f).__mro__ if "__call__" in vars(base)), None)
+    return (f.__code__.co_filename, f.__code__.co_firstlineno) if type(f) is FunctionType else ("", 0)

@@ -25,6 +25,7 @@ from pullback.compile.kinds import (
     is_librarys_class,
     is_librarys_module,
     is_module,
+    is_read_by_library,
     outside,
     tells,
 )
@@ -38,15 +39,19 @@ from pullback.graph.held_records import NOTHING
 
 _MANY = 200  # places with state, and five times as many with functions, classes and modules
 _ASKING = (getattr, hasattr, setattr, delattr)
-_CONSTRUCTION = ("__new__", "__init__", "__post_init__")
-# What a class has besides, which no expression runs on an object that is there already.
+# Methods that run where a class is called, or a subclass made, and when what it has made is gone.
+_CONSTRUCTION = ("__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__del__")
+# Those that run where a library copies, or saves, an object.
+_COPYING = frozenset({
+    "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__setstate__", "__copy__",
+    "__deepcopy__", "__replace__", "__sizeof__", "__dir__",
+})  # fmt: skip
+# What a class has besides, which nothing runs that is done with an object.
 _SILENT = frozenset({
     *_CONSTRUCTION, "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__",
     "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
     "__parameters__", "__orig_bases__", "__match_args__", "__dataclass_fields__", "__dataclass_params__",
-    "__abstractmethods__", "__init_subclass__", "__set_name__", "__subclasshook__", "__del__", "__reduce__",
-    "__reduce_ex__", "__getnewargs__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__", "__replace__",
-    "__sizeof__", "__dir__", "__classdictcell__", "__type_params__",
+    "__abstractmethods__", "__subclasshook__", "__classdictcell__", "__type_params__",
 })  # fmt: skip
 _TEXT = ("__repr__", "__setattr__", "__delattr__")  # of which those of a dataclass give a text, or raise
 # Attributes by which code gets at others that it does not name.
@@ -86,10 +91,12 @@ class TooMuchError(Exception):
 class _Space:
     """A namespace of which attributes are read by name: that of an object, a function, a class or a module."""
 
-    def __init__(self, scope: Mapping[str, Any], whose: str, site: Site, whole: bool) -> None:
-        self.scope, self.whose, self.site, self.whole = scope, whose, site, whole
+    def __init__(self, scope: Mapping[str, Any], whose: str, site: Site) -> None:
+        self.scope, self.whose, self.site = scope, whose, site
+        self.whole = False  # whether code may read all of it
         self.of_class = type(scope) is MappingProxyType
         self.of_library = False  # a module that nobody adds names to
+        self.owner: Any = None  # the object, if it may get another namespace
         self.without: tuple[str, ...] = ()  # of what is read as a whole
         self.looked = 0  # so many of the names that code reads have been looked up
 
@@ -101,7 +108,7 @@ class _Space:
 
 
 def _is_implicit(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and name not in _SILENT
+    return name.startswith("__") and name.endswith("__") and name not in _SILENT | _COPYING
 
 
 class Walk:
@@ -154,9 +161,9 @@ class Walk:
             self.watch(Item(scope, key, said, value), value)
         return value
 
-    def space(self, scope: Mapping[str, Any], whose: str, site: Site, whole: bool = False) -> _Space:
-        """Have names looked up in a namespace, or all that is in it if it is read as a `whole`."""
-        return self._spaces.setdefault(id(scope), _Space(scope, whose, site, whole))
+    def space(self, scope: Mapping[str, Any], whose: str, site: Site) -> _Space:
+        """Have names looked up in a namespace."""
+        return self._spaces.setdefault(id(scope), _Space(scope, whose, site))
 
     def look_by_name(self) -> bool:
         """Look up what code reads by name; True if there is something new."""
@@ -217,7 +224,7 @@ class Walk:
         for space in [*self._spaces.values()]:
             if not space.of_library:
                 matters = functools.partial(_matters, names, space)
-                self.watch(Keys(space.scope, space.whose, matters), NOTHING)
+                self.watch(Keys(space.scope, space.whose, matters, space.owner), NOTHING)
 
     def look_at_class(self, cls: Any, site: Site, constructed: bool = False) -> None:
         """Look into a class: at what runs implicitly, and what code names; if it is called, at what makes an object."""
@@ -225,13 +232,19 @@ class Walk:
             if constructed:
                 self.of_library(cls, f"the class {cls.__name__}", site)
             return
-        own = [base for base in cls.__mro__ if not is_librarys_class(base)]
+        own = []
+        for base in cls.__mro__:
+            if not is_librarys_class(base):
+                own.append(base)
+            elif why := outside(base):
+                self.refuse(f"the class {cls.__qualname__}", f"{why}, as a {base.__name__}", site)
         if self.is_new(cls.__mro__):
             self.watch(Named(cls, "__mro__", f"the bases of the class {cls.__qualname__}"), cls)
             for base in own:
                 if id(base) not in self._of_classes:
                     self._look_at_own(base, site)
-            self.look_at_class(type(cls), site)
+                self._of_classes[id(base)].whole |= is_read_by_library(cls)
+            self.look_at_class(type(cls), site, constructed)
         for base in own if constructed else ():
             space = self._of_classes[id(base)]
             for name in _CONSTRUCTION:

@@ -330,6 +330,32 @@ def f(x): return x * c[0]
 --
 c[0] = 2
 
+== the default of a defaultdict
+c = collections.defaultdict(lambda: 1)
+def f(x): return x * c.copy()['a']
+--
+c.default_factory = lambda: 2
+
+== what a copy runs
+import copy
+class A:
+    rate = 1
+    def __deepcopy__(self, memo): return A.rate
+a = A()
+def f(x): return x * copy.deepcopy(a)
+--
+A.rate = 2
+
+== what the making of a class runs
+rate = 1
+class A:
+    def __init_subclass__(cls): cls.rate = rate
+def f(x):
+    class B(A): pass
+    return x * B.rate
+--
+rate = 2
+
 == an array replaced
 a = np.ones(2)
 def f(x): return x * a
@@ -407,6 +433,12 @@ MODEL
 def f(x): return m(x)
 --
 m.table['rate'][1] = 2
+
+== all attributes of an object at once
+MODEL
+def f(x): return m(x)
+--
+m.__dict__ = dict(vars(m), scale=3.0)
 
 == a method on its class
 MODEL
@@ -832,6 +864,27 @@ def f(x): return pb.func.grad(lambda x: np.sum(g(x)))(x)
 --
 rate = 2.0
 
+== a method that a library calls
+from scipy import stats
+rate = 1.0
+class D(stats.rv_continuous):
+    def _pdf(self, x): return np.exp(-rate * x**2)
+d = D()
+def f(x): return d.pdf(x)
+--
+rate = 2.0
+
+== what a Function reads
+class F(pb.autograd.Function):
+    rate = 2.0
+    @staticmethod
+    def forward(ctx, x): return x * F.rate
+    @staticmethod
+    def backward(ctx, g): return g * F.rate
+def f(x): return F.apply(pb.asarray(x))
+--
+F.rate = 3.0
+
 == a decorator of pullback's
 rate = 1
 @pb.no_grad()
@@ -1102,6 +1155,19 @@ h = io.StringIO()
 def f(x): return x * len(h.read())
 --
 h
+
+== an array in a file
+def f(x): return x * np.load("a.npy")
+--
+load
+
+== a class of paths
+import pathlib
+class P(type(pathlib.Path())): pass
+p = P("a")
+def f(x): return x * len(p.read_text())
+--
+P
 
 == a path
 import pathlib

@@ -92,13 +92,15 @@ def test_nothing_of_the_users_runs_meanwhile(tmp_path):
         "    __hash__ = object.__hash__\n    r = property(bad)\n    __class__ = property(bad)\n"
         "class D(dict):\n    keys = values = items = get = __iter__ = __getitem__ = __len__ = bad\n"
         "class L(list):\n    __iter__ = __getitem__ = __len__ = bad\n"
-        "a, d, l = A(), D(a=A()), L([A()])\ndef f(x): return a.r + d.b + l.c + a + a.d.e",
+        "class G:\n    __getattr__ = __getattribute__ = bad\n    def __call__(self): pass\n"
+        "a, d, l, g = A(), D(a=A()), L([A()]), G()\ndef f(x): return a.r + d.b + l.c + a + a.d.e",
         tmp_path,
     )
     found = reach_of(scope["f"])
     assert not found.watches.stale()
     scope["a"].new = 3
     assert found.watches.changed() is None
+    assert reach_of(scope["g"]).refused[0].what == "`__getattr__` of the class G"
 
 
 def test_property_that_keeps_its_result_is_seen_once(tmp_path):
