@@ -105,7 +105,7 @@ class DifferentiableProgram(Record):
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
-        if all(isinstance(g, (ndarray, np.generic)) for g in cotangents):
+        if all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
             found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
             if any(has_nan(found[nr]) for nr in self._suspect):
                 return None

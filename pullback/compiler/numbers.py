@@ -24,7 +24,7 @@ def has_nan(x: Any) -> bool:
 
 def in_words(x: Any) -> str:
     """A number or an array in one short line."""
-    text = np.array2string(x, threshold=6, precision=4) if isinstance(x, ndarray) else repr(x)
+    text = np.array2string(x, threshold=6, precision=4) if type(x) is ndarray else repr(x)
     return text if len(text) < 60 else f"{text[:57]}..."
 
 
@@ -35,7 +35,7 @@ def differs(a: Any, b: Any, given: Sequence[Any] = ()) -> str:
         return "results that are built differently"
     for x, y in zip(one, other, strict=True):
         x, y = (t.detach().numpy() if isinstance(t, Tensor) else t for t in (x, y))
-        if isinstance(x, (ndarray, np.generic)) or isinstance(y, (ndarray, np.generic)):
+        if any(issubclass(type(t), (ndarray, np.generic)) for t in (x, y)):
             x, y = np.asarray(x), np.asarray(y)
             if x.shape != y.shape or x.dtype != y.dtype:
                 return f"an array of shape {x.shape}, {x.dtype}, for one of shape {y.shape}, {y.dtype}"

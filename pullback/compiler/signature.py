@@ -40,7 +40,7 @@ def form_of(x: Any) -> Any:
         return (x.dtype, x.shape, x.strides)
     if kind in _NUMBERS:
         return key_of(x)
-    if isinstance(x, np.generic):
+    if issubclass(kind, np.generic):
         return (kind, x.dtype)
     if issubclass(kind, Tensor):
         array = x._array

@@ -220,7 +220,7 @@ class _Lifted:
             elif type(x) is ndarray:
                 entered = TracedArray(graph.input(x), x)
                 x = wrap_array(entered, 0)
-            elif isinstance(x, np.generic) and x.dtype.kind in "biufc":
+            elif issubclass(type(x), np.generic) and x.dtype.kind in "biufc":
                 entered = TracedArray(graph.input(np.asarray(x)), np.asarray(x))
                 x = wrap_array(entered, 0, single=True)
             self.given.append(x)

@@ -116,7 +116,7 @@ def push(
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
         value, tangent, depends = _take_apart(output, run, forward, strict, tensors)
-        aux = _leave_all(aux, level, forward, tensors)
+        aux = _leave_all(aux, level, forward, tensors) if has_aux else None
         if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
             raise GradientError(run.left_behind)
     except Exception as error:

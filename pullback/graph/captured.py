@@ -61,8 +61,8 @@ class Captured(Whole):
     ----------
     functions : tuple
         The functions to call: as they were given, or what `renew` has put in their place.
-    held_tensors : list of Tensor
-        All that were found, each once.
+    held_tensors, tensors : list of Tensor
+        All that were found, each once; those among them that are arguments.
     """
 
     _extra = None  # as of a node, whose part it plays in errors about tensors
@@ -71,6 +71,7 @@ class Captured(Whole):
         self.recorded = recorded
         self._name, self._given, self.functions = name, functions, functions
         self.held_tensors: list[Tensor] = []
+        self.tensors: list[Tensor] = []
         self._records: dict[int, Held] = {}
         self._parents: dict[int, list[int]] = {}
         self._readers: list[tuple[int, int, Collection[str]]] = []  # of (a scope, these names)
@@ -200,6 +201,14 @@ class Captured(Whole):
         for held in self._records.values():
             held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
+
+    def is_alone(self) -> bool:
+        """True if the functions hold no tensors but those that are given as arguments when they run."""
+        return len(self.held_tensors) == len(self.tensors)
+
+    def changes_things(self) -> bool:
+        """True if the functions have changed something by themselves, as a counter or a log."""
+        return bool(self.buffers) or any(held.own for held in self._records.values())
 
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""

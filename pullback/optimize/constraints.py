@@ -41,7 +41,16 @@ class Constraints:
         Whether a Jacobian is a sparse matrix.
     """
 
-    def __init__(self, name: str, constraints: Any, parameters: Parameters, method: str, sparse: bool | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        constraints: Any,
+        parameters: Parameters,
+        method: str,
+        sparse: bool | None,
+        compile: bool = True,
+    ) -> None:
+        self._compile = compile
         self._name, self._parameters, self._method, self._sparse = name, parameters, method, sparse
         self._takes_jacobians = method not in WITHOUT_GRADIENT
         self.texts: list[str] = []
@@ -109,7 +118,8 @@ class Constraints:
         return {**constraint, "fun": residuals.value, "jac": residuals.jacobian}
 
     def _residuals(self, function: Any, jac: Any, args: tuple[Any, ...] = ()) -> Residuals:
-        residuals = Residuals(self._name, f"constraint {len(self.texts)}", function, self._parameters, args, jac=jac)
+        what, compile = f"constraint {len(self.texts)}", self._compile
+        residuals = Residuals(self._name, what, function, self._parameters, args, jac=jac, compile=compile)
         start = self._parameters.start
         self._size = (residuals.begin(steers=False) if self._takes_jacobians else residuals.value(start)).size
         return residuals

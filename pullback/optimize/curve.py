@@ -41,6 +41,7 @@ def curve_fit(
     full_output: bool = False,
     nan_policy: str | None = None,
     polish: bool = True,
+    compile: bool = True,
     **kwargs: Any,
 ) -> Any:
     """`scipy.optimize.curve_fit` with the exact Jacobian, on parameters in any tree.
@@ -61,6 +62,8 @@ def curve_fit(
 
     polish : bool, default True
         Whether steps of Newton's method follow, as of `least_squares`, unless a bound holds.
+    compile : bool, default True
+        As of `minimize`.
 
     Returns
     -------
@@ -108,8 +111,12 @@ def curve_fit(
     call = _model(f, parameters)
     given = _given(jac, parameters) if callable(jac) else None
 
+    last: list[Any] = [None, None]  # an xdata, and the model there
+
     def model(x: Any) -> Residuals:
-        return Residuals(_NAME, "model", call, parameters, (x,), jac=given)
+        if last[0] is not x:
+            last[:] = x, Residuals(_NAME, "model", call, parameters, (x,), jac=given, compile=compile)
+        return last[1]  # type: ignore[no-any-return]
 
     x, y, transform = _data(xdata, ydata, sigma, nan_policy)
     if not isinstance(jac, str) and not _has_nan(x):  # of which SciPy says what is to be done
@@ -137,7 +144,7 @@ def curve_fit(
         def distances(p: Any) -> Any:
             return transform(call(p, x) - y)
 
-        residuals = Residuals(_NAME, "residuals", distances, parameters)
+        residuals = Residuals(_NAME, "residuals", distances, parameters, compile=compile)
         at = held(parameters, limits, popt)
         if polish and not at.any():
             popt = polished(residuals, popt)

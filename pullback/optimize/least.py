@@ -50,6 +50,7 @@ def least_squares(
     stderr: bool = False,
     history: bool = False,
     progress: bool | None = None,
+    compile: bool = True,
     **options: Any,
 ) -> OptimizeResult:
     """`scipy.optimize.least_squares` with the exact Jacobian, on parameters in any tree.
@@ -82,6 +83,7 @@ def least_squares(
         parameters, no loss function, and where no bound holds.
     stderr, history : bool, default False
     progress : bool, optional
+    compile : bool, default True
         As of `minimize`; `history` lists where the Jacobian was evaluated, with x and cost.
     **options
         SciPy's: ftol, xtol, gtol, f_scale, tr_options, max_nfev, verbose, diff_step.
@@ -127,6 +129,7 @@ def least_squares(
     given = {"jac": jac, "bounds": bounds, "method": method, "kwargs": kwargs, "x_scale": x_scale, "loss": loss}
     given |= {"tr_solver": tr_solver, "jac_sparsity": jac_sparsity, "callback": callback, "sparse": sparse}
     given |= {"polish": polish, "stderr": stderr, "history": history, "progress": progress, "options": options}
+    given["compile"] = compile
     if not depends(args):
         return _Problem(fun, x0, args, **given).solved()
     if stderr or not (isinstance(loss, str) and loss == "linear"):
@@ -172,6 +175,7 @@ class _Problem:
         stderr: bool,
         history: bool,
         progress: bool | None,
+        compile: bool,
         options: dict[str, Any],
     ) -> None:
         self.parameters = Parameters(_NAME, x0)
@@ -190,7 +194,7 @@ class _Problem:
             raise ValueError(f"{_NAME}: polish is for loss='linear' and up to {FEW} parameters.")
         self._polish = polish
         self.residuals = Residuals(
-            _NAME, "residuals", fun, self.parameters, args, kwargs, jac if callable(jac) else None
+            _NAME, "residuals", fun, self.parameters, args, kwargs, jac if callable(jac) else None, compile
         )
         self._stderr, self._linear = stderr, isinstance(loss, str) and loss == "linear"
         self._options = {"method": method, "loss": loss, "tr_solver": tr_solver, **options}

@@ -49,6 +49,7 @@ def minimize(
     stderr: bool = False,
     history: bool = False,
     progress: bool | None = None,
+    compile: bool = True,
 ) -> OptimizeResult:
     """`scipy.optimize.minimize` with exact derivatives, on parameters in any tree.
 
@@ -86,6 +87,9 @@ def minimize(
         Whether the result lists the iterations: `history`, a list of results with x, fun and jac.
     progress : bool, optional
         Whether to show a bar of tqdm; by default as `pullback.show_progress` says.
+    compile : bool, default True
+        Whether exact derivatives become programs after some dozens of calls, as by `pullback.compile`, where `fun`
+        permits it. They give the same numbers, in less time.
 
     Returns
     -------
@@ -134,6 +138,7 @@ def minimize(
         raise TypeError(f"{_NAME}: fun must be callable, got {type_name(fun)}.")
     args = args if isinstance(args, tuple) else (args,)
     wanted = {"x_scale": x_scale, "sparse": sparse, "stderr": stderr, "history": history, "progress": progress}
+    wanted["compile"] = compile
     given = (method, jac, hess, hessp, bounds, constraints, tol, callback, options)
     refuse_derivatives(_NAME, constraints, [bounds, x_scale, options])
     if not depends(args):
@@ -180,19 +185,20 @@ class _Problem:
         stderr: bool,
         history: bool,
         progress: bool | None,
+        compile: bool,
     ) -> None:
         self.parameters = Parameters(_NAME, x0, x_scale)
         self.bounds = tree_of_pairs(self.parameters, bounds)
         self.method = method or ("SLSQP" if listed(constraints) else "L-BFGS-B" if bounds is not None else "BFGS")
         self.kind = "custom" if callable(self.method) else self.method.lower()
-        self.objective = Objective(_NAME, fun, self.parameters, args, jac)
+        self.objective = Objective(_NAME, fun, self.parameters, args, jac, compile)
         self._jac, self._hess, self._hessp = jac, hess, hessp
         self._tol, self._options, self._stderr = tol, dict(options or {}), stderr
         self.derivatives: dict[str, str] = {}
         if stderr and listed(constraints):
             raise ValueError(f"{_NAME}: stderr is for minima without constraints; H^-1 is not a covariance with them.")
         self._derived = self._with_derivatives(sparse)
-        self.constraints = Constraints(_NAME, constraints, self.parameters, self.kind, sparse)
+        self.constraints = Constraints(_NAME, constraints, self.parameters, self.kind, sparse, compile)
         if self.constraints.texts:
             self.derivatives["constraints"] = "; ".join(self.constraints.texts)
         label = f"minimize {self.method if isinstance(self.method, str) else type_name(self.method)}"

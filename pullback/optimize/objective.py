@@ -14,6 +14,7 @@ from pullback.core.tensor import ndarray
 from pullback.func.gradient import grad, value_and_grad
 from pullback.func.jacobians import hessian
 from pullback.func.linearization import linearize
+from pullback.func.repeated import Repeated
 from pullback.func.reverse import vjp
 from pullback.optimize.lost_gradients import watched
 from pullback.optimize.parameters import Parameters, complex_value, numbers, plain_value
@@ -41,17 +42,26 @@ class Objective:
         `function(parameters, *args)`, a real number; with `jac` True, (number, gradient).
     jac : None, bool, or callable
         As SciPy's; None is the exact gradient.
+    compile : bool
+        Whether exact derivatives may become programs.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], parameters: Parameters, args: tuple[Any, ...], jac: Any
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Parameters,
+        args: tuple[Any, ...],
+        jac: Any,
+        compile: bool = True,
     ) -> None:
         self.name, self.parameters, self.args = name, parameters, args
         self._with_gradient, self._jac = jac is True, jac if callable(jac) else None
         self._given = function
         self.function = first_of(function) if jac is True else function
-        self._compute = value_and_grad(self.function)
+        self._compute = Repeated(value_and_grad(self.function), watched=True, compile=compile)
         self._flat = parameters.flat(self.function)
+        self._hessian = Repeated(hessian(self._flat), watched=True, compile=compile)
         self._at: ndarray | None = None
         self._value, self._gradient = 0.0, parameters.start
         self._warned = False
@@ -136,7 +146,7 @@ class Objective:
         """The Hessian with respect to the parameters themselves."""
         z = x if self.parameters.scale is None else x / self.parameters.scale
         # A loss of one element may have dimensions, which come before those of its second derivatives.
-        return numbers(hessian(self._flat)(self.parameters.point(z), *self.args)).reshape(z.size, z.size)
+        return numbers(self._hessian(self.parameters.point(z), *self.args)).reshape(z.size, z.size)
 
     def product(self, z: ndarray, p: ndarray) -> ndarray:
         """The Hessian times a vector: of one linearisation of the gradient at each point."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from pullback.core.errors import GradientError
+from pullback.core.errors import EndedLevelError, GradientError
 from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
 from pullback.func.gradient import grad
 from pullback.func.jacobians import hessian, jacobian
 from pullback.func.linearization import linearize
 from pullback.func.ravel import ravel_pytree
+from pullback.func.repeated import Repeated
 from pullback.optimize.lost_gradients import watched
 from pullback.optimize.parameters import Parameters, complex_value, numbers, plain_value
 from pullback.optimize.patterns import FEW, Sparse, sparse_if_it_pays
@@ -32,6 +34,8 @@ class Residuals:
         `function(parameters, *args, **kwargs)`, an array, a number or a tree of these.
     jac : callable, optional
         The user's own Jacobian, of the same arguments: a matrix.
+    compile : bool
+        Whether the exact one may become a program.
     """
 
     def __init__(
@@ -43,14 +47,15 @@ class Residuals:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         jac: Callable[..., Any] | None = None,
+        compile: bool = True,
     ) -> None:
         self.name, self.what, self.parameters, self.args = name, what, parameters, args
         self.kwargs, self._jac = dict(kwargs or {}), jac
-        self.function = function
+        self.function, given = function, self.kwargs
 
         def joined(x: Any, *more: Any) -> Any:
             """The function's numbers in one vector, for transforms."""
-            return _vector(function(x, *more, **self.kwargs))
+            return _vector(function(x, *more, **given))
 
         def weighted(x: Any, v: Any, *more: Any) -> Any:
             return np.sum(v * self.flat(x, *more))
@@ -59,7 +64,11 @@ class Residuals:
         joined.__qualname__ = weighted.__qualname__ = name_of
         self.flat = parameters.flat(joined)
         self.weighted = weighted  # v . function, of the vector of the parameters
-        self._jacobian = jacobian(self.flat)
+        self._jacobian, self._by_columns = (
+            Repeated(jacobian(self.flat, mode=mode), watched=True, compile=compile) for mode in ("auto", "forward")
+        )
+        self._first: tuple[Any, Any] = None, None  # (the start, the Jacobian there), until it is asked for
+        self._rows = 0  # how many numbers it gives, once that is known
         self._sparse: Sparse | None = None
         self.text = "given" if jac is not None else "exact, dense"
 
@@ -69,6 +78,7 @@ class Residuals:
         known = complex_value if np.iscomplexobj(z) else plain_value
         parts = [known(self.name, x, f"function of the {self.what}").reshape(-1) for x in leaves]
         found = np.concatenate(parts) if parts else np.zeros(0)
+        self._rows = found.size
         if np.iscomplexobj(z):
             return found
         if found.dtype.kind not in "fiub":
@@ -90,9 +100,14 @@ class Residuals:
     def _check_dependence(self, size: int, steers: bool) -> None:
         """Refuse a function whose result does not depend on the parameters: its gradient would be zero everywhere."""
         weights, found = 1 + np.arange(size) * 0.618 % 1, [np.zeros(0)]  # in no simple ratio: nothing cancels
+        start = self.parameters.start
 
         def evaluate() -> None:
-            slope = grad(self.weighted)(self.parameters.point(self.parameters.start), weights, *self.args)
+            if self.parameters.size <= FEW and self.parameters.size < size:
+                matrix = self._evaluated(start)  # which the solver asks for next
+                self._first, found[0] = (start.copy(), matrix), weights @ self.parameters.columns(matrix)
+                return
+            slope = grad(self.weighted)(self.parameters.point(start), weights, *self.args)
             found[0] = self.parameters.covector(slope)
 
         watched(self.name, evaluate, lambda: found[0], steers)
@@ -120,7 +135,9 @@ class Residuals:
         elif self._sparse is not None:
             found = self._sparse(self.parameters.point(z), *self.args)
         else:
-            found = np.asarray(numbers(self._jacobian(self.parameters.point(z), *self.args)))
+            (known, found), self._first = self._first, (None, None)
+            if known is None or not np.array_equal(known, z):
+                found = self._evaluated(z)
         if not hasattr(found, "tocsc") and not isinstance(found, LinearOperator) and not np.isfinite(found).all():
             warnings.warn(
                 f"{self.name}: the Jacobian of the {self.what} is not finite at {self.parameters.tree(z)}. "
@@ -129,6 +146,17 @@ class Residuals:
                 stacklevel=2,
             )
         return self.parameters.columns(found)
+
+    def _evaluated(self, z: ndarray) -> ndarray:
+        return np.asarray(numbers(self._dense(self.parameters.point(z))))
+
+    def _dense(self, point: Any) -> Any:
+        """The dense Jacobian; in forward mode at once where that is known to be the one, which saves a call."""
+        if self._rows > self.parameters.size:
+            with contextlib.suppress(NotImplementedError, EndedLevelError):
+                return self._by_columns(point, *self.args)
+            self._rows = 0
+        return self._jacobian(point, *self.args)
 
     def _joined_columns(self, found: Any) -> ndarray:
         """A user's Jacobian, a matrix or, for trees, one built like the parameters."""

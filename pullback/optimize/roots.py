@@ -38,6 +38,7 @@ def root(
     *,
     history: bool = False,
     progress: bool | None = None,
+    compile: bool = True,
 ) -> OptimizeResult:
     """`scipy.optimize.root` with the exact Jacobian, on unknowns in any tree.
 
@@ -55,6 +56,7 @@ def root(
         The exact Jacobian if it is not given; True where `fun` returns (values, Jacobian).
     history : bool, default False
     progress : bool, optional
+    compile : bool, default True
         As of `minimize`; `history` lists the evaluations of `fun`, with x and the norm of its values.
 
     Returns
@@ -83,7 +85,7 @@ def root(
     if not callable(fun):
         raise TypeError(f"{_NAME}: fun must be callable, got {type_name(fun)}.")
     args = args if isinstance(args, tuple) else (args,)
-    given = (method, jac, tol, callback, options, history, progress)
+    given = (method, jac, tol, callback, options, history, progress, compile)
     if not depends(args):
         return _solved(fun, x0, args, *given)
 
@@ -107,12 +109,14 @@ def _solved(
     options: Any,
     history: bool,
     progress: bool | None,
+    compile: bool,
 ) -> OptimizeResult:
     parameters = Parameters(_NAME, x0)
     if jac is True:
         both = fun
         fun, jac = first_of(both), lambda *a: both(*a)[1]
-    residuals = Residuals(_NAME, "equations", fun, parameters, args, jac=jac if callable(jac) else None)
+    given = jac if callable(jac) else None
+    residuals = Residuals(_NAME, "equations", fun, parameters, args, jac=given, compile=compile)
     count = residuals.begin().size
     if count != parameters.size:
         raise GradientError(

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.kernels import find_rule
 from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, NestedArray, NestedScalar
 from pullback.core.array_type import NUMERIC, NUMPY, SCALARS

@@ -1,29 +1,14 @@
-"""Backward through a graph with dual arrays: its first cotangents, its kernels, and its gradients."""
+"""Backward through a graph with dual arrays: its first cotangents, and its gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.boundary import CROSSINGS, make_dual_at, tangent_of
-from pullback.core.array_face import NESTED
-from pullback.core.array_type import carries_derivative
-from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap_like
+from pullback.arrays.dual.boundary import make_dual_at, tangent_of
+from pullback.core.tensor import Tensor, wrap_like
 from pullback.core.version import counter_of
-from pullback.graph.node import AccumulateGrad, Node, edge_to
-
-
-def flows_through(nodes: Iterable[Node]) -> bool:
-    """True if duals can flow in a backward through these nodes."""
-    for node in nodes:
-        if type(node) in CROSSINGS:
-            return True
-        if type(node) is AccumulateGrad and type(node.variable) in NESTED:
-            inside = inside_tensors(node.variable)
-            if type(inside) is DualArray or (type(inside) is not ndarray and carries_derivative(inside)):
-                return True
-    return False
+from pullback.graph.node import edge_to
 
 
 def root_gradient(tensor: Tensor, gradient: Any) -> Any:

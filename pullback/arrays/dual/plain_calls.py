@@ -68,7 +68,9 @@ def _of_two(op: Operator, run: Call, push: Call, call: Call) -> Call:  # noqa: C
 
     def quick(state: Modes, x: Any, y: Any) -> Any:  # noqa: C901, PLR0912
         a, b = type(x), type(y)
-        t = u = like = None
+        t: Any = None
+        u: Any = None
+        like: Any = None
         if a in NESTED:
             dual, level = x._array, x._level
             if x._requires_grad or type(dual) is not DualArray or dual.touched is not None or not dual.level.open:

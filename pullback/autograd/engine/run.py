@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from pullback.autograd.engine import user_callbacks
 from pullback.autograd.engine.structural_zeros import Masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, table_for_graph, table_of
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.observers import run_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -118,8 +118,9 @@ class Run:
             return
         table = table_of([g.value if type(g) is Masked else g for g in grads])
         if table is not NUMPY and (self.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
+            if self.ops is NUMPY or self.ops is self.table:  # the graph itself has chosen none: see execution.plan
+                self.ops = table
             self.table = table
-            self.ops = table_for_graph(self.awaited, table)
 
     def shown(self, grad: Gradient) -> tuple[Gradient, Any]:
         """A gradient as users see it, and what `shown_before` needs."""

@@ -23,6 +23,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.left_behind import leave
 from pullback.func.rules.calls import handed_out, levels_of
+from pullback.func.repeated import while_solving
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -194,6 +195,14 @@ class _Loop:
 
         return step, [*(x[i] for i in self.moving), *(args[i] for i in self.free)], whole
 
+    def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
+        """(what step k gives, the cotangents of what it takes); behind its leaves come the cotangents of its result."""
+        x, rest = [*leaves[: self.width]], leaves[self.width :]
+        args, pulled = [*rest[: len(rest) - len(self.moving)]], rest[len(rest) - len(self.moving) :]
+        step, point, _ = self.linear(x, int(k) if type(k) is np.int64 else k, args)
+        linearized = Linearized(step, point)
+        return linearized.values, linearized.pull(pulled)
+
 
 def _loop(loop: _Loop, *leaves: Any) -> Leaves:
     x, args = loop.split(leaves)
@@ -224,6 +233,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
     states, last = States(), None
     if not given:
         states, last = loop.kept.take(leaves) or (loop.states(), None)  # none are left for a second backward
+    pull = loop.reversed_step if given else while_solving(loop.captured, loop.reversed_step)
     gathered: Leaves = [0.0] * len(loop.free)
     x, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
     progress = Progress(f"backward of {loop.name}", loop.count)
@@ -241,10 +251,9 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: _Loop, *leaves: Any) -> tuple[
             if what == "advance":
                 x = loop.advanced(x, args, k, to, not given)
                 continue
-            step, point, _ = loop.linear(x, k, args)
-            linearized = Linearized(step, point)
-            loop.compare(linearized.values, after, k)
-            found, after = linearized.pull(pulled), copied(point)
+            values, found = pull(np.int64(k), *x, *args, *pulled)
+            loop.compare(values, after, k)
+            after = copied([x[i] for i in loop.moving])
             pulled, last = found[: len(loop.moving)], None
             gathered = [g + h for g, h in zip(gathered, found[len(loop.moving) :], strict=True)]
             progress.update()

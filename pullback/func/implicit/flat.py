@@ -56,6 +56,16 @@ class Layout:
             start += count
         return leaves
 
+    def unravel_rows(self, rows: Any) -> list[Any]:
+        """The leaves whose numbers are in the rows of a matrix, along a new first dimension."""
+        leaves, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            count = _reals(shape, dtype)
+            part = np.array(rows[:, start : start + count], np.empty(0, dtype).real.dtype, order="C")
+            leaves.append(part.view(dtype).reshape(len(rows), *shape))
+            start += count
+        return leaves
+
 
 class Kept:
     """Keeps what forward leaves for backward, by its numbers: those of one call, or of each sample of a batch."""

@@ -14,7 +14,7 @@ import numpy as np
 from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import wrap_array
-from pullback.core.array_type import array_type
+from pullback.core.array_type import array_type, numbers_of
 from pullback.core.tensor import Tensor, ndarray, new_extra
 from pullback.func import forward
 from pullback.func.rules.calls import levels_of, stripped
@@ -84,7 +84,8 @@ def push(function: Map, points: Sequence[Any], tangents: Sequence[Any]) -> Leave
 
 def value_and_push(function: Map, points: Sequence[Any], tangents: Sequence[Any]) -> tuple[Leaves, Leaves]:
     """(the values of a function of leaves, their tangents along tangents of the points)."""
-    points = [p if isinstance(p, Tensor) else np.asarray(p) for p in map(stripped, points)]
+    bare = [p if isinstance(p, Tensor) and numbers_of(p) is None else stripped(p) for p in points]
+    points = [p if isinstance(p, Tensor) else np.asarray(p) for p in bare]
     directions = [t if isinstance(t, Tensor) else np.asarray(t, p.dtype) for p, t in zip(points, tangents, strict=True)]
 
     def of_leaves(*leaves: Any) -> tuple[Any, ...]:

@@ -21,6 +21,8 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
+from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
+from pullback.func.repeated import while_solving
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -119,7 +121,9 @@ class _Solve:
         self.problem, self.count = problem, count
         self.of_time = isinstance(leaves[0], Tensor)
         self.recorded = any(isinstance(x, Tensor) for x in leaves)
+        self.of_start = self.of_time or any(isinstance(x, Tensor) for x in leaves[1 : 1 + count])
         self.free = [i for i, x in enumerate(leaves[1 + count :]) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.moved = Kept()  # (the sensitivities,), of each sample of a batch
         self.kept = Kept()  # (y at any time, as the numbers of `layout`; some slopes), of each sample of a batch
 
     def at(self, t: Any, leaves: Sequence[Any]) -> Any:
@@ -135,6 +139,47 @@ class _Solve:
                 self.problem.integrator.name, "the slope f", self.problem.slope(y, plain(t)[i], args), expected
             )
         return solution
+
+    def sensitivities(self, t: Any, leaves: Sequence[Any]) -> Any:
+        """dy/d(y0, free args) at the times t as one matrix; None where the equations for derivatives are to be solved.
+
+        Rows are the numbers of y at all times.
+        """
+        if not are_plain((t, *leaves)):
+            return None
+        point = [plain(x) for x in (t, *leaves)]
+        if (found := self.moved.at(point)) is None:
+            solution = self.at(t, leaves)
+            found = (self._sensitivities(solution, np.asarray(point[0]), *self.split(point[1:])),)
+            self.moved.keep(point, found)
+        return found[0]
+
+    def _sensitivities(self, solution: Any, t: Any, y0: Leaves, args: Leaves) -> Any:
+        if getattr(solution, "ts", None) is None or self.problem.captured.changes_things():
+            return None
+        free = [np.asarray(args[i]) for i in self.free]
+        start = [np.asarray(y) for y in y0]
+        states, directions = (sum(x.size for x in leaves) for leaves in (start, [*start, *free]))
+        if not affordable(states, directions) or any(x.dtype != np.float64 for x in (*start, *free)):
+            return None
+
+        def slope(y: Leaves, at: Any, moving: Leaves) -> Leaves:
+            return self.problem.slope(y, at, replaced(args, self.free, moving))
+
+        integrator, captured = self.problem.integrator, self.problem.captured
+        found = tried(
+            lambda: sensitivities(
+                coefficients_of(slope, start, free),
+                solution,
+                t,
+                states,
+                directions - states,
+                self.of_start,
+                integrator.rtol,
+            ),
+            outermost=captured.is_alone(),
+        )
+        return None if found is None else found.reshape(-1, found.shape[-1])
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(y0, args)."""
@@ -160,14 +205,16 @@ class _Solve:
 
         return Problem(slope, self.problem.integrator, self.problem.captured)
 
-    def pulled_back(self, solution: Any, times: Any, ys: tuple[Leaves, Leaves], state: Leaves, args: Leaves) -> Leaves:
+    def pulled_back(
+        self, along: Slope | None, times: Any, ys: tuple[Leaves, Leaves], state: Leaves, args: Leaves
+    ) -> Leaves:
         """The cotangents of y and of the free args at the beginning of an interval, from those at its end."""
         integrator = self.problem.integrator
         atol = self.of_cotangents(ys, state, args)
-        if solution is not None and not any(isinstance(x, Tensor) for x in (*times, *state, *args)):
+        if along is not None and not any(isinstance(x, Tensor) for x in (*times, *state, *args)):
             integrator = integrator._replace(atol=atol, left=None)
-            along = Problem(self.along_solution(solution), integrator, self.problem.captured)
-            return [x[1] for x in along.solve(state, np.stack(times[::-1]), args)]
+            problem = Problem(along, integrator, self.problem.captured)
+            return [x[1] for x in problem.solve(state, np.stack(times[::-1]), args)]
         adjoint, (least, factor) = self.adjoint(), _WORK
         both = np.concatenate([np.broadcast_to(integrator.atol, len(_sizes(ys[0]))), atol])
         adjoint.integrator = integrator._replace(atol=both, left=[max(least, factor * self.work)])
@@ -187,15 +234,25 @@ class _Solve:
         sizes = np.concatenate([sizes, np.where(of_args > 0, of_args, np.max(of_args, initial=0) or 1.0)])
         return _SHARE * self.problem.integrator.rtol * loss / np.where(sizes > 0, sizes, 1.0)
 
-    def along_solution(self, solution: Any) -> Slope:
+    def along_solution(self, solution: Any, args: Leaves) -> Slope:
         """How cotangents change where y is at hand, as it was found."""
-        last: list[Any] = [None, None]  # implicit methods ask many times for slopes at one time
+        count, last = self.count, [None, None]  # implicit methods ask many times for slopes at one time
+
+        def linearized(t: Any, leaves: Sequence[Any]) -> Linearized:
+            return Linearized(self.of_free(t, args), [*leaves[:count], *leaves[2 * count :]])
+
+        def pulled(t: Any, *leaves: Any) -> Leaves:
+            return [-g for g in linearized(t, leaves).pull(leaves[count : 2 * count])]
+
+        def pulled_again(t: Any, *leaves: Any) -> Leaves:
+            if last[0] != t:
+                last[:] = t, linearized(float(t), leaves)
+            return [-g for g in last[1].pull(leaves[count : 2 * count], again=True)]
+
+        pull, free = while_solving(self.problem.captured, pulled_again, pulled), [args[i] for i in self.free]
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
-            if last[0] != t:
-                y = self.layout.unravel(solution(t))
-                last[:] = t, Linearized(self.of_free(t, args), [*y, *(args[i] for i in self.free)])
-            return [-g for g in last[1].pull(state[: self.count], again=True)]
+            return pull(np.float64(t), *self.layout.unravel(solution(t)), *state[:count], *free)
 
         return slope
 
@@ -236,13 +293,17 @@ class _Solve:
         """The problem of y and its tangent; the tangents of the free args stand behind the args."""
         count, many = self.count, len(self.free)
 
-        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
+        def pushed(t: Any, *leaves: Any) -> Leaves:
+            y, tangent, args = [*leaves[:count]], leaves[count : 2 * count], [*leaves[2 * count :]]
             args, moving = args[: len(args) - many], args[len(args) - many :]
-            y, tangent = state[:count], state[count:]
             point = [*y, *(args[i] for i in self.free)]
             values, moved = value_and_push(self.of_free(t, args), point, [*tangent, *moving])
             return [*values, *moved]
 
+        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
+            return push(np.float64(t), *state, *args)
+
+        push = while_solving(self.problem.captured, pushed)
         integrator = self.problem.integrator
         # A tangent is as large as y where everything moves by its own size: tolerances are for this.
         sizes = _sizes(y0) + integrator.atol / integrator.rtol
@@ -266,7 +327,7 @@ def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
         ys = [layout.unravel(found.y[:, i]) for i in _some(len(t))]
         slopes = [how.problem.slope(y, t[i], args) for i, y in zip(_some(len(t)), ys, strict=True)]
         how.kept.keep([t, *leaves], (found.sol, ys, [[np.array(plain(d)) for d in slope] for slope in slopes]))
-    return [np.stack(y) for y in zip(*map(layout.unravel, found.y.T), strict=True)]
+    return layout.unravel_rows(found.y.T)
 
 
 def _some(count: int) -> list[int]:
@@ -277,12 +338,22 @@ def _some(count: int) -> list[int]:
 @adopting
 def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> tuple[Any, ...]:
     _, args = how.split(leaves)
-    count, solution = how.count, how.at(t, leaves)
+    count, matrix = how.count, how.sensitivities(t, leaves)
+    solution = how.at(t, leaves) if matrix is None or how.of_time else None
     pulled = [c[-1] for c in cotangents]
     gathered: Leaves = [np.zeros(np.shape(args[i]), np.result_type(args[i])) for i in how.free]
-    for i in range(len(t) - 1, 0, -1):
+    if matrix is not None:
+        rows = np.concatenate([np.reshape(c, (len(t), -1)) for c in cotangents], 1)
+        moved = np.reshape(rows, (-1,)) @ matrix
+        if how.of_start:
+            pulled, moved = _parts(moved, pulled), moved[sum(map(np.size, pulled)) :]
+        else:
+            pulled = [None] * count
+        gathered = _parts(moved, gathered)
+    along = None if solution is None else how.along_solution(solution, args)
+    for i in range(len(t) - 1, 0, -1) if matrix is None else ():
         begin, end = ([y[j] for y in ys] for j in (i - 1, i))
-        state = how.pulled_back(solution, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
+        state = how.pulled_back(along, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
         pulled = [x + c[i - 1] for x, c in zip(state[:count], cotangents, strict=True)]
         gathered = state[count:]
     by_time: Any = None
@@ -296,7 +367,9 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
 
 @adopting
 def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> Leaves:
-    how.at(t, leaves)
+    matrix = how.sensitivities(t, leaves)
+    if matrix is None or how.of_time:
+        how.at(t, leaves)
     y0, args = how.split(leaves)
     _, by_time, *moving = tangents
     tangent, moving = moving[: how.count], moving[how.count :]
@@ -304,12 +377,30 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
     if slopes:
         tangent = [v - d * by_time[0] for v, d in zip(tangent, slopes[0], strict=True)]
     free, moving = [args[i] for i in how.free], [moving[i] for i in how.free]
-    problem = how.variational(y0, tangent, free, moving)
-    found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
+    if matrix is not None:
+        along = np.concatenate([np.reshape(v, (-1,)) for v in (*(tangent if how.of_start else ()), *moving)])
+        rows = np.reshape(matrix @ along, (len(t), -1))
+        found = columns(rows, y0)
+    else:
+        problem = how.variational(y0, tangent, free, moving)
+        found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
     if slopes:
         rates = [np.stack(d) for d in zip(*slopes, strict=True)]
         found = [v + d * by_time.reshape(-1, *[1] * (v.ndim - 1)) for v, d in zip(found, rates, strict=True)]
     return found
+
+
+def _is_one_product(args: tuple[Any, ...]) -> bool:
+    """True if the rule that gets these arguments is a product with a matrix that is at hand."""
+    nr = next(nr for nr, x in enumerate(args) if isinstance(x, _Solve))
+    how, t, leaves = args[nr], args[nr + 1], args[nr + 2 :]
+    return nr > 0 and how.sensitivities(t, leaves) is not None
+
+
+def _parts(vector: Any, like: Sequence[Any]) -> Leaves:
+    """The parts of a vector, in the shapes of leaves."""
+    places = np.cumsum([0, *(np.size(x) for x in like)])
+    return [np.reshape(vector[a:b], np.shape(x)) for a, b, x in zip(places, places[1:], like, strict=False)]
 
 
 def _sizes(leaves: Leaves) -> Any:
@@ -328,4 +419,5 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
 _trajectory._rule.by_sample = by_sample
+_trajectory._rule.takes_batches = _is_one_product
 _trajectory._rule.instead = ONE_SYSTEM

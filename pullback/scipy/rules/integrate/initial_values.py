@@ -13,13 +13,14 @@ from scipy.optimize import OptimizeResult
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.core.pytree import flatten
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Integrator, Problem
 from pullback.func.left_behind import leave
+from pullback.func.rules.calls import on_plain_arrays
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
@@ -44,10 +45,12 @@ class _Ivp(Problem):
         """SciPy's values at the times t; its solution at any other, if it is `recorded`."""
         layout = Layout(y0, f"{self.call.name}: y0")
         columns, solution, evaluations = self.found(y0[0], t, args, recorded)
-        rows = [layout.ravel([y]) for y in columns]
-        return OptimizeResult(
-            y=np.stack(rows, 1), sol=lambda at: layout.ravel([solution(at)]), nfev=evaluations
-        ), layout
+        if layout.dtypes[0] == np.float64:
+            found = np.stack(columns, 1)
+        else:
+            found, of_numbers = np.stack([layout.ravel([y]) for y in columns], 1), solution
+            solution = lambda at: layout.ravel([of_numbers(at)])  # noqa: E731
+        return OptimizeResult(y=found, sol=solution, nfev=evaluations), layout
 
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
         """(y at each time, y as a function of time, how many slopes were evaluated)."""
@@ -66,9 +69,9 @@ def _checked(name: str, function: Any) -> Any:
 
     def checked(*args: Any) -> Any:
         found = function(*args)
-        if any(isinstance(x, Tensor) for x in flatten(found)[0]):
-            return without_capture(array(found), name, "function")
-        return found
+        if type(found) is ndarray or not any(isinstance(x, Tensor) for x in flatten(found)[0]):
+            return found
+        return without_capture(array(found), name, "function")
 
     for key in ("terminal", "direction"):  # of events
         if hasattr(function, key):
@@ -94,11 +97,12 @@ class _SolveIvp(_Ivp):
             return found
         given, options = self.call.given, self.call.options
         fun, events, jac, args = self.functions(leaves)
-        found = genuine(self.call.name)(
-            fun, (start, leaves[-1]), y0, given["method"], dense_output=True, events=events,
-            vectorized=given["vectorized"], args=args or None,
-            **(options if jac is None else {**options, "jac": jac}),
-        )  # fmt: skip
+        with on_plain_arrays(self.call.name):
+            found = genuine(self.call.name)(
+                fun, (start, leaves[-1]), y0, given["method"], dense_output=True, events=events,
+                vectorized=given["vectorized"], args=args or None,
+                **(options if jac is None else {**options, "jac": jac}),
+            )  # fmt: skip
         if found.status < 0:
             raise ConvergenceError(f"{self.call.name}: no solution was found that has a derivative: {found.message}")
         self.runs.keep(point, found)
@@ -107,7 +111,8 @@ class _SolveIvp(_Ivp):
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
         run = self.run(y0, float(t[0]), leaves)
         places = {float(at): i for i, at in enumerate(run.t)}
-        columns = [run.y[:, places[at]] if at in places else run.sol(at) for at in map(float, t)]
+        between = run.sol(np.asarray(t)).T
+        columns = [run.y[:, places[at]] if at in places else between[i] for i, at in enumerate(map(float, t))]
         return [run.y[:, 0], *columns[1:]], run.sol, run.nfev
 
 
@@ -255,7 +260,8 @@ class _Odeint(_Ivp):
         if not recorded:
             return list(y), None, 0
         run, layout = self.integrator.run(self.slope, [y0], t, leaves, dense_output=True)
-        return list(y), lambda at: layout.unravel(run.sol(at))[0], run.nfev
+        solution = run.sol if layout.dtypes[0] == np.float64 else lambda at: layout.unravel(run.sol(at))[0]
+        return list(y), solution, run.nfev
 
 
 _ODEINT = 1.49012e-8  # its tolerances

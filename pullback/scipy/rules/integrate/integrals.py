@@ -21,6 +21,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
 from pullback.func.rules.calls import handed_out
+from pullback.func.repeated import while_solving
 from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
 
@@ -106,9 +107,15 @@ class _Plain:
 
     def __init__(self, how: _Call, leaves: Leaves) -> None:
         self.name, self.integrand, self.leaves = how.integral.name, how.integrand, leaves
+        self._repeated: Any = while_solving(how.integral.captures, self._of) if how.derived else None
+
+    def _of(self, x: Any, *leaves: Any) -> Any:
+        return self.integrand(x, list(leaves))
 
     def __call__(self, x: Any) -> Any:
-        return self._checked(self.integrand(x, self.leaves))
+        if self._repeated is None:
+            return self._checked(self.integrand(x, self.leaves))
+        return self._checked(self._repeated(np.float64(x) if type(x) is float else x, *self.leaves))
 
     def each(self, points: Any) -> Any:
         """Return its values at many points, found at once: where it needs a number this fails."""

@@ -17,7 +17,7 @@ MODES = ("reflect", "mirror", "nearest", "constant", "grid-wrap")
 
 def sequence(x: Any, n: int) -> list[Any]:
     """One item for each of n axes."""
-    if x is None or isinstance(x, (int, float, str)):  # of which np.ndim makes arrays
+    if x is None or issubclass(type(x), (int, float, str)):  # of which np.ndim makes arrays
         return [x] * n
     items = list(x) if isinstance(x, (list, tuple)) or np.ndim(x) else [x] * n
     if len(items) != n:

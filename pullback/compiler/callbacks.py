@@ -1,0 +1,57 @@
+"""Functions that solvers call many times: each is compiled by itself once it has been called often, without a word.
+
+A compiled function must save more than its traces cost, so the first calls run eagerly. Whatever a program cannot do
+runs eagerly as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.compiler.api import Compiled
+from pullback.compiler.reach.reached import Reach
+from pullback.compiler.reach.watches import Watches
+from pullback.compiler.variants import Variants
+
+_TRACES = 4  # of one solve that may come to nothing
+
+
+class Callback(Compiled):
+    """A function that is compiled without a word.
+
+    Parameters
+    ----------
+    function : callable
+    watched : bool
+        Whether what the function reads may change between calls. What it changes itself two traces tell.
+    """
+
+    def __init__(self, function: Callable[..., Any], watched: bool) -> None:
+        super().__init__(function, check=False, pure=False)
+        self._watched, self._traces = watched, 0
+
+    def _look(self) -> None:
+        if not self._watched:
+            self._reach = Reach([], [], Watches(), [], [])
+            return
+        super()._look()
+        if self._reach is not None and self._reach.told:  # a program would not tell it
+            self._run_eagerly(str(self._reach.told[0]))
+
+    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+        self._traces += 1
+        if not self._watched:
+            self._adopts = False  # as it has run until now
+        result = super()._trace(variants, leaves)
+        if self._traces >= _TRACES and not any(x.programs for x in self._by_signature.values()):
+            self._run_eagerly("its traces come to nothing")
+        return result
+
+    def _say(self, why: str) -> None:
+        """Say nothing: nobody has asked for a program."""
+
+
+def callback(function: Callable[..., Any], watched: bool) -> Callable[..., Any]:
+    """The function, compiled."""
+    return Callback(function, watched)
