@@ -84,7 +84,7 @@ def _step(step: Step) -> Iterator[str]:
 
 def _line(text: str, *values: Value, place: Any = None) -> str:
     where = f"  {said(place, source=False)}" if place else ""
-    return f"{text.ljust(_COLUMN)}{', '.join(map(form, values))}{where}"
+    return f"{text.ljust(_COLUMN - 1)} {', '.join(map(form, values))}{where}"
 
 
 def _argument(x: Any) -> str:
@@ -92,7 +92,8 @@ def _argument(x: Any) -> str:
         return f"%{x.number}"
     if type(x) in (list, tuple):
         opening, closing = "[]" if type(x) is list else "()"
-        return f"{opening}{', '.join(map(_argument, x))}{closing}"
+        one = "," if type(x) is tuple and len(x) == 1 else ""
+        return f"{opening}{', '.join(map(_argument, x))}{one}{closing}"
     if type(x) is slice:
         start, stop, step = ("" if part is None else part for part in (x.start, x.stop, x.step))
         return f"{start}:{stop}" + (f":{step}" if step else "")
