@@ -21,6 +21,7 @@ MODULES = {  # contender: (module, distribution)
     "jax": ("jax", "jax"),  # always under jit, which is how it is meant to be used
     "operators": ("pullback", "pullback"),  # pullback by its own functions, where the case goes through NumPy's
     "loop": ("pullback", "pullback"),  # pullback, a sample at a time, where the case takes all at once
+    "eager": ("pullback", "pullback"),  # pullback without its compiler, where the case is about that
     "numpy": ("numpy", "numpy"),  # gradients by hand: what the arithmetic alone costs
 }
 Build = dict[str, Callable[[Any], Run]]

@@ -160,6 +160,7 @@ def _public_module(home):
 
 # What the public face gives to the layers below it. They know the slots alone; nothing is imported before it is used.
 _slots.public_module = _public_module
+_slots.drawing = _calling("pullback.viz.drawing", "of_boxes")
 _slots.callback = _calling("pullback.compiler.callbacks", "callback")
 _slots.load_scipy_rules = _calling("pullback.scipy.rules", "load")
 

@@ -4,6 +4,7 @@ from benchmarks.case import Case, Table
 from benchmarks.cases import (
     calls,
     chains,
+    compiled,
     fused,
     gmm,
     million_nodes,
@@ -35,6 +36,7 @@ ALL = [
     *node_bytes.CASES,
     operators.TABLE,
     spatial.TABLE,
+    compiled.TABLE,
 ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import boundary_layer
+import compiled_fit
 import gauss_newton
 import laplace
 import maml
@@ -44,6 +45,19 @@ def layer() -> Any:
         axes.plot(eta, y, color=colour, label=name)
     axes.plot(0, 0.3321, "o", color=GREY, label="f''(0) in the literature")
     axes.set(title="Blasius' equation, by Taylor mode", xlabel="distance from the plate")
+    axes.legend()
+    return drawing
+
+
+def compiled() -> Any:
+    """A fit to 100,000 points by one compiled program: after each call of the optimizer, the time that it has taken."""
+    t, y = compiled_fit.data()
+    found, program = compiled_fit.main()
+    drawing = figure(figsize=(6.5, 3.4))
+    axes = drawing.subplots()
+    axes.plot(t[::200], y[::200], ".", color=GREY, markersize=3, label="one of 200 points")
+    axes.plot(t, compiled_fit.oscillation(found.x, t), color=ORANGE, label=f"after {found.nfev} calls")
+    axes.set_title(str(program.explain()).splitlines()[3].strip(), fontsize=9)
     axes.legend()
     return drawing
 
@@ -133,4 +147,4 @@ def suspects() -> Any:
     return drawing
 
 
-PICTURES: tuple[Callable[[], Any], ...] = (film, layer, peaks, posterior, waves, valley, suspects)
+PICTURES: tuple[Callable[[], Any], ...] = (film, layer, peaks, compiled, posterior, waves, valley, suspects)

@@ -17,7 +17,7 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.levels import ENTERED
-from pullback.arrays.dual.untouched import zeros_in
+from pullback.arrays.masks import mask_in
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.array_type import memory_of
 from pullback.core.blocks import Block, Steps, several
@@ -255,7 +255,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             kin.share(tangent)
             if made.tangent is tangent._array:
                 made.given = kin.given = tangent
-        made.untouched = zeros_in(tangent, made.tangent)
+        made.touched = mask_in(tangent, made.tangent)
     return out
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pullback.arrays.traced.graph import GUARD, Check, Guard, Value, key_of
+from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of, place_of
 from pullback.compiler.numbers import in_words
+from pullback.compiler.places import Place
 from pullback.compiler.tracing import Trace
 from pullback.core.tensor import ndarray
 
@@ -15,7 +16,9 @@ def described(trace: Trace) -> Hashable:
     """A description of a trace that is equal for two that give the same program."""
     graph = trace.graph
     return (
-        tuple((value.number, live, _contents(array, live)) for value, array, live in graph.constants),
+        tuple(
+            (value.number, live, _contents(array, live)) for value, array, live in graph.constants[: trace.constants]
+        ),
         tuple(_step(step) for step in graph.steps),
         tuple((how, _output(x)) for how, x in trace.outputs),
         repr(trace.structure),
@@ -25,7 +28,7 @@ def described(trace: Trace) -> Hashable:
 
 
 def _contents(array: ndarray, live: bool) -> Hashable:
-    return (array.shape, array.strides, array.dtype.str, id(array) if live else array.tobytes())
+    return place_of(array) if live else (array.shape, array.strides, array.dtype.str, array.tobytes())
 
 
 def _output(x: Any) -> Hashable:
@@ -51,18 +54,25 @@ def _what(what: Any) -> Hashable:
     return what if code is None else (code,)
 
 
-def first_difference(a: Trace, b: Trace) -> str:
-    """Where two traces begin to differ, in words."""
+def first_difference(a: Trace, b: Trace) -> tuple[str, Place | None]:
+    """Where two traces begin to differ, in words, and the line of the user's code."""
     for one, other in zip(a.graph.steps, b.graph.steps, strict=False):
         if _step(one) != _step(other):
-            if one.form is GUARD and other.form is GUARD and isinstance(one.what, Guard):
-                return f"{one.what.why} found {in_words(one.what.expected)}, then {in_words(other.what.expected)}"  # type: ignore[union-attr]
-            if _what(one.what) == _what(other.what):
-                return f"{one.name} was called with other arguments"
-            return f"{one.name} came first, then {other.name} in its place"
+            return _different(one, other), other.line or one.line
     if len(a.graph.steps) != len(b.graph.steps):
-        return f"{len(a.graph.steps)} operators ran, then {len(b.graph.steps)}"
-    for (_, first, _), (_, second, _) in zip(a.graph.constants, b.graph.constants, strict=False):
+        return f"{len(a.graph.steps)} operators ran, then {len(b.graph.steps)}", None
+    for (_, first, _), (_, second, _) in zip(a.graph.constants[: a.constants], b.graph.constants, strict=False):
         if first.shape != second.shape or first.tobytes() != second.tobytes():
-            return f"an array that it made or read was {in_words(first)}, then {in_words(second)}"
-    return "the results were built differently"
+            return f"an array that it made or read was {in_words(first)}, then {in_words(second)}", None
+    return "the results were built differently", None
+
+
+def _different(one: Step, other: Step) -> str:
+    if isinstance(one.what, Guard) and isinstance(other.what, Guard):
+        return f"{one.what.why} found {in_words(one.what.expected)}, then {in_words(other.what.expected)}"
+    if _what(one.what) != _what(other.what):
+        return f"{one.name} came first, then {other.name} in its place"
+    for x, y in zip(one.args, other.args, strict=False):
+        if _keys(x) != _keys(y) and not isinstance(x, Value) and not isinstance(y, Value):
+            return f"{one.name} was given {in_words(x)}, then {in_words(y)}"
+    return f"{one.name} was given other arrays"

@@ -18,13 +18,14 @@ from pullback.compiler.evaluate import evaluate
 from pullback.compiler.node import record
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
+from pullback.compiler.program import Record
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.tracing import AS_IT_IS, Trace
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import ndarray
 
 
-class DifferentiableProgram:
+class DifferentiableProgram(Record):
     """Two plans from one trace.
 
     Parameters
@@ -41,18 +42,20 @@ class DifferentiableProgram:
         Of each array of the result: True if it has a cotangent.
     places : list of int
         The leaves of the arguments that have a gradient.
-    calls, slower : int
-        How often it has run, and how often slower than the function itself.
     """
 
     effects = False
 
+    def timed(self, eager: float, took: float) -> None:
+        super().timed(eager, took)
+        self.slower = 0  # without its backward this is not half of the time
+
     def __init__(self, trace: Trace, call: Callable[[list[Any]], Any], captured: int) -> None:
+        super().__init__()
         graph, pulled = trace.graph, trace.pulled
         assert pulled is not None
         self.trace, self.call, self.captured = trace, call, captured
         self.outputs, self.structure = trace.outputs, trace.structure
-        self.calls = self.slower = 0
         arrays = [nr for nr, (how, _) in enumerate(trace.outputs) if how is not AS_IT_IS]
         self.differentiable, self.places = [nr in pulled.outputs for nr in arrays], pulled.places
         simplified = Simplified(graph, graph.steps)
@@ -102,7 +105,7 @@ class DifferentiableProgram:
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
-        if all(isinstance(g, (ndarray, np.generic)) for g in cotangents):
+        if all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
             found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
             if any(has_nan(found[nr]) for nr in self._suspect):
                 return None

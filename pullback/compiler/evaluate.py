@@ -29,7 +29,7 @@ def evaluate(steps: Sequence[Step], known: dict[int, Any], results: Sequence[Val
             args[0] = array_type(args[0]).copy(args[0])
         found = _computed(step, args)
         for value, x in zip(step.results, [found] if step.form is ONE else found, strict=True):
-            known[value.number] = np.asarray(x) if isinstance(x, np.generic) else x
+            known[value.number] = np.asarray(x) if issubclass(type(x), np.generic) else x
     return [known[x.number] for x in results]
 
 

@@ -25,15 +25,23 @@ class Plan:
 
     Attributes
     ----------
+    graph, inputs, results
+        As given.
     source : str
         The text of the function.
     steps : list of Step
         Those that it runs, in order.
+    parts : list of Step or Group
+        The same, those that run block by block in groups.
+    names : dict
+        The globals of the function.
     """
 
     def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> None:
         self.steps = added_in_place(steps, results)
-        writer = Writer(graph, inputs, grouped(self.steps, results), results)
-        self.source, names = writer.source, writer.names
-        exec(compile(self.source, "<plan of pullback.compile>", "exec"), names)  # noqa: S102 - our own text
-        self.call: Callable[..., Sequence[Any]] = names["plan"]
+        self.graph, self.inputs, self.results = graph, inputs, results
+        self.parts = grouped(self.steps, results)
+        writer = Writer(graph, inputs, self.parts, results)
+        self.source, self.names = writer.source, writer.names
+        exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text
+        self.call: Callable[..., Sequence[Any]] = self.names["plan"]

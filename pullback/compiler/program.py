@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, overlap, 
 from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.dispatch.operator import tags_of
 
 
 def inputs_of(leaves: Sequence[Any]) -> list[Any]:
@@ -27,16 +29,44 @@ def inputs_of(leaves: Sequence[Any]) -> list[Any]:
     ]
 
 
-class Program:
-    """A plan, and what its caller gets: how the outputs look, and in which structure.
+class Record:
+    """How a program has done so far.
 
     Attributes
     ----------
     calls, slower : int
         How often it has run, and how often slower than the function itself.
+    look : int
+        The call from which on somebody compares it with the function.
+    seconds, eager_seconds : float
+        That it has taken, and the function: the least of a few calls; inf before these.
+    audits : list of int
+        The calls at which it was audited.
     """
 
+    plan: Plan
+    calls = slower = look = 0
+    seconds = eager_seconds = math.inf
+
+    def __init__(self) -> None:
+        self.audits: list[int] = []
+
+    def timed(self, eager: float, took: float) -> None:
+        """Note how long the function and the program have taken."""
+        self.eager_seconds, self.seconds = min(eager, self.eager_seconds), min(took, self.seconds)
+        self.slower += took > 1.1 * eager
+
+    @property
+    def draws(self) -> bool:
+        """True if it draws random numbers."""
+        return any(isinstance(step.what, str) and "random" in tags_of(step.what) for step in self.plan.steps)
+
+
+class Program(Record):
+    """A plan, and what its caller gets: how the outputs look, and in which structure."""
+
     def __init__(self, trace: Trace) -> None:
+        super().__init__()
         self.trace = trace
         self.plan, self.suspect = _plan(trace, careful=False)
         self.careful: Plan | None = None
@@ -45,15 +75,12 @@ class Program:
         self.grads = trace.grads
         self.effects = bool(self.written or self.grads)
         self._look = trace.outputs[0][0] if trace.structure == 0 and not self.effects else None
-        self.calls = self.slower = 0
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
         if self.written and overlap(leaves):
             raise LeftError(Guard("a write into memory that two arguments share", None))
-        found = self.plan.call(*arrays)
-        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
-            found = self._carefully(arrays)
+        found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
         given = iter(found)
@@ -64,6 +91,19 @@ class Program:
             for place, at in self.grads:
                 set_grad(leaves[place], None if at is None else np.asarray(next(given)))
         return unflatten(self.structure, results)
+
+    def compute(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """The arrays of the outputs, and of what is written, for these inputs."""
+        found = self.plan.call(*arrays)
+        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
+            return self._carefully(arrays)
+        return found
+
+    def rehearse(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
+        """The arrays that it would give, and write; raises LeftError where a guard does not hold."""
+        if self.written and overlap(leaves):
+            raise LeftError(Guard("a write into memory that two arguments share", None))
+        return self.compute(arrays)
 
     def _carefully(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """The results of the careful form, which takes the place of the fast one when it is needed twice."""

@@ -40,7 +40,7 @@ def form_of(x: Any) -> Any:
         return (x.dtype, x.shape, x.strides)
     if kind in _NUMBERS:
         return key_of(x)
-    if isinstance(x, np.generic):
+    if issubclass(kind, np.generic):
         return (kind, x.dtype)
     if issubclass(kind, Tensor):
         array = x._array
@@ -84,6 +84,30 @@ def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
         if type(x) is ndarray and x.dtype.kind not in "biufc":
             return Unfit(f"an array of dtype {x.dtype}")
     return None
+
+
+def classes_of(structure: Any, leaves: Sequence[Any]) -> set[type]:
+    """The classes of the containers and of the leaves of a call, but those of plain numbers and arrays."""
+    found = {type(x) for x in leaves} - _LEAVES
+    todo = [structure]
+    while todo:
+        x = todo.pop()
+        if not isinstance(x, (int, type(None))):
+            _, kind, parts = x
+            found.add(kind if isinstance(kind, type) else getattr(kind, "kind", type(kind)))
+            todo += parts.values() if isinstance(parts, dict) else parts
+    return {kind for kind in found if isinstance(kind, type)}
+
+
+def in_words(x: Any) -> str:
+    """The form of a leaf for a reader: "float64 (3, 4)"."""
+    if isinstance(x, Tensor):
+        array: Any = x._array
+        kind = "" if type(x) in ARRAYS else f"{type(x).__name__} "
+        return f"{kind}{array.dtype} {tuple(array.shape)}{', requires grad' if x._requires_grad else ''}"
+    if isinstance(x, ndarray):
+        return f"{x.dtype} {x.shape}"
+    return str(x.dtype) if isinstance(x, np.generic) else repr(x) if type(x) in _NUMBERS else type(x).__name__
 
 
 class Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import Graph, UntraceableError, Value
 from pullback.autograd.api import gradients_of
+from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
 from pullback.core.collector import collector_paused
@@ -55,11 +57,14 @@ class Trace:
         The places of leaves whose `.grad` is another one in the end, with what it is.
     pulled : Pulled or None
         The backward, where leaves require grad and a result depends on them.
+    constants : int
+        How many there were in the end; simplification adds more.
     """
 
     outputs: list[tuple[str, Any]]
     structure: Structure
     result: Any
+    constants: int
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -102,6 +107,7 @@ def trace(
         The function does what no program can do. What it has written into is as it was.
     """
     graph = Graph(live)
+    graph.line = partial(place_below, trace.__code__)
     made = Trace(graph)
     state = modes.current()
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
@@ -118,6 +124,7 @@ def trace(
         if made.written and overlap(leaves):
             raise UntraceableError("it writes into an argument that shares memory with another one")
         made.grads = lifted.grads()
+        made.constants = len(graph.constants)
         made.result = unflatten(made.structure, [_leaving(x) for x in out])
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
     finally:
@@ -213,7 +220,7 @@ class _Lifted:
             elif type(x) is ndarray:
                 entered = TracedArray(graph.input(x), x)
                 x = wrap_array(entered, 0)
-            elif isinstance(x, np.generic) and x.dtype.kind in "biufc":
+            elif issubclass(type(x), np.generic) and x.dtype.kind in "biufc":
                 entered = TracedArray(graph.input(np.asarray(x)), np.asarray(x))
                 x = wrap_array(entered, 0, single=True)
             self.given.append(x)

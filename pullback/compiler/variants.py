@@ -17,6 +17,7 @@ from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.tracing import Trace
 from pullback.compiler.writer import LeftError
+from pullback.core.pytree import unflatten
 
 MOST = 8  # programs of one signature, and traces that have not been confirmed
 
@@ -40,6 +41,10 @@ class Variants:
         Traces that no other has confirmed yet.
     eager : str or None
         Why calls with this signature run eagerly.
+    trace_seconds : float
+        That the last trace has taken.
+    structure, forms
+        Of the arguments: their tree, and its leaves in words.
     """
 
     def __init__(self, call: Callable[[list[Any]], Any], captured: int, bare: bool) -> None:
@@ -47,6 +52,17 @@ class Variants:
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any]] = []
         self.eager: str | None = None
+        self.trace_seconds = 0.0
+        self.structure: Any = None
+        self.forms: Sequence[str] = ()
+
+    @property
+    def called(self) -> str:
+        """The arguments of these calls, in words: "(float64 (3,), n=2)"."""
+        if self.structure is None:
+            return f"({', '.join(self.forms)})"
+        args, kwargs = unflatten(self.structure, [_Word(x) for x in self.forms])
+        return f"({', '.join([*map(repr, args), *(f'{name}={x!r}' for name, x in kwargs.items())])})"
 
     def find(self, leaves: Sequence[Any]) -> tuple[Any, Any] | None:
         """(program, result) of the first program whose guards hold."""
@@ -76,3 +92,12 @@ class Variants:
                 return True
         self.candidates.append((trace, description))
         return False
+
+
+class _Word(str):
+    """A leaf of the arguments in words, which shows without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

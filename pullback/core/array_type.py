@@ -117,6 +117,7 @@ class ArrayType:
     rank = STORED
     dual = False  # whether these arrays hold a derivative beside the values, for forward mode
     many = False  # whether each of these arrays stands for those of many samples, each to be judged alone
+    computes_masks = True  # whether masks of structural zeros may be such arrays; if not, all of one counts as touched
     may_index = False  # whether they may stand in an index though they have no numbers to show
 
     def __init__(self, table: OperatorTable) -> None:
@@ -170,19 +171,19 @@ class ArrayType:
         return None
 
     def sample(self, x: Any) -> ndarray | None:
-        """Numbers that are 0 wherever `x` is by its structure, if any are at hand: see arrays.dual.untouched."""
+        """Numbers that are 0 wherever `x` is by its structure, if any are at hand: see arrays.dual.touched."""
         return self.numbers(x)
 
     def touched(self, x: Any) -> Any:
         """Where `x` or a derivative in it is not 0, as an array of bools without derivative."""
-        return x != 0
+        return x != 0 if self.computes_masks else np.ones(x.shape, bool)
 
     def all_touched(self, x: Any) -> Any:
         """The same where all of `x` is touched that can be; None if that is every element."""
         return None
 
     def cleaned(self, x: Any, where: Callable[..., Any], *args: Any) -> Any:
-        """`where(mask, a, b)`: a derivative, and the 0 that it is where nothing touches it. `x` is inside the mask."""
+        """`where(touched, a, 0)`, of a derivative and a mask in which `x` is: a type may note what it is for."""
         return where(*args)
 
     def read(self, x: Any, why: str) -> ndarray:
@@ -572,12 +573,6 @@ def check(examine: Callable[..., None], *arrays: Any) -> None:
     """
     inside = [innermost(array) for array in arrays]
     type_of(inside).check(examine, inside)
-
-
-def cleaned(where: Callable[..., Any], mask: Any, a: Any, b: Any) -> Any:
-    """`where(mask, a, b)`, by which a derivative comes to be 0 where nothing touches it: a type may note that."""
-    inside = parts_of(mask)[0]
-    return ARRAY_TYPES[type(inside)].cleaned(inside, where, mask, a, b)
 
 
 def touched_in(x: Any) -> Any:

@@ -269,12 +269,18 @@ def explained(error: Exception, before: str) -> Exception:
     cause = error.__cause__
     if isinstance(error, SystemError) and isinstance(cause, (DetachingError, UnsupportedError)):
         return cause
-    if refusals.last is not before and (type(error).__name__ == "error" or str(error) == "Unable to parse arguments"):
+    said_by_c = type(error).__name__ == "error" or str(error) == "Unable to parse arguments"
+    if refusals.last is not before and (said_by_c or _is_there(cause)):
         return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
     told: Exception = slots.explain_foreign(error)  # which may be another
     if refusals.last is not before and not isinstance(told, DetachingError) and refusals.last not in str(told):
         told.add_note(f"Before that: {refusals.last}")
     return told
+
+
+def _is_there(error: BaseException | None) -> bool:
+    """True for an attribute that is there, and was not found: Python looks no further while C code keeps an error."""
+    return isinstance(error, AttributeError) and error.name is not None and hasattr(error.obj, error.name)
 
 
 def type_name(value: object) -> str:

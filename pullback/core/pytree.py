@@ -270,6 +270,8 @@ def tree_map(
 
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """(leaves in order, structure): `tree_flatten` for the package's own use."""
+    if type(tree) is np.ndarray or type(tree) is Tensor:  # a leaf, beyond doubt
+        return [tree], 0
     leaves: list[Any] = []
     return leaves, _take_apart(tree, leaves, (), None)
 

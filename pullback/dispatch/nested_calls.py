@@ -11,14 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import slots
-from pullback.core.array_face import ARRAYS, Array, NestedScalar, Scalar
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
-from pullback.core.modes import Modes
-from pullback.core.tensor import NestedTensor, Tensor, ndarray
+from pullback.core.modes import Modes, current
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.steps import Prepared, array_result, floated, note_cut, tie_views, wrap_result
+from pullback.dispatch.steps import array_result, floated, note_cut, wrap_result
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 TENSOR_CLASSES = ARRAYS | {Tensor, NestedTensor}
 
@@ -28,10 +29,13 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     if op.lists or op.multi is not None or op.returns_list or op.returns_value or op.mutates or op.holds:
         return None
     positions = [position for position, _ in op.tensors]
-    name, kernels, record, view, floating = op.kernel, described.kernels, op.record, op.view, op.floating
+    name, kernels, record, view = op.kernel, described.kernels, op.record, op.view
+    floating = op.floating and around in REGISTERED  # the operator on Tensors sees to that itself
+    faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
+    array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
-    def call(state: Modes, *args: Any) -> Any:
+    def call(state: Modes, *args: Any) -> Any:  # noqa: PLR0912 - as above
         raws = list(args)
         level, needs, arrays = -1, False, False
         for position in positions:
@@ -48,21 +52,62 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 needs, arrays = needs or x._requires_grad, arrays or kind in ARRAYS
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
-        if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES or type(args[0]) is NestedScalar):
+        if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:
             kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
             result = kernel(*(floated(op, raws) if floating else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        out = (array_result if arrays else wrap_result)(result, level, view)
+        face = (array_faces if arrays else faces).get(type(result))
+        if face is None:
+            out: Any = (array_result if arrays else wrap_result)(result, level, view)
+        else:  # the same written out
+            out = new(face)
+            out._array, out._level, out._requires_grad = result, level, False
+            out._fn = out._counter = out._extra = None
         if record is None:
             if WATCHED:
                 note_cut(op, args)
-        elif needs and state.records(level):
+        elif needs and (state.records_all or state.records(level)):
             record(out, *args)
-        if view:
-            tie_views(op, (out,), Prepared(args, level, [], raws, list(args)))
+        if view and shares_memory(result, raws[0]):
+            describe_view(make_view(out, args[0]), args[0], op, args, 0)
         return out
 
     return call
+
+
+def on_nested(
+    op: Operator, general: Callable[..., Any], failed: Callable[..., Any], swapped: bool = False
+) -> Callable[..., Any]:
+    """A method behind one of Python's operators, for nested Tensors: the usual case at once, all else by `general`.
+
+    `failed(op, args)` says, in the handler of an error, what is wrong. With `swapped` the Tensor is the right operand.
+    """
+    calls = op.calls
+    if len(op.tensors) == 1:
+
+        def alone(self: Any) -> Any:
+            call = calls.get(type(self._array))
+            if call is None or not (state := current()).plain:
+                return general(self)
+            try:
+                out = call(state, self)
+            except Exception:  # noqa: BLE001 - `failed` raises it
+                return failed(op, (self,))
+            return general(self) if out is None else out
+
+        return alone
+
+    def beside(self: Any, other: Any) -> Any:
+        call = calls.get(type(self._array))
+        if call is None or not (state := current()).plain:
+            return general(self, other)
+        try:
+            out = call(state, other, self) if swapped else call(state, self, other)
+        except Exception:  # noqa: BLE001 - `failed` raises it
+            return failed(op, (other, self) if swapped else (self, other))
+        return general(self, other) if out is None else out
+
+    return beside

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from pullback.core.late import LateDict
-from pullback.core.tensor import Tensor
-from pullback.graph.node import MultiNode, Node, edge_to, start_multi, start_node
+from pullback.core.sequence import next_sequence_nr
+from pullback.core.tensor import Tensor, new
+from pullback.graph.node import MultiNode, Node, edge_to, start_multi
 from pullback.graph.saving_nodes import standing_in
 from pullback.graph.undifferentiable import not_implemented
 
@@ -164,8 +165,8 @@ def parameters_of(op: Operator) -> list[str]:
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
     """The function that records nodes of this class."""
-    lead, takes_dtype = _leading(cls, {position for position, _ in op.lists}), op.takes_dtype
-    extra = standing_in(cls)
+    inputs, lists = cls.inputs, {position for position, _ in op.lists}
+    lead, takes_dtype, extra = _leading(cls, lists), op.takes_dtype, standing_in(cls)
     if op.multi is not None or op.returns_list:
         differentiable = getattr(cls, "differentiable_outputs", ())
         assert issubclass(cls, MultiNode)
@@ -178,12 +179,24 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
 
         return record_several
 
+    few = len(inputs) in (1, 2) and not lists.intersection(inputs)
+    first: Any = inputs[0] if few else None
+    second: Any = inputs[1] if few and len(inputs) == 2 else None
+
     def record(out: Tensor, *args: Any) -> None:
-        if takes_dtype and out._array.dtype.kind not in "fc":
+        data: Any = out._array
+        dtype = data.dtype
+        if takes_dtype and dtype.kind not in "fc":
             return  # whole numbers have no derivative
-        node = start_node(cls, out)
-        node._extra = extra
-        lead(node, args)
+        node = out._fn = new(cls)  # start_node and the usual ways to lead written out
+        out._requires_grad = True
+        node._sequence_nr, node._shape, node._dtype = next_sequence_nr(), data.shape, dtype
+        node._nexts, node._extra = None, extra
+        if few:
+            node._next0, node._next1 = edge_to(args[first]), None if second is None else edge_to(args[second])
+        else:
+            node._next0 = node._next1 = None
+            lead(node, args)
         node.save(out, *args)
 
     return record

@@ -29,7 +29,7 @@ class Rule(NamedTuple):
     mutates: bool = False  # whether the kernel writes into its first argument
     view: bool = False  # whether the result may share memory with the first argument
     pointwise: bool = False
-    structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
+    structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.touched
     masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
     copying: bool = False  # whether each element of the result is one of the arguments', or a constant: no sums
     placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does

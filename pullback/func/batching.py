@@ -96,12 +96,25 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        given = _Given(func, in_dims, args, kwargs)
-        if chunk_size is None or chunk_size >= given.size:
-            return _run(func, given, given.leaves, given.size, out_dims, randomness)
-        return _in_chunks(func, given, chunk_size, out_dims, randomness)
+        return map_over(func, args, kwargs, in_dims, out_dims, randomness, chunk_size)
 
     return mapped
+
+
+def map_over(
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    in_dims: Dims = 0,
+    out_dims: Dims = 0,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Any:
+    """The results of a function for each sample of these arguments: what the function that `vmap` returns gives."""
+    given = _Given(func, in_dims, args, kwargs)
+    if chunk_size is None or chunk_size >= given.size:
+        return _run(func, given, given.leaves, given.size, out_dims, randomness)
+    return _in_chunks(func, given, chunk_size, out_dims, randomness)
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -110,7 +123,7 @@ class _Given:
 
     __slots__ = ("dims", "leaves", "size", "structure")
 
-    def __init__(self, func: Any, in_dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, func: Any, in_dims: Dims, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         if type(in_dims) is int and not kwargs and args and _PLAIN.issuperset(map(type, args)):
             leaves, self.structure, dims = list(args), None, [in_dims] * len(args)  # the usual case
         else:

@@ -127,13 +127,16 @@ class Choice:
 
 # -- arguments enter a level -------------------------------------------------------------------------------------------
 def enter_chosen(
-    args: list[Any], kwargs: dict[str, Any], places: Sequence[Place], run: cuts.Run
+    args: list[Any], kwargs: dict[str, Any], places: Sequence[Place], run: cuts.Run, own: bool = False
 ) -> tuple[list[Tensor], list[Structure]]:
-    """Put leaves of a call in the place of the chosen arguments; returns the leaves, and the arguments' structures."""
+    """Put leaves of a call in the place of the chosen arguments; returns the leaves, and the arguments' structures.
+
+    With `own` the arrays are the transform's own: what the function writes into them nobody else sees.
+    """
     level = run.level
     if len(places) == 1 and type(places[0]) is int and is_array(given := surfaced(args[places[0]], level - 1)):
         leaf = _leaf(given, run, is_plain(given))  # the usual case
-        args[places[0]] = to_write_into(leaf)
+        args[places[0]] = to_write_into(leaf, own)
         lift_others(args, kwargs, level)
         return [leaf], [None]
     leaves: list[Tensor] = []
@@ -142,17 +145,17 @@ def enter_chosen(
     bare = all(is_plain(x) for _, _, found, _ in chosen for x in found)
     holder: Any
     for holder, n, found, structure in chosen:
-        own: list[Tensor] = []
+        mine: list[Tensor] = []
         try:
-            own.extend(_leaf(x, run, bare) for x in found)  # those before a refused one stay
+            mine.extend(_leaf(x, run, bare) for x in found)  # those before a refused one stay
         except TypeError as error:
-            path = "" if structure is None else list(paths_of(structure))[len(own)]
+            path = "" if structure is None else list(paths_of(structure))[len(mine)]
             where = f" It is the leaf {path} of its argument." if path else ""  # an argument that is no tree has none
             raise (type(error)(f"{error}{where}") if where else error) from None
-        within = [to_write_into(leaf) for leaf in own]
+        within = [to_write_into(leaf, own) for leaf in mine]
         holder[n] = within[0] if structure is None else unflatten(structure, within)
-        leaves += own
-        structures.append(None if structure is None else (structure, len(own)))
+        leaves += mine
+        structures.append(None if structure is None else (structure, len(mine)))
     lift_others(args, kwargs, level)
     return leaves, structures
 
@@ -212,15 +215,17 @@ def _leaf(given: Any, run: cuts.Run, bare: bool) -> Tensor:
     return leaf
 
 
-def to_write_into(leaf: Tensor) -> Any:
+def to_write_into(leaf: Tensor, own: bool = False) -> Any:
     """Return what a function gets for this leaf: itself, or an Array in its place in the graph, on a copy.
+
+    Where the memory is the transform's `own` there is no copy.
 
     So code for NumPy may write into its argument, and the caller's array stays as it is. Code for Tensors is told that
     leaves may not be written into, as PyTorch does.
     """
     if type(leaf) not in ARRAYS or type(leaf) in SCALAR_FACES:
         return leaf
-    argument = wrap_array(array_type(leaf._array).copy(leaf._array), leaf._level)
+    argument = wrap_array(leaf._array if own else array_type(leaf._array).copy(leaf._array), leaf._level)
     argument._fn, argument._requires_grad = edge_to(leaf), True
     return argument
 
@@ -308,9 +313,10 @@ def check_results(
     tensors: bool = False,
 ) -> None:
     """Refuse results of a function that are no arrays; with `tensors`, as PyTorch does, Python's numbers too."""
-    numbers = () if tensors else (float, complex, int)
-    for x, path in zip(found, paths_of(structure), strict=True):
-        if not issubclass(type(x), (ndarray, np.generic, *numbers)) and not is_array(x):
+    kinds = (ndarray, np.generic) if tensors else (ndarray, np.generic, float, complex, int)
+    for i, x in enumerate(found):
+        if not is_array(x) and not issubclass(type(x), kinds):
+            path = list(paths_of(structure))[i]
             where = f" at {path}" if path else ""
             raise GradientTypeError(
                 f"{prefix}expected f(*primals) to return only tensors: the function returned {with_article(x)}{where}; "

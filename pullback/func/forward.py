@@ -10,7 +10,7 @@ import numpy as np
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.kernels import hoisted
-from pullback.arrays.dual.untouched import zeros_in
+from pullback.arrays.masks import mask_in
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
@@ -116,7 +116,7 @@ def push(
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
         tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
         value, tangent, depends = _take_apart(output, run, forward, strict, tensors)
-        aux = _leave_all(aux, level, forward, tensors)
+        aux = _leave_all(aux, level, forward, tensors) if has_aux else None
         if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
             raise GradientError(run.left_behind)
     except Exception as error:
@@ -155,7 +155,7 @@ def _dual(given: Any, primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     tangent = array_type(tangent).copy(tangent)  # a write into the argument is none into the user's direction
     dual = pack(primal, tangent, forward, False)
     if forward.masks:
-        dual.untouched = zeros_in(tangent)
+        dual.touched = mask_in(tangent)
     return forward.begin_at(dual)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
+from pullback.core.array_face import show_as_plural, wrap_as
 from pullback.core.array_type import table_of
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
@@ -236,6 +237,8 @@ def _check_scalar(value: Any) -> None:
 
 def _one(data: Any) -> Any:
     """The cotangent of a loss: 1, of the loss's own shape, which may be that of any array of one element."""
-    if type(data) is not ndarray or data.shape:
-        return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss
-    return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
+    if type(data) is ndarray and not data.shape:
+        return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
+    if isinstance(data, Tensor):  # the same for all samples of a vmap, and without tangents
+        return show_as_plural(wrap_as(data, np.ones(data.shape, data.dtype), data._level))
+    return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss

@@ -18,7 +18,7 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, wrap
 from pullback.dispatch.outer_levels import seen_outside
-from pullback.func.batching import vmap
+from pullback.func.batching import map_over, vmap
 from pullback.func.boundary import (
     TENSOR_FACES,
     Argnums,
@@ -240,7 +240,7 @@ def hessian(
     """
     if mode not in _HESSIAN_MODES:
         raise ValueError(f"func.hessian: mode must be one of {', '.join(map(repr, _HESSIAN_MODES))}, got {mode!r}.")
-    inner = _transform("hessian", func, argnums, has_aux, holomorphic, None, "reverse")
+    inner = _transform("hessian", func, argnums, has_aux, holomorphic, None, "reverse", own=True)
     return _transform("hessian", inner, argnums, has_aux, holomorphic, chunk_size, mode)
 
 
@@ -253,7 +253,9 @@ def _transform(
     chunk_size: int | None,
     mode: str,
     randomness: str = "error",
+    own: bool = False,
 ) -> Callable[..., Any]:
+    """A public function of this name; with `own` the chosen arguments are nobody else's, and are not copied again."""
     choice = Choice(name, function, argnums)
     if chunk_size is not None and (not isinstance(chunk_size, (int, np.integer)) or chunk_size <= 0):
         raise ValueError(
@@ -264,7 +266,7 @@ def _transform(
         """(the recorded call for reverse mode, or None), (Jacobian, aux) by forward mode."""
         if mode in _FORWARD:
             return None, _columns(choice, args, kwargs, has_aux, holomorphic, chunk_size, randomness)
-        recording = Recording(choice, args, kwargs, has_aux)
+        recording = Recording(choice, args, kwargs, has_aux, own)
         # Reverse mode has no derivative of complex results by real arguments: it takes them for holomorphic.
         turning = not holomorphic and any(y.dtype.kind == "c" for y in recording.forms)
         if mode == "auto" and (turning or _has_fewer_columns(recording)):
@@ -320,7 +322,7 @@ def _rows(recording: Recording, holomorphic: bool, chunk_size: int | None) -> An
         each = [[_whole(g)[None] for g in pull(*[x[k] for x in basis])] for k in range(count)]
         rows = [table_of(pieces).cat(list(pieces), 0) for pieces in zip(*each, strict=True)]
     elif count:
-        rows = [_whole(g) for g in vmap(pull, chunk_size=chunk_size)(*basis)]
+        rows = [_whole(g) for g in map_over(pull, tuple(basis), {}, chunk_size=chunk_size)]
     else:
         recording.pull([None] * len(shapes))  # says what depends on nothing
         rows = [None for _ in recording.leaves]
@@ -428,7 +430,7 @@ def _are_plain(arrays: Iterable[Any]) -> bool:
 def _repaired(columns: list[Any], column: Callable[[int], list[Any]]) -> list[Any]:
     """The columns, of which those with a NaN are computed again, each alone.
 
-    Where the 0 of a tangent meets an infinite slope it is 0 if it is one by structure (see arrays.dual.untouched). That
+    Where the 0 of a tangent meets an infinite slope it is 0 if it is one by structure (see arrays.masks). That
     is known of a single tangent, not of all at once.
     """
     if not _are_plain(columns):

@@ -94,7 +94,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, argnums:
     choice = Choice("vjp", func, tuple(range(len(primals))) if argnums is None else argnums)
     recording = Recording(choice, primals, {}, has_aux)
     vjp_fn = VjpFunction(recording)
-    return (recording.value, vjp_fn, recording.aux) if has_aux else (recording.value, vjp_fn)
+    value = recording.value()
+    return (value, vjp_fn, recording.aux) if has_aux else (value, vjp_fn)
 
 
 class VjpFunction:
@@ -125,12 +126,14 @@ class Recording:
 
     Attributes
     ----------
-    value, aux : what the function returned, one level out, in memory of their own
+    aux : what the function returned beside its value, one level out, in memory of its own
     outputs : list of Tensor or None
         For each leaf of the value the tensor of the level; None for one that depends on nothing.
     """
 
-    def __init__(self, choice: Choice, given: Sequence[Any], kwargs: dict[str, Any], has_aux: bool) -> None:
+    def __init__(
+        self, choice: Choice, given: Sequence[Any], kwargs: dict[str, Any], has_aux: bool, own: bool = False
+    ) -> None:
         self.choice = choice
         args, state, refused = list(given), modes.current(), refusals.last
         self.level = level = state.level + 1
@@ -138,7 +141,7 @@ class Recording:
         try:
             modes.restore(state.deeper().differentiating())
             places = choice.places(args, kwargs)
-            self.leaves, self.structures = enter_chosen(args, kwargs, places, run)
+            self.leaves, self.structures = enter_chosen(args, kwargs, places, run, own)
             for leaf in self.leaves:
                 if isinstance(leaf._array, Tensor):  # which the caller may write into before cotangents come
                     leaf._counter = counter_inside(leaf._array)
@@ -161,9 +164,13 @@ class Recording:
         recorded = [isinstance(x, Tensor) and x._level == level and x._requires_grad for x in found]
         self.outputs = [x if is_one else None for x, is_one in zip(found, recorded, strict=True)]
         self.forms = [x if isinstance(x, Tensor) else np.asarray(x) for x in found]
-        self.value = unflatten(self.structure, [_apart(leave(x, level, tensors)) for x in found])
+        self._found, self._tensors = found, tensors
         self.aux = _each(_apart, leave_all(aux, level, tensors)) if has_aux else None
         self._said = False
+
+    def value(self) -> Any:
+        """Return what the function returned, one level out, in memory of its own."""
+        return unflatten(self.structure, [_apart(leave(x, self.level, self._tensors)) for x in self._found])
 
     def cotangents(self, given: Any, whole: bool = False) -> list[Any]:
         """Return what flows into each output, of what the user gave: arrays (with `whole` integers too), None for 0."""

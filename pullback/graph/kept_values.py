@@ -17,7 +17,7 @@ from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.cuts import Run, runs
 from pullback.core.errors import EndedLevelError
 from pullback.core.tensor import Tensor, ndarray
-from pullback.graph.node import AccumulateGrad, Node, edge_to
+from pullback.graph.node import AccumulateGrad, Node, OutputEdge, edge_to
 
 
 def reached(starts: Iterable[Node]) -> set[Node]:
@@ -28,8 +28,14 @@ def reached(starts: Iterable[Node]) -> set[Node]:
         node = waiting.pop()
         if node not in seen:
             seen.add(node)
-            waiting += [edge.node() for edge in node.edges() if edge is not None]
+            waiting += _next(node)
     return seen
+
+
+def _next(node: Node) -> list[Node]:
+    """The nodes to which its edges lead."""
+    edges = (node._next0, node._next1) if node._nexts is None else node._nexts
+    return [edge._node if type(edge) is OutputEdge else edge for edge in edges if edge is not None]
 
 
 def earlier_call(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> EndedLevelError | None:
@@ -38,8 +44,8 @@ def earlier_call(nodes: Iterable[Node], own: Collection[Node] = (), before: floa
     `own` are leaves that may be there.
     """
     for node in nodes:
-        for edge in node.edges():
-            if edge is not None and type(leaf := edge.node()) is AccumulateGrad and leaf not in own:
+        for leaf in _next(node):
+            if type(leaf) is AccumulateGrad and leaf not in own:
                 run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
                 if run is not None and node._sequence_nr < run.over and run.begun < before:
                     return EndedLevelError(run, node.name())
@@ -95,7 +101,7 @@ def _unknown(node: Node, known: set[int], seen: set[int]) -> Iterator[Node]:
         if number not in seen and number not in known:
             seen.add(number)
             yield node
-            waiting += [edge.node() for edge in node.edges() if edge is not None]
+            waiting += _next(node)
 
 
 def _recorded(x: Any) -> list[Tensor]:

@@ -23,7 +23,7 @@ from pullback.core.errors import BackwardTwiceError, GradientError, SavedArrayMo
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
-from pullback.graph.inner_versions import deep_version, since, writes_inside
+from pullback.graph.inner_versions import DeepVersion, deep_version, since, writes_inside
 from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
@@ -53,11 +53,10 @@ class Fingerprint:
 
 
 def _hash_of_sums(x: ndarray) -> int:
-    words = x.ravel(order="K").view(np.uint8)
-    words = words[: words.size // 8 * 8].view(np.uint64)
-    whole = words.size // _COLUMNS * _COLUMNS
-    rest = words[whole:]
-    return hash(words[:whole].reshape(-1, _COLUMNS).sum(axis=0).tobytes() + rest.tobytes())
+    found = x.ravel(order="K").view(np.uint8)
+    whole = found.size // (8 * _COLUMNS) * 8 * _COLUMNS
+    words = found[:whole].view(np.uint64).reshape(-1, _COLUMNS)
+    return hash(words.sum(axis=0).tobytes() + found[whole:].tobytes())  # the last one may be a part of a word
 
 
 class Form:
@@ -76,7 +75,9 @@ def version_when_saved(x: Any) -> Version:
     if not isinstance(x, Tensor):
         return None
     own = None if x._counter is None else x._counter.save()
-    return own if type(x) in AROUND_NDARRAYS else deep_version(own, x._array)
+    if type(x) in AROUND_NDARRAYS or not (inside := writes_inside(x._array)):
+        return own
+    return DeepVersion(own or 0, inside)
 
 
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
@@ -164,8 +165,12 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
         if type(saved) is Tensor or type(saved) is Array:
             if saved._counter is None:
                 return saved._array
-        elif not isinstance(saved, Tensor) and saved is not Released:
-            return saved
+        elif not isinstance(saved, Tensor):
+            if saved is not Released:
+                return saved
+        elif saved._counter is None and not writes_inside(saved._array):
+            raw = saved._array
+            return saved_again(raw) if isinstance(raw, Tensor) else raw
     elif type(version) is int and type(saved) in AROUND_NDARRAYS and saved._counter.n == version:
         return saved._array
     raw = unpack_raw(saved, version, node)
@@ -181,18 +186,20 @@ def gives_raw(unpack: Any) -> bool:
 
 def saved_again(saved: Any) -> Any:
     """Return what a node saved, an array or a Tensor, with the tangents of levels that are closed by now."""
-    if type(saved) is Tensor:
-        return saved
-    if not isinstance(saved, Tensor):
-        kind = ARRAY_TYPES.get(type(saved))
-        return saved if kind is None else kind.saved_again(saved)
-    inside = saved._array
-    again = saved_again(inside)
+    around, inside = [], saved
+    while isinstance(inside, Tensor):
+        if type(inside) in AROUND_NDARRAYS:
+            return saved
+        around.append(inside)
+        inside = inside._array
+    kind = ARRAY_TYPES.get(type(inside))
+    again = inside if kind is None else kind.saved_again(inside)
     if again is inside:
         return saved
-    out = wrap(again, saved._level)
-    out._counter, out._fn, out._requires_grad = counter_of(saved), edge_to(saved), saved._requires_grad
-    return out
+    for x in reversed(around):
+        again = wrap(again, x._level)
+        again._counter, again._fn, again._requires_grad = counter_of(x), edge_to(x), x._requires_grad
+    return again
 
 
 def _is_output(version: Version) -> bool:

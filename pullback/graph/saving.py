@@ -26,14 +26,14 @@ from pullback.core.array_face import Array
 from pullback.core.array_type import attribute
 from pullback.core.tensor import Tensor
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Form, Released, let_go, save_list, save_other, watch_output
+from pullback.graph.saved import Form, Released, let_go, save_list, save_other, version_when_saved, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 
 # What the compiled methods call.
 _NAMES = {
     "Array": Array, "FIXED": FIXED, "Form": Form, "Released": Released, "Tensor": Tensor, "attribute": attribute,
     "let_go": let_go, "save_list": save_list, "save_other": save_other, "snapshot": snapshot,
-    "watch_output": watch_output,
+    "version_when_saved": version_when_saved, "watch_output": watch_output,
 }  # fmt: skip
 
 # The statements that keep a tensor or number {x} as {name}: the usual cases first, because every product passes here.
@@ -43,6 +43,8 @@ if type({x}) is Tensor or type({x}) is Array:
     node.version_{name} = counter and counter.save()
 elif type({x}) is float:
     node.saved_{name}, node.version_{name} = {x}, None
+elif isinstance({x}, Tensor):
+    node.saved_{name}, node.version_{name} = {x}, version_when_saved({x})
 else:
     node.saved_{name}, node.version_{name} = save_other({x})"""
 
@@ -78,7 +80,7 @@ class _Kept:
         if how and self.is_list:
             return [f"node.{name}_{how} = tuple([attribute(one, '{how}') for one in {x}])"]
         if how:
-            usual = f"{x}._array.{how} if type({x}) is Tensor or type({x}) is Array else "
+            usual = f"{x}._array.{how} if type({x}) is Tensor or isinstance({x}, Tensor) else "
             return [f"node.{name}_{how} = {usual * (how in ('shape', 'dtype'))}attribute({x}, '{how}')"]
         if self.is_list or self.fixed:
             save = f"save_list({x})" if self.is_list else f"save_other({x}, True)"

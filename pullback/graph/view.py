@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pullback.core.array_type import array_type, memory_of
 from pullback.core.lock import one_thread
 from pullback.core.modes import current
-from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
+from pullback.core.tensor import Extra, Tensor, extra_of, inside_tensors, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
 from pullback.graph.snapshot import snapshot
@@ -51,6 +51,10 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
     if type(result) is ndarray and type(source) is ndarray:
         base = result.base
         return base is not None and (base is source or base is source.base)
+    if isinstance(result, Tensor) and isinstance(source, Tensor):  # tied already, by the operator on these
+        tied: Any = None if result._extra is None else result._extra.base
+        if tied is not None and (tied is source or (source._extra is not None and tied is source._extra.base)):
+            return True
     return array_type(result).is_view(result, source)
 
 
@@ -127,9 +131,10 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
 
 def _replayed(view: Tensor) -> bool:
     """True if this view must be followed by running its operators again; observers of tests may ask for it."""
-    if memory_of(view._array) is None:
+    if memory_of(inside_tensors(view)) is None:
         return True
-    return any(observer.replays_views for observer in current().observers)
+    observers = current().observers
+    return bool(observers) and any(observer.replays_views for observer in observers)
 
 
 def _remember(base: Tensor, view: Tensor) -> None:

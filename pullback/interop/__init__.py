@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pullback.core import slots
-from pullback.core.array_face import Array, Scalar
+from pullback.core.array_face import Array, NestedArray, NestedScalar, Scalar
 from pullback.core.late import LateAttribute, calling, from_module, late_method
 from pullback.core.tensor import Tensor
 from pullback.interop.backends import enter_backends
@@ -74,6 +74,11 @@ _OF_BOTH = (
     "tolist", "trace", "transpose", "var", "view",
 )  # fmt: skip
 _OF_ARRAY = ("__iter__",)
+_OF_NESTED = (
+    "__abs__", "__add__", "__floordiv__", "__matmul__", "__mod__", "__mul__", "__neg__", "__pow__", "__radd__",
+    "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__", "__sub__",
+    "__truediv__",
+)  # fmt: skip
 _OF_SCALAR = (
     "__ceil__", "__floor__", "__hash__", "__index__", "__round__", "__trunc__", "as_integer_ratio", "fromhex", "hex",
     "is_integer",
@@ -95,7 +100,11 @@ def attach() -> None:
         late(Tensor, name, from_module, f"{__name__}.{module}", function)
     for name in _EXTENDED:
         LateAttribute(Tensor, name, _extended, name)
-    for kind, names in ((Array, (*_OF_BOTH, *_OF_ARRAY)), (Scalar, (*_OF_BOTH, *_OF_SCALAR))):
+    of_kinds = {
+        Array: (*_OF_BOTH, *_OF_ARRAY), Scalar: (*_OF_BOTH, *_OF_SCALAR),
+        NestedArray: _OF_NESTED, NestedScalar: _OF_NESTED,
+    }  # fmt: skip
+    for kind, names in of_kinds.items():
         for name in names:
             LateAttribute(kind, name, _attribute, kind, name)
     Array.__hash__ = Scalar.__iter__ = None  # type: ignore[assignment, method-assign]

@@ -11,17 +11,18 @@ from types import FunctionType
 from typing import Any
 
 from pullback.core.array_face import Array, Scalar
+from pullback.core.tensor import Tensor
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.ops.declarations import runner
 from pullback.ops.generated import calls
 
-_SHOWN: dict[type, type] = {Scalar: Array}
+_SHOWN: dict[type, type] = {Scalar: Array, Tensor: Array}
 
 
 def _kind(x: Any) -> type:
-    """The class of an argument, with a Scalar as an Array: in operators of several arrays they stand side by side."""
+    """The class of an argument, where Scalars, and Tensors beside Arrays, are Arrays: the result has NumPy's face."""
     found = type(x)
     return _SHOWN.get(found, found)
 

@@ -295,6 +295,8 @@ def _apart(result: Any, args: Sequence[Any]) -> Any:
     if type(result) is not ndarray:
         return result
     given = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else (arg,)) if type(x) is ndarray]
+    if result.base is None and all(x is not result and x.base is not result for x in given):
+        return result  # of memory of its own
     return result.copy() if any(may_share_memory(result, x) for x in given) else result
 
 

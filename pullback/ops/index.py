@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import array_type, innermost, numbers_of
+from pullback.core.array_type import array_type, innermost, numbers_of, read
 from pullback.core.cuts import frames_to_user
 from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
@@ -56,8 +56,11 @@ def _plain(i: Any) -> Any:
             raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
         found = numbers_of(i)
         if found is None:
-            if array_type(innermost(i)).may_index:
+            kind = array_type(innermost(i))
+            if kind.may_index and (kind.many or i.ndim or i.dtype.kind != "b"):
                 return i
+            if kind.may_index:  # one truth value, which takes everything or nothing
+                return read(i, "an index")
             raise ReadError(
                 f"a tensor around {with_article(innermost(i))} cannot be used as an index: its values are not known "
                 "here. Use pullback.where or take_along_dim instead."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import FunctionType
@@ -17,8 +18,10 @@ from pullback.core.devices import device_name, names_device
 from pullback.core.errors import GradientError
 from pullback.core.late import LateAttribute, from_module
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, ndarray, only_number
+from pullback.core.overrides import ENTERED
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, only_number
 from pullback.dispatch.call_errors import explained
+from pullback.dispatch.nested_calls import on_nested
 from pullback.dispatch.pipeline import dispatch, inplace
 from pullback.dispatch.right_operand import answers
 from pullback.graph.node import Node
@@ -107,6 +110,22 @@ def _swapped(operator: Any, name: str) -> Callable[..., Any]:
     return reflected
 
 
+def _failed(op: Any, args: Sequence[Any]) -> Any:
+    if isinstance(sys.exception(), TypeError):
+        return _theirs(op.name, args)
+    raise  # noqa: PLE0704 - in a handler, whose error is this
+
+
+def _nested(python: str, name: str, swapped: bool = False) -> Callable[..., Any]:
+    """The same for a nested Tensor. What it is swapped with is no Tensor, or of a class that it is derived from."""
+    op, general = OPERATORS[name][0].operator, getattr(Tensor, python)
+    if op is None:
+        return general  # type: ignore[no-any-return]
+    call = on_nested(op, general, _failed, swapped)
+    call.__name__, call.__qualname__, call.__doc__ = python, f"Tensor.{python}", general.__doc__
+    return call
+
+
 _COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
 
 
@@ -123,12 +142,15 @@ def _attach_operators() -> None:
             LateAttribute(Tensor, f"__r{python}__", _binary, name)
         else:
             LateAttribute(Tensor, f"__r{python}__", _swapped, name, f"__r{python}__")
+        LateAttribute(NestedTensor, f"__{python}__", _nested, f"__{python}__", name)
+        LateAttribute(NestedTensor, f"__r{python}__", _nested, f"__r{python}__", name, name not in _COMMUTATIVE)
         if name != "matmul":  # a product of matrices cannot be written into one of them
             LateAttribute(Tensor, f"__i{python}__", _in_place, name)
     for python in ("lt", "le", "gt", "ge", "eq", "ne"):
         LateAttribute(Tensor, f"__{python}__", _binary, python)
     for python, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
         LateAttribute(Tensor, f"__{python}__", _plain, name)
+        LateAttribute(NestedTensor, f"__{python}__", _nested, f"__{python}__", name)
 
 
 @named("Tensor.__divmod__")
@@ -469,11 +491,17 @@ def _property(name: str, doc: str) -> Any:
     return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
+def _conjugate(self: Any) -> Any:
+    """The conjugate, for formulas; almost every tensor is real, and its own."""
+    return self if self._array.dtype.kind != "c" and not ENTERED else TENSOR.conjugate(self)
+
+
 def attach() -> None:
     """Give Tensor its methods."""
     for name in method_names():
         if name not in Tensor.__dict__:
             LateAttribute(Tensor, name, method, name)
+    NestedTensor.conjugate = _conjugate  # type: ignore[method-assign]
     _attach_operators()
     for name, function in {"getitem": "__getitem__", "setitem": "__setitem__"}.items():
         LateAttribute(Tensor, function, from_module, "pullback.ops.subscripts", name)

@@ -10,7 +10,7 @@ class Vertex:
     """One box: an operator's node, a leaf tensor, or the tensor that was asked about."""
 
     key: str
-    kind: str  # "operator", "leaf" or "result"
+    kind: str  # "operator", "leaf", "result", or "fused" for several operators
     label: str
     detail: str  # shapes and dtypes, one tensor a line
 

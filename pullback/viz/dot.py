@@ -12,6 +12,7 @@ COLOURS = {
     "leaf": ("#cfe8d5", "#2f855a"),
     "operator": ("#eef2f7", "#64748b"),
     "result": ("#fde8c8", "#c05621"),
+    "fused": ("#d6e4fb", "#2b5fb0"),
 }
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # The margin has room for names in bold, and for the wider fonts of systems without Helvetica.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,11 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
         drawing.vertices.append(Vertex(key, "result", label, describe(tensor)))
         drawing.arrows.append(Arrow(keys[id(node)], key, which(node, tensor.output_nr)))
     return drawing
+
+
+def of_boxes(boxes: Iterable[tuple[str, str, str, str]], arrows: Iterable[tuple[str, str]]) -> Graph:
+    """The drawing of something else that has boxes, (key, kind, label, detail), and arrows, (from, to)."""
+    return Graph([Vertex(*box) for box in boxes], [Arrow(*arrow) for arrow in arrows])
 
 
 def tensors_in(outputs: Any, asker: str = "graph") -> list[Any]:

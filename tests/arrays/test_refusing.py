@@ -24,7 +24,6 @@ READERS = {
     "tensor_split": "as many results as a tensor of positions has numbers",
     "__getitem__": "NumPy's rules for an index depend on its numbers",
     "index_put": "the same",
-    "put": "the same",
 }
 
 
@@ -150,6 +149,13 @@ MASKED["nothing of a view"] = (lambda x: pb.where(x < 0, x.log().cumprod(0).soft
 MASKED |= {name: (f, at) for name, f, at, _ in COMPUTED}
 
 
+@pytest.fixture(params=[False, True], ids=["single", "many"])
+def of_samples(request, monkeypatch):
+    """Arrays that stand for many samples too, of which nobody sees how many there are: as an array in a trace does."""
+    monkeypatch.setattr(RefusingType, "many", request.param)
+
+
+@pytest.mark.usefixtures("of_samples")
 @pytest.mark.parametrize("derivative", [first, second, pulled, pushed, pushed_gradient])
 @pytest.mark.parametrize("name", MASKED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -159,6 +165,7 @@ def test_zeros_are_structural_or_computed_without_a_look_at_numbers(name, deriva
     np.testing.assert_allclose(shown(derivative(f, hidden(x))), shown(derivative(f, x)), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("of_samples")
 @pytest.mark.parametrize("derivative", [first, second, pushed, pushed_gradient])
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -177,6 +184,18 @@ def test_a_plain_cotangent_of_zeros_is_nothing():
     for again in (False, True):
         (found,) = pb.autograd.grad(x.log().softmax(0) + x.sqrt(), x, pb.zeros(2), create_graph=again)
         np.testing.assert_array_equal(shown(found), [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("derivative", "f"),
+    [(first, lambda x: pb.where(x > 0, x.sqrt() * 2, 0.0)), (pushed, lambda x: pb.where(x > 0, x, 0.0).sqrt() * 2)],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_all_is_touched_where_a_type_computes_no_masks(derivative, f, monkeypatch):
+    x = hidden(pb.tensor([0.0, 4.0], requires_grad=True))
+    np.testing.assert_array_equal(shown(derivative(f, x)), [0.0, 0.5])
+    monkeypatch.setattr(RefusingType, "computes_masks", False)
+    np.testing.assert_array_equal(shown(derivative(f, x)), [np.nan, 0.5])
 
 
 def test_the_truth_of_an_array_is_not_its_length():

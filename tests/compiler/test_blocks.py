@@ -79,7 +79,9 @@ def test_blocks_give_what_the_function_gives(function, rows, sizes):
 
 @pytest.mark.parametrize("function", PROGRAMS[1:])
 def test_a_batch_by_blocks(function, sizes):
-    make = lambda: [RNG.standard_normal((9, 4, 5)), RNG.standard_normal((9, 5, 4))]
+    def make():
+        return [RNG.standard_normal((9, 4, 5)), RNG.standard_normal((9, 5, 4))]
+
     compared(pb.vmap(pb.func.grad(function, (0, 1))), make(), make())
 
 

@@ -40,6 +40,17 @@ def test_peaks_are_found(program):
         np.testing.assert_allclose(x, module.TRUE[name], atol=0.02)
 
 
+def test_a_fit_is_compiled_and_drawn(program, tmp_path, capsys):
+    module = program("compiled_fit")
+    found, compiled = module.main(tmp_path / "program.dot")
+    np.testing.assert_allclose(found.x, module.TRUE, atol=0.02)
+    assert "run block by block" in capsys.readouterr().out
+    assert "block by block" in (tmp_path / "program.dot").read_text()
+    t, y = module.data(1000)
+    value, slope = compiled(module.TRUE, t, y)
+    np.testing.assert_allclose(slope, pb.func.grad(module.loss)(module.TRUE, t, y))
+
+
 def test_evidence_is_that_of_integration(program):
     evidence, exact = program("laplace").main()
     assert evidence == pytest.approx(exact, abs=0.1)

@@ -8,6 +8,7 @@ import pytest
 import pullback as pb
 from pullback.extend import IndependentResultWarning
 from pullback.func import grad, hessian, jacfwd, jacobian, jacrev, vmap
+from pullback.utils.pytree import tree_leaves
 
 X, Y = np.array([0.3, 0.8, 1.2]), np.array([2.0, -1.0])
 BOTH = pytest.mark.parametrize("jac", [jacrev, jacfwd], ids=["jacrev", "jacfwd"])
@@ -258,6 +259,27 @@ def test_a_hessian_of_trees_and_several_arguments():
     np.testing.assert_allclose(H[1][1], np.diag(2 * X))
     assert float(H[0]["b"][0]["b"]) == 12.0
     assert (H[1][0]["b"].shape, H[0]["b"][1].shape) == ((3,), (3,))
+
+
+def test_a_hessian_of_a_function_that_writes_into_its_arguments():
+    def pure(x, rest):
+        y, w = x**2, np.concatenate([np.sin(x[:1]), x[1:] * rest["b"][0]]) * 2
+        return np.sum(w**3) + np.sum(y * w) + np.sum(rest["b"] ** 2) * w[1]
+
+    def writing(x, rest):
+        y = x**2
+        x[1:] = x[1:] * rest["b"][0]
+        x[0] = np.sin(x[0])
+        x *= 2.0
+        rest["b"] **= 2
+        return np.sum(x**3) + np.sum(y * x) + np.sum(rest["b"]) * x[1]
+
+    x, rest = X.copy(), {"b": Y.copy()}
+    found, expected = (hessian(function, (0, 1))(x, rest) for function in (writing, pure))
+    for block, wanted in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+        np.testing.assert_allclose(block, wanted, rtol=1e-12)
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(rest["b"], Y)
 
 
 def test_a_hessian_of_a_linear_function_is_zero_without_warning():

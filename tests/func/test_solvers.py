@@ -1,5 +1,7 @@
 """Solvers in C that drop the error of what they call: ours is the one that is raised."""
 
+import contextlib
+
 import pytest
 import scipy.optimize
 
@@ -22,3 +24,23 @@ SOLVERS = {
 def test_a_differentiated_value_in_a_solver_is_named(transform, name):
     with pytest.raises(DetachingError, match=r"scipy\.optimize\.\w+ would make (?s:.*)A solver works on plain numbers"):
         transform(SOLVERS[name])
+
+
+def test_an_attribute_that_an_error_of_c_code_hides_is_named_by_that_error():
+    def hiding(a):
+        with contextlib.suppress(DetachingError):
+            float(a)
+        raise TypeError("no attribute") from AttributeError("no attribute", name="_array", obj=a)
+
+    with pytest.raises(DetachingError, match="float"):
+        grad(hiding)(2.0)
+
+
+def test_an_attribute_that_is_missing_is_an_error_of_its_own():
+    def lacking(a):
+        with contextlib.suppress(DetachingError):
+            float(a)
+        raise TypeError("no attribute") from AttributeError("no attribute", name="nothing", obj=a)
+
+    with pytest.raises(TypeError, match="no attribute"):
+        grad(lacking)(2.0)

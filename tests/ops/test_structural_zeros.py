@@ -404,7 +404,7 @@ def test_a_network_with_masks_lets_go_of_them():
 
 def test_parts_that_are_all_there_touch_everything_and_others_do_not(monkeypatch):
     pulled = []
-    monkeypatch.setattr(structural_zeros._Pulled, "__init__", lambda self, node, *_: pulled.append(node.name()))
+    monkeypatch.setattr(structural_zeros, "_pulled", lambda node, *_: pulled.append(node.name()))
     x = pb.tensor([0.0, 1.0, 4.0, 9.0], requires_grad=True)
     for parts in (x.sqrt().chunk(2), x.sqrt().split(3), x.sqrt().unbind()):
         sum(part.sum() for part in parts).backward()

@@ -4,7 +4,6 @@ Importing it registers the array type, which nothing but vmap needs.
 """
 
 from pullback.arrays.batched import described as _described  # noqa: F401 - registers the type
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 
 __all__ = ["Batch", "BatchedArray"]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.values import FEW, MANY
 from pullback.core.array_face import ARRAYS, surfaced, unlabelled, wrap_array
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, array_type, is_array, table_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.kernels import find_rule
 from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, NestedArray, NestedScalar
 from pullback.core.array_type import NUMERIC, NUMPY, SCALARS
@@ -41,7 +40,7 @@ def call_on_batched(op: Operator, arity: int) -> Call | None:
 
 def _of_one(op: Operator, rule: Call, run: Call | None) -> Call:
     """One tensor and any arguments more."""
-    floating, view = op.floating, op.view
+    floating, view, unrecorded = op.floating, op.view, op.record is None
 
     def call(state: Modes, x: Any, *rest: Any) -> Any:
         kind = type(x)
@@ -49,14 +48,14 @@ def _of_one(op: Operator, rule: Call, run: Call | None) -> Call:
         if type(given) is not BatchedArray or x._requires_grad:
             return None
         batch, values = given.batch, given.values
-        if not batch.open or (floating and values.dtype.kind not in "fc") or (view and kind is NestedScalar):
+        if not batch.open or (floating and values.dtype.kind not in "fc"):
             return None
         try:
             made = run(values, *rest) if run is not None and type(values) is ndarray else rule(batch, given, *rest)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, (x, *rest), error)  # noqa: B904
         out = _wrapped(made, batch, x._level, kind is not NestedTensor, view)
-        if WATCHED:
+        if unrecorded and WATCHED:
             note_cut(op, (x, *rest))
         if view and shares_memory(out._array.values, values):
             make_view(out, x)
@@ -69,7 +68,7 @@ def _of_one(op: Operator, rule: Call, run: Call | None) -> Call:
 
 def _of_two(op: Operator, rule: Call, run: Call | None) -> Call:
     """Two tensors, of which one may be the same for all, and any arguments more."""
-    floating = op.floating
+    floating, unrecorded = op.floating, op.record is None
 
     def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912 - the cases written out
         a, b = type(x), type(y)
@@ -100,7 +99,7 @@ def _of_two(op: Operator, rule: Call, run: Call | None) -> Call:
                 made = rule(batch, v, w, *rest)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, (x, y, *rest), error)  # noqa: B904
-        if WATCHED:
+        if unrecorded and WATCHED:
             note_cut(op, (x, y, *rest))
         return _wrapped(made, batch, level, a in ARRAYS or b in ARRAYS, False)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.rules import RULES, Rule, refuse_as_kernel, rule
 from pullback.arrays.batched.values import run, shape_of
 from pullback.core.array_type import TENSOR

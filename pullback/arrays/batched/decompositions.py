@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.rules import RULES, on_matrices, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import everywhere, rank_of, run, shape_of, shifted
 

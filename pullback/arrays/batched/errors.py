@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch
 from pullback.core.errors import GradientError, InplaceError, UnsupportedError
 
 

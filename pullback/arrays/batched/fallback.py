@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch
 from pullback.arrays.batched.rules import element
 from pullback.arrays.batched.values import run
 from pullback.core.cuts import frames_to_user

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch
 from pullback.arrays.batched.rules import refuse_as_kernel, rule
 from pullback.arrays.batched.values import everywhere, rank_of, run, shape_of, shifted
 

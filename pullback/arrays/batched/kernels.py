@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.errors import ended, no_rule
 from pullback.arrays.batched.fallback import one_by_one
 from pullback.arrays.batched.rules import RULES, as_batched, rule_by_category

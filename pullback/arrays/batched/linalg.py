@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.rules import refuse_as_kernel, rule
 from pullback.arrays.batched.values import aligned, everywhere, in_columns, is_batched, rank_of, run, shape_of, shifted
 from pullback.arrays.numpy.fast.outer_products import outer_products

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.errors import unknown_shape
 from pullback.arrays.batched.rules import RULES, Rule, pointwise, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import everywhere, is_batched, rank_of, run, shape_of

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch
 from pullback.arrays.batched.errors import one_answer
 from pullback.arrays.batched.rules import RULES, Rule, rule
 from pullback.arrays.batched.values import aligned, as_array, everywhere, rank_of, run, shape_of

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.errors import unknown_shape
 from pullback.arrays.batched.rules import RULES, Rule, element, flat, refuse_as_kernel, rule
 from pullback.arrays.batched.values import all_shifted, everywhere, run, shape_of, shifted

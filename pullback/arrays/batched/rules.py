@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.values import (
     FEW,
     MANY,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.errors import not_of_the_sample
 from pullback.arrays.batched.rules import RULES, Rule, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import all_shifted, everywhere, run, shifted

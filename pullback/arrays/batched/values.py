@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import AS_IT_IS, NUMPY, SCALARS, attribute, kernel_for
 from pullback.core.dims import wrap_dim, wrap_dims

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.batched.array import BatchedArray
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.core.types import DType, Shape
 from pullback.dispatch.mixed import Arithmetic, on_wrapped
 

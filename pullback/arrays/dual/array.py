@@ -65,11 +65,11 @@ class DualArray:
         number: see `arrays.dual.boundary`. Kernels hand the mark on.
     apart : bool, default False
         Whether the primal is a view of another array's memory and the tangent is not, so that writing would part them.
-    untouched : ndarray of bool, optional
-        Where the tangent is 0 by structure: see `arrays.dual.untouched`.
+    touched : ndarray of bool, optional
+        Where the tangent is not 0 by structure: see `arrays.dual.touched`.
     """
 
-    __slots__ = ("__weakref__", "apart", "co", "given", "kin", "level", "primal", "tangent", "untouched")
+    __slots__ = ("__weakref__", "apart", "co", "given", "kin", "level", "primal", "tangent", "touched")
     __array_ufunc__ = None  # ndarray * DualArray leaves the product to the latter
 
     primal: Any
@@ -84,10 +84,10 @@ class DualArray:
         level: ForwardLevel,
         co: bool = False,
         apart: bool = False,
-        untouched: Any = None,
+        touched: Any = None,
     ) -> None:
         self.primal, self.tangent, self.level, self.co, self.apart = primal, tangent, level, co, apart
-        self.untouched = untouched
+        self.touched = touched
         self.given = self.kin = None
 
     def __repr__(self) -> str:
@@ -200,7 +200,7 @@ class DualArray:
         return DualArray(function(self.primal), tangent, self.level, self.co, self.apart, self._mask())
 
     def _mask(self) -> Any:
-        return None if self.kin is not None and self.kin.is_written() else frozen(self.untouched)
+        return None if self.kin is not None and self.kin.is_written() else frozen(self.touched)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         raise TypeError("an array with a tangent belongs to its dual level and cannot be copied out of it.")

@@ -13,6 +13,7 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
 from pullback.arrays.dual.kernels import dual_kernel
+from pullback.arrays.dual.plain_calls import plainly
 from pullback.core.array_face import (
     AROUND_NDARRAYS,
     ARRAYS,
@@ -42,9 +43,9 @@ def call_on_duals(op: Operator, arity: int) -> Call | None:
     positions = [position for position, _ in op.tensors]
     if op.multi is None and not (op.lists or op.returns_list):
         if positions == [0]:
-            return _of_one(op, kernel)
+            return plainly(op, arity, _of_one(op, kernel))
         if positions == [0, 1] and not op.view:
-            return _of_two(op, kernel)
+            return plainly(op, arity, _of_two(op, kernel))
     in_any = _of_any(op, kernel)
     lists = [position for position, _ in op.lists]
     if lists == [0] and not positions and not op.view and op.multi is None and not op.returns_list:
@@ -61,7 +62,7 @@ def _of_one(op: Operator, kernel: Call) -> Call:
     def call(state: Modes, x: Any, *rest: Any) -> Any:
         kind = type(x)
         dual = x._array if kind in NESTED else None
-        if type(dual) is not DualArray or not dual.level.open or (view and kind is NestedScalar):
+        if type(dual) is not DualArray or not dual.level.open:
             return None
         try:
             made = kernel(dual, *rest) if rest else kernel(dual)
@@ -143,7 +144,7 @@ def _of_several(op: Operator, kernel: Call, in_any: Call) -> Call:
         kind, dual = type(x), getattr(x, "_array", None)
         if kind not in NESTED or type(dual) is not DualArray or not dual.level.open:
             return None
-        if view and (kind is NestedScalar or type(dual.primal) is not ndarray):
+        if view and type(dual.primal) is not ndarray:
             return in_any(state, x, *rest)
         try:
             made = kernel(dual, *rest)
@@ -226,7 +227,7 @@ def _of_any(op: Operator, kernel: Call) -> Call:
 
     def call(state: Modes, *args: Any) -> Any:
         found = _unwrapped(args, places)
-        if found is None or (view and type(args[0]) is NestedScalar):
+        if found is None:
             return None
         raws, top, level, needs, arrays = found
         if top is None or not top.open or (needs and _are_nested(raws)):

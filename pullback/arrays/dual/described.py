@@ -7,13 +7,15 @@ from typing import Any
 
 from pullback.arrays.dual import elements, graphs, lifting
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.boundary import with_data
+from pullback.arrays.dual.boundary import CROSSINGS, with_data
 from pullback.arrays.dual.calls import call_on_duals
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.operators import assign
+from pullback.core.array_face import NESTED
 from pullback.core.array_type import (
     TRANSFORMED,
     ArrayType,
+    carries_derivative,
     counters_inside,
     layout_of,
     memory_of,
@@ -22,8 +24,9 @@ from pullback.core.array_type import (
     register_array_type,
     touched_in,
 )
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray
 from pullback.core.version import Counter
+from pullback.graph.node import AccumulateGrad
 
 
 class DualType(ArrayType):
@@ -104,7 +107,14 @@ class DualType(ArrayType):
         return lifting.prepare_target(name, target, args, level)
 
     def flows_through(self, nodes: Iterable[Any]) -> bool:
-        return graphs.flows_through(nodes)
+        for node in nodes:
+            if type(node) in CROSSINGS:
+                return True
+            if type(node) is AccumulateGrad and type(node.variable) in NESTED:
+                inside = inside_tensors(node.variable)
+                if type(inside) is DualArray or (type(inside) is not ndarray and carries_derivative(inside)):
+                    return True
+        return False
 
     def root_gradient(self, tensor: Tensor, gradient: Any) -> Any:
         return graphs.root_gradient(tensor, gradient)

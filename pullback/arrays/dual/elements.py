@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.untouched import Mask, count_nonzero, mask_of
+from pullback.arrays.dual.touched import Touched, mask_of
 from pullback.core.array_face import ARRAYS, NestedScalar
 from pullback.core.array_type import CONSTANTS, REGISTERED, memory_of
 from pullback.core.tensor import Tensor, ndarray, new
@@ -34,7 +34,7 @@ def read_element(x: Tensor, index: Any) -> Any:
         return None
     mask = mask_of(dual)
     if mask is not None:
-        mask = np.asarray(True) if mask[index] else None
+        mask = None if mask[index] else np.asarray(False)
     out = new(NestedScalar)
     out._array = DualArray(np.asarray(number), np.asarray(t[index]), dual.level, False, False, mask)
     out._level, out._requires_grad = x._level, False
@@ -61,7 +61,7 @@ def write_element(target: Tensor, index: Any, value: Any) -> bool:
     if dual.kin is None:
         _write_mask(dual, index, mask)
     else:
-        dual.untouched = None
+        dual.touched = None
         dual.kin.note_write()
     counter.n += 1
     counter.culprit = "__setitem__"
@@ -83,10 +83,10 @@ def _may_be_written(target: Tensor, dual: DualArray) -> bool:
     )
 
 
-def _given(target: Tensor, dual: DualArray, value: Any) -> tuple[Any, Any, Mask] | None:
+def _given(target: Tensor, dual: DualArray, value: Any) -> tuple[Any, Any, Touched] | None:
     """(primal, tangent or None, mask) of a value that may be written without ado; None of any other."""
     kind = type(value)
-    raw, moved, mask = value, None, True  # of a constant nothing moves
+    raw, moved, mask = value, None, False  # of a constant nothing moves
     if kind not in CONSTANTS:
         if value._requires_grad or value._level != target._level or not _is_settled(value):
             return None
@@ -98,7 +98,7 @@ def _given(target: Tensor, dual: DualArray, value: Any) -> tuple[Any, Any, Mask]
                 return None
             raw, moved, mask = raw.primal, raw.tangent, mask_of(raw)
             if moved is None:
-                mask = True
+                mask = False
     if not _takes(dual.primal, raw) or (moved is not None and not _takes(dual.tangent, moved)):
         return None
     return raw, moved, mask
@@ -120,17 +120,17 @@ def _is_settled(value: Tensor) -> bool:
     return extra is None or extra.base is None or not extra.base._requires_grad
 
 
-def _write_mask(dual: DualArray, index: Any, mask: Mask) -> None:
-    """Note which of the elements written now are untouched: True for all, None for none."""
-    own = dual.untouched
+def _write_mask(dual: DualArray, index: Any, mask: Touched) -> None:
+    """Note which of the elements written now are touched: False for none, None for all."""
+    own = dual.touched
     if any(not issubclass(type(x), (bool, np.ndarray, np.generic)) for x in (own, mask) if x is not None):
-        dual.untouched = None  # of samples, which have zeros of their own: all may be touched
+        dual.touched = None  # of samples, which have zeros of their own: all may be touched
         return
     if own is None:
         if mask is None:
             return
-        own = np.zeros(dual.shape, bool)
+        own = np.ones(dual.shape, bool)
     elif not own.flags.writeable:  # others have it too: see `array.frozen`
         own = np.array(own)
-    own[index] = mask is not None and mask
-    dual.untouched = own if mask is not None or count_nonzero(own) else None
+    own[index] = mask is None or mask
+    dual.touched = own if mask is not None or not own.all() else None

@@ -21,7 +21,7 @@ import numpy as np
 
 from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.untouched import relate
+from pullback.arrays.dual.touched import relate
 from pullback.core.array_type import REGISTERED, array_type, table_of
 from pullback.core.inspection import owner_of
 from pullback.core.tensor import Tensor, inside_tensors, ndarray
@@ -72,7 +72,7 @@ def _with_zeros(arrays: Sequence[Any], level: ForwardLevel) -> list[DualArray]:
     for other in made[1:]:
         relate(made[0], other)
     if len(made) == 1:
-        made[0].untouched = np.ones(made[0].shape, bool)
+        made[0].touched = np.zeros(made[0].shape, bool)
     return made
 
 

@@ -1,24 +1,14 @@
-"""Backward through a graph with dual arrays: its first cotangents, its kernels, and its gradients."""
+"""Backward through a graph with dual arrays: its first cotangents, and its gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.boundary import CROSSINGS, make_dual_at, tangent_of
-from pullback.core.array_face import NESTED
+from pullback.arrays.dual.boundary import make_dual_at, tangent_of
 from pullback.core.tensor import Tensor, wrap_like
 from pullback.core.version import counter_of
-from pullback.graph.node import AccumulateGrad, Node, edge_to
-
-
-def flows_through(nodes: Iterable[Node]) -> bool:
-    """True if duals can flow in a backward through these nodes."""
-    for node in nodes:
-        if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) in NESTED):
-            return True
-    return False
+from pullback.graph.node import edge_to
 
 
 def root_gradient(tensor: Tensor, gradient: Any) -> Any:
@@ -60,7 +50,7 @@ def marked(x: Any, numbers: frozenset[int]) -> Any:
     if type(x) is not DualArray:
         return x
     tangent = None if x.tangent is None else marked(x.tangent, numbers)
-    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.untouched)
+    return DualArray(marked(x.primal, numbers), tangent, x.level, x.level.number in numbers, x.apart, x.touched)
 
 
 def leaving_gradient(gradient: Any) -> Any:

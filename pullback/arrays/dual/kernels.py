@@ -10,14 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from pullback.arrays.dual.array import DualArray, duals_in
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
-from pullback.arrays.dual.untouched import SUMS, is_nothing, mask_at, pushed, shows_none, still, written
-from pullback.arrays.dual.untouched_samples import pushed_for_samples
+from pullback.arrays.dual.touched import SUMS, mask_at, pushed, written
 from pullback.arrays.dual.usual import usual
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
@@ -77,7 +74,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     assert level is not None, "a kernel on duals runs where there is one"
     args = tuple([hoisted(x, level) for x in args])
     duals = [x for x in duals_in(args) if x.level.number == level.number]
-    co, masked = any(x.co for x in duals), any(x.untouched is not None for x in duals)
+    co, masked = any(x.co for x in duals), any(x.touched is not None for x in duals)
     if co and name in SUMS and not all(x.co for x in duals):
         raise MixedCotangentsError  # cotangents of different kinds: see `arrays.dual.boundary`
     primals, tangents = [primal_at(x, level) for x in args], [tangent_at(x, level) for x in args]
@@ -103,7 +100,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
             found = rule.push(primals, tangents, outputs, ops)  # of cotangents the backward keeps the masks
         else:
             masks = [mask_at(x, level.number) for x in args]
-            found, masks = _masked_tangents(rule, primals, tangents, masks, outputs, ops)
+            found, masks = pushed(rule, primals, tangents, masks, outputs, ops)
     except Exception as error:
         slots.formula_failed(error)
         raise
@@ -155,31 +152,6 @@ def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
     return any(t is None for t in given) or (
         type(result) is not list and getattr(result, "size", 0) > sum([t.size for t in given])
     )
-
-
-def _masked_tangents(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Any],
-    outputs: Sequence[Any],
-    ops: OperatorTable,
-) -> tuple[Sequence[Any], list[Any] | None]:
-    """The tangents and their masks, where there are masks, or may be from here on."""
-    if any(shows_none(x) for x in spread_lists([*primals, *tangents, *masks])):
-        return pushed_for_samples(rule, primals, tangents, masks, outputs, ops)
-    if rule.pointwise or rule.structural:
-        return pushed(rule, primals, tangents, masks, outputs, ops)
-    moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
-    if any(_moves(moving[i]) for i in rule.inputs):
-        return rule.push(primals, moving, outputs, ops), None
-    found = rule.push(primals, tangents, outputs, ops)
-    wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
-    parts = found[0] if rule.returns_list else found
-    if not all(is_nothing(x) for x in parts):  # a rule may make numbers of nothing
-        return found, None
-    zeros = [table_of((x,)).zeros_like(x) for x in wanted]
-    return ([zeros] if rule.returns_list else zeros), [np.ones(x.shape, bool) for x in wanted]
 
 
 def primal_at(x: Any, level: ForwardLevel) -> Any:

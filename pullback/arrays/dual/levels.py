@@ -27,7 +27,7 @@ class ForwardLevel:
         The transform's, whose call it is. Values of a block are constants after it, as in PyTorch; those of a transform
         were never given to anybody, except its arguments.
     masks : bool, default True
-        Whether tangents of many samples carry masks of what is untouched (see `untouched`): who looks for NaNs in the
+        Whether tangents of many samples carry masks of what is touched (see `touched`): who looks for NaNs in the
         result, and computes these again one by one, does without.
     """
 

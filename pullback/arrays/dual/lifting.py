@@ -21,7 +21,7 @@ from pullback.arrays.dual.boundary import (
 from pullback.arrays.dual.filling import fill, spread_samples, zeros_under
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.untouched import relate
+from pullback.arrays.dual.touched import relate
 from pullback.core import modes
 from pullback.core.array_type import innermost as values_of
 from pullback.core.array_type import numbers_of
@@ -217,7 +217,7 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     become(owner, _made_dual(before, zeros, level))
     base = at_level(owner, level)
     if base is not None and not views:
-        base.untouched = np.ones(owner.shape, bool)
+        base.touched = np.zeros(owner.shape, bool)
     for view, tangent in zip(views, tangents, strict=True):
         hold(view, pack(primal_part(view._array, level), tangent, level, False))
         made = at_level(view, level)

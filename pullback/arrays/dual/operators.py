@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.arrays.dual.array import DualArray, frozen
 from pullback.arrays.dual.kernels import DUAL
-from pullback.arrays.dual.untouched import written
+from pullback.arrays.dual.touched import written
 from pullback.core.array_type import memory_of, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
@@ -77,8 +77,8 @@ def assign(self: DualArray, name: str, value: Any) -> DualArray:
         )
     now = _written(self.primal, name, primal)
     if now is not self.primal or (isinstance(now, Tensor) and memory_of(now) is None):
-        return DualArray(now, tangent, self.level, self.co, False, frozen(value.untouched) if same else None)
-    written(self, value.untouched if same else None)
+        return DualArray(now, tangent, self.level, self.co, False, frozen(value.touched) if same else None)
+    written(self, value.touched if same else None)
     if self.tangent is not None:
         zeros = table_of((primal,)).zeros_like(primal) if tangent is None else tangent
         self.tangent = _written(self.tangent, name, zeros)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.untouched import relate
+from pullback.arrays.dual.touched import relate
 from pullback.core.array_type import table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.tangent_rules import Rule

@@ -14,11 +14,10 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray, Kin, holds_dual
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import meets, paired, paired_view
-from pullback.arrays.dual.untouched import (
+from pullback.arrays.dual.touched import (
     SUMS,
     UNKNOWN,
     begun,
-    begun_by_element,
     mask_at,
     mask_of,
     moves_everywhere,
@@ -26,6 +25,7 @@ from pullback.arrays.dual.untouched import (
     plain_masks,
     still,
 )
+from pullback.arrays.masks import cleaned
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.array_face import AROUND_NDARRAYS, NESTED
@@ -64,6 +64,15 @@ def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     return in_any
 
 
+def is_plain(rule: Rule | None, count: int) -> bool:
+    """True if the tangent of the one result is computed of those of so many arrays alone, and no masks begin there."""
+    if rule is None or rule.function is None or rule.mutates or rule.view or rule.masking or rule.placing:
+        return False
+    if rule.outputs != 1 or rule.lists or rule.returns_list or rule.underived:
+        return False
+    return rule.inputs == rule.tensors == tuple(range(count)) and rule.arity == count
+
+
 def _of_values(name: str, in_general: Kernel) -> Kernel:
     """A rule for what has no derivative, such as a comparison."""
     run = NUMPY.kernels[name]
@@ -93,13 +102,12 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
     function: Any = rule.function
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, placing, keeping, view = rule.masking, rule.placing, rule.pointwise or rule.structural, rule.view
-    by_element = rule.pointwise and rule.structural
 
     def kernel(x: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912 - the cases written out
         if type(x) is not DualArray:
             return in_general(x, *rest)
         p, t, masked = x.primal, x.tangent, masking
-        if x.untouched is not None:
+        if x.touched is not None:
             if not keeping and still(mask_of(x)):
                 return in_general(x, *rest)
             masked = keeping
@@ -115,13 +123,8 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
             ignore_warnings()
             (moved,) = function(p, t, *rest, result, ops=ops) if rest else function(p, t, result, ops=ops)
             if (masked or (placing and result.size > t.size)) and not x.co:
-                own = None if x.untouched is None else mask_of(x)
-                if own is not None:
-                    mask = UNKNOWN
-                elif by_element:
-                    mask = begun_by_element(moved, t, result.shape)
-                else:
-                    mask = begun(rule, moved, (t,), result.shape)
+                own = None if x.touched is None else mask_of(x)
+                mask = UNKNOWN if own is not None else begun(rule, moved, (t,), result.shape)
                 if mask is UNKNOWN:
                     mask = plain_mask(rule, (p, *rest), (t,), (own,), result, moved)
         except Exception as error:
@@ -133,7 +136,7 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
             if moved is None or not rule.pointwise:
                 return in_general(x, *rest)
             mask = mask_of(x)  # what is untouched is 0 whatever the slope
-            moved = np.where(mask, moved.dtype.type(0), moved)
+            moved = cleaned(moved, mask)
         if type(result) is ndarray and result.base is not None and (view or meets(result, (p,))):
             if view and type(moved) is ndarray and result.shape == moved.shape and result.dtype is p.dtype:
                 return paired_view(x, result, moved, mask)
@@ -156,16 +159,16 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901,
     def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912
         a, b = type(x), type(y)
         if a is DualArray:
-            p, t, level, co, masked = x.primal, x.tangent, x.level, x.co, x.untouched is not None
+            p, t, level, co, masked = x.primal, x.tangent, x.level, x.co, x.touched is not None
             if b is DualArray:
                 if y.level is not level or (co is not y.co and sums):
                     return in_general(x, y, *rest)
-                q, u, co, masked = y.primal, y.tangent, co or y.co, masked or y.untouched is not None
+                q, u, co, masked = y.primal, y.tangent, co or y.co, masked or y.touched is not None
             else:
                 q, u = y, None
         elif b is DualArray:
             p, t, q, u, level, co = x, None, y.primal, y.tangent, y.level, y.co
-            masked = y.untouched is not None
+            masked = y.touched is not None
         else:
             return in_general(x, y, *rest)
         if masked and not keeping:
@@ -222,7 +225,7 @@ def _of_several(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     def kernel(x: Any, *rest: Any) -> Any:
         if type(x) is not DualArray:
             return in_general(x, *rest)
-        p, t, own = x.primal, x.tangent, None if x.untouched is None else mask_of(x)
+        p, t, own = x.primal, x.tangent, None if x.touched is None else mask_of(x)
         if type(p) is not ndarray or type(t) is not ndarray or (own is not None and not keeping):
             return in_general(x, *rest)
         results, masks = run(p, *rest), None
@@ -275,7 +278,7 @@ def _of_list(rule: Rule, name: str, in_general: Kernel) -> Kernel:
                 first = x if first is None else first
                 p, t = x.primal, x.tangent
                 other = x.level is not first.level or x.co is not first.co
-                if other or x.untouched is not None or type(t) is not ndarray:
+                if other or x.touched is not None or type(t) is not ndarray:
                     return in_general(xs, *rest)
             else:
                 p, t, lacking = x, None, True
@@ -317,11 +320,11 @@ def _of_choice(rule: Rule, name: str, in_general: Kernel) -> Kernel:
         p, t, q, u, first = x, None, y, None, None
         if type(x) is DualArray:
             p, t, first = x.primal, x.tangent, x
-            if x.untouched is not None or type(p) is not ndarray or type(t) is not ndarray:
+            if x.touched is not None or type(p) is not ndarray or type(t) is not ndarray:
                 return in_general(chosen, x, y)
         if type(y) is DualArray:
             q, u = y.primal, y.tangent
-            if y.untouched is not None or type(q) is not ndarray or type(u) is not ndarray:
+            if y.touched is not None or type(q) is not ndarray or type(u) is not ndarray:
                 return in_general(chosen, x, y)
             if first is None:
                 first = y
@@ -425,7 +428,7 @@ def _taken(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:  # noqa:
             if type(p) is not ndarray or type(t) not in PLAIN or x.level is not level or x.co is not co:
                 return None
             duals.append(x)
-            masked = masked or x.untouched is not None
+            masked = masked or x.touched is not None
         elif type(x) is list and kind != _OTHER:
             p, t = [], []
             for y in x:
@@ -437,7 +440,7 @@ def _taken(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:  # noqa:
                     if type(q) is not ndarray or type(u) not in PLAIN or y.level is not level or y.co is not co:
                         return None
                     duals.append(y)
-                    masked = masked or y.untouched is not None
+                    masked = masked or y.touched is not None
                 elif y is not None and type(y) not in CONSTANTS:
                     return None
                 p.append(q)
@@ -475,7 +478,7 @@ def _taken_flat(kinds: Sequence[int], args: Sequence[Any]) -> _Taken | None:
             if duals and (x.level is not duals[0].level or x.co is not duals[0].co):
                 return None
             duals.append(x)
-            masked = masked or x.untouched is not None
+            masked = masked or x.touched is not None
         elif kind == _OTHER or x is None or type(x) in CONSTANTS:
             p, t = x, None
         else:
@@ -530,7 +533,7 @@ def _view_parts(x: DualArray, primals: Any, tangents: Any, masks: Any) -> list[D
             return None
         part = new(DualArray)
         part.primal, part.tangent, part.level, part.co, part.kin = primal, tangent, level, co, kin
-        part.untouched = None if masks is None else masks[nr]
+        part.touched = None if masks is None else masks[nr]
         part.apart, part.given = False, None
         made.append(part)
     x.kin = kin
@@ -558,6 +561,6 @@ def _fresh(
     ):
         return None
     made = new(DualArray)
-    made.primal, made.tangent, made.level, made.co, made.untouched = primal, tangent, level, co, mask
+    made.primal, made.tangent, made.level, made.co, made.touched = primal, tangent, level, co, mask
     made.apart, made.given, made.kin = False, None, None
     return made

@@ -18,6 +18,7 @@ class IndexSetsType(ArrayType):
     """They are tangents: there are no numbers to read, but memory to write into and to share."""
 
     rank = STORED
+    computes_masks = False  # any number may stand anywhere
 
     def lift_constant(self, x: IndexSets, constant: Any) -> IndexSets:
         """Empty sets; in the memory of the constant if that is zeros, so that views of it are views of the sets."""
@@ -40,10 +41,6 @@ class IndexSetsType(ArrayType):
     def assign(self, name: str, x: IndexSets, value: Any) -> IndexSets:
         x[...] = value
         return x
-
-    def touched(self, x: IndexSets) -> np.ndarray:
-        """Everywhere: any number may stand there."""
-        return np.ones(x.shape, bool)
 
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:
         """There is nothing to examine: what is refused for certain numbers is refused where there are some."""

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value, added_at
-from pullback.core.array_type import NUMPY, ArrayType, register_array_type
+from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
+from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import base_of, live_views
 
 
@@ -41,22 +42,28 @@ class TracedArray(Arithmetic):
 
 
 def bare(x: Any) -> Any:
-    """The examples of traced arrays, in lists and tuples too; anything else as it is."""
+    """The examples of traced arrays, in Tensors, lists and tuples too; anything else as it is."""
     if type(x) is TracedArray:
         return x.example
+    if isinstance(x, Tensor):  # in an index
+        return bare(innermost(x))
     return type(x)(map(bare, x)) if type(x) in (list, tuple) else x
 
 
 def placed(x: Any) -> Any:
-    """The values of traced arrays, in lists and tuples too; anything else as it is."""
+    """The values of traced arrays, in Tensors, lists and tuples too; anything else as it is."""
     if type(x) is TracedArray:
         return x.at
+    if isinstance(x, Tensor):
+        return placed(innermost(x))
     return type(x)(map(placed, x)) if type(x) in (list, tuple) else x
 
 
 def graph_of(args: Sequence[Any]) -> Graph | None:
     """The graph of the traced arrays among these arguments."""
     for x in args:
+        if isinstance(x, Tensor):
+            x = innermost(x)
         if type(x) is TracedArray:
             return x.at.graph
         if type(x) in (list, tuple) and (found := graph_of(x)) is not None:
@@ -113,6 +120,14 @@ class TracedType(ArrayType):
         step = x.at.graph.note(added_at, (x.at, index, placed(value)), x.example, writes=True)
         x.at = step.results[0]
         return True
+
+    def assign(self, name: str, x: TracedArray, value: Any) -> Any:
+        value = self.lift_constant(x, value)
+        if value.dtype == x.dtype:
+            return value
+        if not np.can_cast(value.dtype, x.dtype, casting="same_kind"):
+            raise dtype_error(name, value.dtype, x.dtype)
+        return self.kernels["to_copy"](value, x.dtype, None)
 
     def read(self, x: TracedArray, why: str) -> ndarray:
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))

@@ -69,7 +69,7 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     cleans : bool
         It puts 0 where nothing has touched a gradient; only a NaN can have been there.
-    line : tuple of (file, line, source) or None
+    line : tuple of (file, line) or None
         Of the user's code that asked for it.
     """
 
@@ -171,7 +171,7 @@ class Graph:
         self.live = live
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
-        self._by_identity: dict[int, Value] = {}
+        self._by_place: dict[Hashable, Value] = {}
         self._by_bits: dict[Hashable, Value] = {}
 
     # -- values --------------------------------------------------------------------------------------------------------
@@ -189,13 +189,13 @@ class Graph:
             self.constants.append((value := Value(self, array), array, False))
             return value
         if live := self.live(array):
-            if (found := self._by_identity.get(id(array))) is not None:
+            if (found := self._by_place.get(key := place_of(array))) is not None:
                 return found
         elif (found := self._by_bits.get(key := _bits_of(array))) is not None:
             return found
         value = Value(self, array)
         if live:
-            self._by_identity[id(array)] = value
+            self._by_place[key] = value
         else:
             array = array.copy(order="K")
             array.flags.writeable = False
@@ -206,7 +206,7 @@ class Graph:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
-        kernel, writes, pure = _FACTS[name]
+        kernel, writes, pure, sizes = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
         key = (name, *map(key_of, args)) if pure else None
@@ -216,6 +216,9 @@ class Graph:
             return known, found
         step = self.note(name, args, found, writes)
         if step.form is not GUARD:
+            if sizes:
+                for value in step.results:
+                    self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
             step.pure = pure
             step.aliases = _aliases(found, examples)
         if key is not None:
@@ -277,6 +280,11 @@ def key_of(x: Any) -> Hashable:
     return (kind, id(x))  # of what is compared by identity it stays alive, in the step
 
 
+def place_of(array: ndarray) -> Hashable:
+    """A key that is equal for two arrays of one form in the same place of memory."""
+    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+
+
 def _bits_of(array: ndarray) -> Hashable:
     return (array.dtype.str, array.shape, array.strides, array.tobytes() if array.size <= 4096 else id(array))
 
@@ -286,16 +294,17 @@ def same_bits(a: Any, b: ndarray) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
-class _Facts(dict[str, tuple[Callable[..., Any], bool, bool]]):
-    """(NumPy's kernel, whether it writes into its first argument, whether it is pure), by its name."""
+class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
+    """(NumPy's kernel, if it writes into its first argument, if it is pure, if numbers decide on sizes), by name."""
 
-    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool]:
+    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])
         operators = BY_KERNEL.get(name, {}).values()
         if any(op.holds for op in operators):
             raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
         writes = any(op.mutates for op in operators)
-        self[name] = facts = (kernel, writes, not (writes or "random" in tags_of(name)))
+        tags = tags_of(name)
+        self[name] = facts = (kernel, writes, not (writes or "random" in tags), "value" in tags)
         return facts
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.arrays.numpy.quiet import IGNORE_ALL, restore
 from pullback.autograd.engine.run import Box, Run
-from pullback.autograd.engine.structural_zeros import Masked, summed
+from pullback.autograd.engine.structural_zeros import Masked, added
 from pullback.core.array_face import wrap_as
 from pullback.core.array_type import array_type, leaving_gradient
 from pullback.core.errors import GradientError, with_article
@@ -59,7 +59,7 @@ def add(held: Gradient, grad: Gradient) -> Gradient:
         held += grad
         return held
     if type(held) is Masked or type(grad) is Masked:
-        return summed(held, grad)
+        return added(held, grad)
     return held + grad
 
 

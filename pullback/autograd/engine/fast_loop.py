@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from math import prod
 from typing import Any
 
 from pullback.arrays.numpy import for_few
@@ -12,12 +11,6 @@ from pullback.autograd.engine import dependencies
 from pullback.autograd.engine.accumulate import FEW, add
 from pullback.autograd.engine.plain_loop import NOTHING, deliver, deliver_to_leaf, run_special, take_in
 from pullback.autograd.engine.run import Run
-from pullback.autograd.engine.structural_zeros import (
-    LARGE,
-    Masked,
-    is_masked,
-    run_masked,
-)
 from pullback.autograd.engine.validate import validate_grad
 from pullback.core.array_face import Array
 from pullback.core.array_type import NUMPY
@@ -28,7 +21,6 @@ from pullback.graph.node import (
     KEEPS_FEW,
     LEAF,
     MASKING,
-    AccumulateGrad,
     Edge,
     Node,
     OutputEdge,
@@ -64,7 +56,7 @@ def run_fast(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                 (extra is KEEPS_FEW or extra is KEEPS_ARGUMENT)
                 and plain
                 and grad is not None
-                and not (masks and type(grad) is Masked)
+                and not (masks and type(grad) is not ndarray)
             ):
                 saved = node.saved_self  # type: ignore[attr-defined]  # a SavesSelf
                 if (
@@ -101,16 +93,7 @@ def run_fast(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                     or (special is not None and node in special)
                 ):
                     if extra is MASKING and grad is not None and (special is None or node not in special):
-                        edge = node._next0
-                        alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
-                        # Cotangents of parts of a large array come together before they are put in their places.
-                        alone = alone and (get(edge) == 1 or prod(edge._shape) < LARGE)  # type: ignore[arg-type, union-attr]
-                        if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
-                            # A mask would end at the leaf, where nothing asks for it.
-                            grads = node.apply(ops, grad, unpack)
-                        else:
-                            run.masks = masks = True
-                            grads = run_masked(node, grad, ops, unpack)
+                        grads, masks = run.apply_masked(node, grad), run.masks
                         if release:
                             node.release()
                     else:
@@ -118,8 +101,8 @@ def run_fast(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                         grads = run_special(run, node, box)
                         masks = run.masks
                 else:
-                    if masks and is_masked(grad):
-                        grads = run_masked(node, grad, ops, unpack)
+                    if masks and type(grad) is not ndarray:
+                        grads = run.apply_masked(node, grad)
                     else:
                         grads = node.apply(ops, grad, unpack)
                     if release:
@@ -153,8 +136,6 @@ def run_fast(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                             g = validate_grad(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
-                            if masks and type(g) is Masked and edge._extra is LEAF and not g.waits:
-                                g = g.cleaned()
                             count = awaited[edge] = count + 1
                             if g is None:
                                 g = buffers.pop(edge, None)

@@ -7,7 +7,7 @@ matters is not freed in less. A large result of vmap asks for the same as a larg
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import islice
 from time import perf_counter
 
@@ -32,7 +32,7 @@ class Looks:
         """Look at a backward through these nodes, which has just ended."""
         if self.found:
             freed_memory.give_back_the_rest()
-        elif any(map(_is_large, islice(nodes, 0, None, 1 + len(nodes) // _MANY))):
+        elif _has_large(islice(nodes, 0, None, 1 + len(nodes) // _MANY)):
             self.found = True
             freed_memory.keep_for_large_backwards()
         self.due = perf_counter() + _BETWEEN[self.found]
@@ -44,9 +44,12 @@ class Looks:
             freed_memory.keep_for_large_backwards()
 
 
-def _is_large(node: Node) -> bool:
-    shape, dtype = node._shape, node._dtype
-    return shape is not None and dtype is not None and math.prod(shape) * dtype.itemsize >= LARGE
+def _has_large(nodes: Iterable[Node]) -> bool:
+    for node in nodes:
+        shape, dtype = node._shape, node._dtype
+        if shape and dtype is not None and math.prod(shape) * dtype.itemsize >= LARGE:
+            return True
+    return False
 
 
 looks = Looks()

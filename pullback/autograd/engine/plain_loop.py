@@ -12,13 +12,8 @@ from typing import Any
 from pullback.autograd.engine import node_hooks
 from pullback.autograd.engine.accumulate import accumulate_grad, add
 from pullback.autograd.engine.run import Box, Run
-from pullback.autograd.engine.structural_zeros import (
-    Masked,
-    masked_again,
-    unmasked,
-)
 from pullback.autograd.engine.validate import validate_grad
-from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
+from pullback.core.array_type import CONSTANTS
 from pullback.core.types import Gradient
 from pullback.graph.node import (
     AccumulateGrad,
@@ -55,21 +50,10 @@ def take_in(run: Run) -> bool:
             heappush(run.heap, (-edge._sequence_nr, edge, grad))
             return True
     else:
-        _look_at(run, [grad for _, grad in delivered])
+        run.look_at([grad for _, grad in delivered])
     for edge, grad in delivered:
         deliver(run, edge, grad)
     return bool(run.heap)
-
-
-def _look_at(run: Run, grads: Sequence[Gradient]) -> None:
-    """Choose the operators for these gradients too, and see whether one is masked."""
-    run.masks = run.masks or any(type(g) is Masked for g in grads)
-    if run.create_graph:
-        return
-    table = table_of([g.value if type(g) is Masked else g for g in grads])
-    if table is not NUMPY and (run.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
-        run.table = table
-        run.ops = table_for_graph(run.awaited, table)
 
 
 def deliver(run: Run, edge: Edge, g: Gradient, maker: Node | None = None) -> None:
@@ -95,9 +79,7 @@ def run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
     if run.observers:
         run.running = node
-    kept: Any = None
-    if run.masks:
-        box[0], kept = unmasked(box[0])
+    box[0], kept = run.shown(box[0])
     extra = node._extra
     if extra is not None or run.targets is not None:
         node_hooks.of_tensors(run, node, box)
@@ -110,9 +92,7 @@ def run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
         return NOTHING
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)
-    grad = box[0]
-    if kept is not None:
-        grad = masked_again(grad, kept)
+    grad = run.shown_before(box[0], kept)
     undefined = grad is None or (node.outputs != 1 and all(g is None for g in grad))
     grads: Sequence[Gradient]
     if undefined and not node.takes_undefined:
@@ -132,8 +112,8 @@ def deliver_to_leaf(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
     extra: Any = variable._extra
     if extra.hooks or extra.post_accumulate_hooks:
         return False
-    if type(grad) is Masked:
-        grad = grad.cleaned()
+    if run.masks:
+        grad, _ = run.shown(grad)
     if run.captures is not None:
         _capture(run, node, grad)
     elif grad is not None and variable._requires_grad:

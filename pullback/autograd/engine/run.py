@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pullback.autograd.engine import user_callbacks
-from pullback.autograd.engine.structural_zeros import is_masked, masked_again, plain, run_masked, unmasked
+from pullback.autograd.engine.structural_zeros import Masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, OperatorTable
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.observers import run_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -90,6 +90,8 @@ class Run:
         self.ops: OperatorTable = TENSOR if create_graph else NUMPY
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
+    apply_masked = run_masked
+
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
         """Run a node on its gradient, under the eyes of observers, which see it without masks."""
         if not self.observers:
@@ -105,10 +107,28 @@ class Run:
         return grads if kept is None else masked_again(list(grads), kept)  # type: ignore[no-any-return]
 
     def _apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
-        if node.masking or (self.masks and is_masked(grad)):
-            self.masks = True
-            return run_masked(node, grad, self.ops, self.unpack)
+        if self.masks or node.masking:
+            return self.apply_masked(node, grad)
         return node.apply(self.ops, grad, self.unpack)
+
+    def look_at(self, grads: Sequence[Gradient]) -> None:
+        """Choose the operators for these gradients too, and see whether one is masked."""
+        self.masks = self.masks or any(type(g) is Masked for g in grads)
+        if self.create_graph:
+            return
+        table = table_of([g.value if type(g) is Masked else g for g in grads])
+        if table is not NUMPY and (self.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
+            if self.ops is NUMPY or self.ops is self.table:  # the graph itself has chosen none: see execution.plan
+                self.ops = table
+            self.table = table
+
+    def shown(self, grad: Gradient) -> tuple[Gradient, Any]:
+        """A gradient as users see it, and what `shown_before` needs."""
+        return unmasked(grad) if self.masks else (grad, None)
+
+    def shown_before(self, grad: Gradient, kept: Any) -> Gradient:
+        """A gradient that users have seen, and may have replaced, as it flows."""
+        return grad if kept is None else masked_again(grad, kept)
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a user's function, which records only if this backward is itself recorded.

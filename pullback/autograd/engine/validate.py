@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullback.autograd.engine.run import Run
-from pullback.autograd.engine.structural_zeros import Masked, summed_to
+from pullback.autograd.engine.structural_zeros import Masked, fitted
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor
@@ -15,7 +15,7 @@ from pullback.graph.node import Edge, Node
 def validate_grad(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
     """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
     if type(g) is Masked:
-        return _validate_masked(g, edge, node, run)
+        return fitted(g, lambda value: validate_grad(value, edge, node, run), edge._shape)  # type: ignore[arg-type]  # known, of edges
     if not hasattr(g, "shape"):
         raise GradientError(
             f"Function {node.name()} returned {with_article(g)} as gradient; expected an array or Tensor of shape "
@@ -27,9 +27,3 @@ def validate_grad(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradi
     if g.dtype != edge._dtype:
         g = to_dtype(g, edge._dtype, ops)  # type: ignore[arg-type]
     return g
-
-
-def _validate_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
-    if g.shape == edge._shape:
-        return Masked(validate_grad(g.value, edge, node, run), g.mask, g.dirty)
-    return summed_to(g, validate_grad(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type]  # known, of edges

@@ -10,7 +10,7 @@ from pullback.arrays.dual.array import plain_part
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.kernels import overlap
 from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
-from pullback.arrays.dual.untouched import relate, written
+from pullback.arrays.dual.touched import relate, written
 from pullback.autograd.function import definition
 from pullback.autograd.function.arguments import explain_missing_attribute
 from pullback.autograd.function.arrays import differentiated_inside

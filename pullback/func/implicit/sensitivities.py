@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def coefficients_of(slope: Callable[[Leaves, Any, Leaves], Leaves], start: Leave
 def columns(rows: Any, like: Leaves) -> Leaves:
     """The columns of a matrix, as many for each leaf as it has numbers, each row in its shape."""
     places = np.cumsum([0, *(np.size(x) for x in like)])
-    parts = [rows[:, a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [rows[:, a:b] for a, b in pairwise(places)]
     return [np.reshape(part, (len(rows), *np.shape(x))) for part, x in zip(parts, like, strict=True)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.untouched import has_nan
+from pullback.arrays.masks import may_be_nan
 from pullback.core.errors import GradientError
 from pullback.core.named import named
 from pullback.core.tensor import ndarray
@@ -177,7 +177,7 @@ def _evaluated(chosen: Chosen, coloring: Coloring, check: bool) -> Any:
         value, *aux = split_aux(chosen.transform, found) if chosen.has_aux else (found,)
         _fits(chosen, coloring, joined(chosen.transform, value).size)
     matrix = coloring.matrix(None if by_columns is None else by_columns.T, by_rows)
-    if has_nan(matrix.data):
+    if may_be_nan(matrix.data):
         _separated(chosen, coloring, matrix)
     if along is not None:
         _compare(chosen, matrix, coloring.directions(check)[-1], along)
@@ -199,10 +199,10 @@ def _pushed(chosen: Chosen, coloring: Coloring, check: bool) -> tuple[Any, ...]:
     if coloring.forward:
         seeds = directions[:-1] if check else directions
         made = products(chosen.transform, lambda tangents: linear(*tangents), seeds, chosen.leaves)
-        if has_nan(made.ravel()):
+        if may_be_nan(made.ravel()):
             wrong = np.isnan(made).any(1)
             made[wrong] = _each_pushed(chosen, seeds[wrong])
-    if along is not None and has_nan(along):
+    if along is not None and may_be_nan(along):
         (along,) = _each_pushed(chosen, directions[-1:])
     return made, along, *aux
 

@@ -11,6 +11,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from pullback.interop.operands import SEQUENCES, frozen, in_order, is_hidden
 FILES.add(__file__)
 
 _current = modes.current
+# While a method of a cloned class runs: True if our tensors take part in it. None elsewhere.
+ours_take_part: ContextVar[bool | None] = ContextVar("pullback_ours_take_part", default=None)
 
 
 def buffer(made: Any, kinds: str = "fc") -> Any:
@@ -65,7 +68,9 @@ class Creation(Dispatcher):
 
     def records(self) -> bool:
         """True if what is made now is to record what is written into it."""
-        return self.always or (_current().level > plain_until.get() and State.on)
+        if self.always:
+            return ours_take_part.get() is not False
+        return _current().level > plain_until.get() and State.on
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = of_lists(self.genuine, args, kwargs)

@@ -39,6 +39,7 @@ class Dispatcher:
 
     # What a call reads is in slots, and there is no __getattr__, which would make every read of them slow.
     __slots__ = ("__dict__", "genuine")
+    genuine: Callable[..., Any]
 
     def __new__(cls, genuine: Callable[..., Any], *_: Any) -> Self:
         kind: Any = cls
@@ -46,10 +47,12 @@ class Dispatcher:
         return made
 
     def __init__(self, genuine: Callable[..., Any]) -> None:
-        self.genuine = genuine
-        functools.update_wrapper(self, genuine)
-        names = (name for name in dir(genuine) if name not in _OWN and hasattr(genuine, name))
-        self.__dict__ |= {name: getattr(genuine, name) for name in names}  # what is None too, as `__closure__` may be
+        object.__setattr__(self, "genuine", genuine)
+        names = [*functools.WRAPPER_ASSIGNMENTS, *(name for name in dir(genuine) if name not in _OWN)]
+        # What is None too, as `__closure__` may be.
+        shown(self).update(
+            {name: getattr(genuine, name) for name in names if hasattr(genuine, name)}, __wrapped__=genuine
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -64,14 +67,15 @@ class Dispatcher:
         raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        binds = instance is not None and hasattr(type(self.genuine), "__get__")
+        kind = type(self.genuine)
+        binds = instance is not None and hasattr(kind, "__get__") and kind is not MethodType  # which is bound already
         return MethodType(self, instance) if binds else self
 
     __class__ = property(lambda self: type(self.genuine))
     __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is searched for what a function holds
 
     def __eq__(self, other: object) -> Any:
-        return self is other or self.genuine is other
+        return self is other or self.genuine == other  # bound methods are equal, and not the same
 
     def __hash__(self) -> int:
         return hash(self.genuine)
@@ -81,6 +85,10 @@ class Dispatcher:
 
     def __reduce__(self) -> Any:
         return operator.itemgetter(0), ((self.genuine,),)
+
+
+# The attributes of a dispatcher, whatever `__dict__` says.
+shown: Callable[[Any], dict[str, Any]] = vars(Dispatcher)["__dict__"].__get__
 
 
 def slots_like(genuine: Any) -> tuple[str, ...]:

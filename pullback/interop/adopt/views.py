@@ -11,6 +11,7 @@ import cmath
 import functools
 import importlib
 import math
+from abc import ABCMeta
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -21,7 +22,8 @@ from pullback.interop.adopt.dispatchers import Dispatcher
 from pullback.interop.adopt.patches import apply_patches
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.rules import MAKERS, RULES, has_views
-from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, ScipyKind, ScipyMaker, scipy_name
+from pullback.interop.adopt.scipy.calls import ScipyFunction, ScipyMaker, scipy_name
+from pullback.interop.adopt.scipy.classes import ScipyClass, ScipyKind
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Switch, kinds
 
@@ -98,7 +100,9 @@ def _is_scipys(value: Any) -> bool:
     if type(value) is FunctionType:
         return has_views(value.__module__)
     if issubclass(type(value), type) or _is_compiled(value):
-        return str(value.__module__).startswith("scipy.") and scipy_name(value) in RULES
+        # An abstract class answers whether a dispatcher is a subclass only if it has one too.
+        abstract = issubclass(type(value), ABCMeta)
+        return str(value.__module__).startswith("scipy.") and (abstract or scipy_name(value) in RULES)
     if type(value) is ModuleType:
         return has_views(value.__name__) and is_source(value)
     # objects that are called as functions, `scipy.special.sph_harm_y`, `scipy.fft.fft`

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from pullback.core.array_face import Array
+from pullback.core.array_face import NESTED, Array, Scalar
 from pullback.interop.array import attributes, functions, indexing, leaving, numbers, operators, writing
 
 _INDEXING = {
@@ -28,7 +28,9 @@ _INDEXING_A_SCALAR = {"__getitem__": indexing.get_from_scalar}
 
 @cache
 def attributes_of(kind: type) -> dict[str, Any]:
-    """The attributes of Array or Scalar by name; None for what Tensor has and they have not."""
+    """The attributes of a class by name, of nested ones those of their own; None for what Tensor has and it has not."""
+    if kind in NESTED:
+        return operators.nested_methods(Scalar if issubclass(kind, Scalar) else Array)
     found = _INDEXING if kind is Array else _INDEXING_A_SCALAR | numbers.METHODS
     return {
         **operators.methods(kind), **functions.methods(kind), **writing.methods(kind), **attributes.attributes(kind),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.overrides import takes_part
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explain
+from pullback.dispatch.nested_calls import on_nested
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch_arrays
 from pullback.dispatch.right_operand import answers, comes_first
@@ -61,6 +63,12 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
     except Exception as error:
         raise_as_numpy(_SIGNS[op.name], args, ours=error)
         raise
+
+
+def _failed(op: Operator, args: Sequence[Any]) -> None:
+    """Raise NumPy's error for the one that is being handled, where NumPy refuses the same operation; else that."""
+    raise_as_numpy(_SIGNS[op.name], args, ours=sys.exception())  # type: ignore[arg-type]  # in a handler
+    raise  # noqa: PLE0704 - as said
 
 
 def _of_any(op: Operator, args: Sequence[Any]) -> Any:
@@ -207,4 +215,16 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     found |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__invert__": _invert}
     for name, method in found.items():
         method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
+    return found
+
+
+def nested_methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The same for those around others than ndarrays, of the operators that have a usual case there."""
+    general, found = methods(kind), {}
+    for python, name in (_BINARY | _UNARY).items():
+        op: Any = OPERATORS[name][0].operator
+        for method in (f"__{python}__", f"__r{python}__"):
+            if method in general:
+                found[method] = on_nested(op, general[method], _failed, method != f"__{python}__")
+                found[method].__name__, found[method].__qualname__ = method, f"{kind.__name__}.{method}"
     return found

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from pullback.arrays.masks import marks
 from pullback.arrays.numpy.random.draws import manual_seed
-from pullback.autograd.engine.structural_zeros import _numbers
 from pullback.core import modes
 from pullback.core.annotations import DTypeLike
 from pullback.core.array_type import NUMPY
@@ -367,7 +367,8 @@ def _check_unwritten(node: Any) -> None:
 
 def _pulled(node: Any, masks: Sequence[ndarray]) -> list[ndarray | None]:
     """Where the node's gradients are touched, for masks of what is touched of its outputs."""
-    numbers = [_numbers(m, of.shape, of.dtype, None) for m, of in zip(masks, node.input_metadata, strict=True)]
+    forms = zip(masks, node.input_metadata, strict=True)
+    numbers = [marks(mask, of.shape, 1 + 1j if of.dtype.kind == "c" else 1.0) for mask, of in forms]
     grads = node.pull_touched(NUMPY, numbers if node.outputs != 1 else numbers[0], unpack_raw)
     return [None if g is None else np.asarray(g) != 0 for g in grads]
 

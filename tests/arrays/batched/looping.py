@@ -116,7 +116,7 @@ def number_like(shape, dtype, seed):
     return np.asarray(v + 1j * rng.standard_normal(shape) if dtype.kind == "c" else v).astype(dtype)
 
 
-def _scalar_of(case):
+def scalar_of(case):
     """A sum of the results, each element with a factor of its own."""
 
     def scalar(*xs):
@@ -138,7 +138,7 @@ def check_second_derivatives(info, sample):
     if not case.chosen:
         return
     case.reference()
-    gradient = grad(_scalar_of(case), tuple(range(len(case.chosen))))
+    gradient = grad(scalar_of(case), tuple(range(len(case.chosen))))
     directions = [from_numpy(number_like(x.shape[1:], x.dtype, 9 + k)) for k, x in enumerate(case.batches)]
 
     def tangent(*xs):
@@ -165,7 +165,7 @@ def check_derivatives(info, sample):
     if not case.chosen:
         return
     case.reference()
-    scalar = _scalar_of(case)
+    scalar = scalar_of(case)
     gradient = grad(scalar, tuple(range(len(case.chosen))))
     expected = case.looped(gradient)
     close = {"rtol": 1e-7, "atol": 1e-8}

@@ -31,7 +31,8 @@ def plain_calls():
     """Some calls of SciPy's functions with plain arguments, in a module that is adopted."""
     rng = np.random.default_rng(3)
     A, b, s = rng.normal(size=(5, 5)), rng.normal(size=5), rng.normal(size=64)
-    P, t, pts = A @ A.T + np.eye(5), np.linspace(0.0, 1.0, 12), rng.normal(size=(10, 2))
+    P, t, pts = A @ A.T, np.linspace(0.0, 1.0, 12), rng.normal(size=(10, 2))
+    P.flat[::6] += 1.0
     of_matrices = (
         "expm logm sqrtm inv det eigh eigvalsh svd svdvals qr lu schur cholesky pinv norm null_space orth hessenberg "
         "polar sinm cosm tanm rq eig ldl lu_factor cho_factor signm bandwidth issymmetric eigvals"
@@ -107,6 +108,11 @@ def plain_calls():
         "stats.rvs": lambda: stats.norm.rvs(size=3, random_state=1),
         "stats.ttest": lambda: stats.ttest_ind(s, b),
         "stats.linregress": lambda: stats.linregress(t, t**2),
+        "signal.lti": lambda: scipy.signal.lti([1.0], [1.0, 2.0, 3.0]).step(T=t),
+        "signal.StateSpace": lambda: (scipy.signal.StateSpace(A, b[:, None], b[None], 0.0) * 2).C,
+        "signal.CZT": lambda: scipy.signal.CZT(64)(s),
+        "signal.ShortTimeFFT": lambda: scipy.signal.ShortTimeFFT(np.hanning(8), 4, 1.0).stft(s),
+        "signal.ShortTimeFFT.from_window": lambda: scipy.signal.ShortTimeFFT.from_window("hann", 1.0, 8, 4).dual_win,
         "stats.kde": lambda: stats.gaussian_kde(s)(b),
         "stats.zscore": lambda: stats.zscore(s),
         "stats.pearsonr": lambda: stats.pearsonr(t, t**2)[0],
@@ -114,6 +120,11 @@ def plain_calls():
         "stats.mvn": lambda: stats.multivariate_normal.logpdf(b, cov=P),
         "stats.poisson": lambda: stats.poisson.pmf([1, 2], 1.5),
         "stats.ks": lambda: stats.kstest(s, "norm"),
+        "stats.Normal": lambda: stats.Normal(mu=b, sigma=2.0).pdf(0.5),
+        "stats.Normal.mean": lambda: (3 * stats.Normal(mu=0.1) + 2.0).mean(),
+        "stats.Normal repr": lambda: repr(3 * stats.Normal(mu=0.1) + 2.0),
+        "stats.Mixture": lambda: stats.Mixture([stats.Normal(mu=0.1), stats.Normal()]).logcdf(0.5),
+        "stats.Mixture of others": lambda: stats.Mixture([stats.make_distribution(stats.cauchy)()]).pdf(0.5),
         "np.r_": lambda: np.r_[b, 1:3, 0.5],
         "np.r_ text": lambda: (A, P, np.asarray(np.r_["A, P"])),
         "np.c_": lambda: np.c_[b, b],
@@ -124,18 +135,16 @@ def plain_calls():
 
 
 def parts(result):
-    """The arrays and numbers of a result."""
+    """The arrays and numbers of a result, with their types."""
     if isinstance(result, (tuple, list)):
         return [part for item in result for part in parts(item)]
-    return [PLAIN[0](result)]
+    return [(type(result), PLAIN[0](result))]
 
 
 def same(found, expected):
     return len(found) == len(expected) and all(
-        type(one) is type(other)
-        and one.dtype == other.dtype
-        and (one.tobytes() == other.tobytes() or one.dtype == object)
-        for one, other in zip(found, expected, strict=True)
+        kind is type_of_other and one.dtype == other.dtype and (one.tobytes() == other.tobytes() or one.dtype == object)
+        for (kind, one), (type_of_other, other) in zip(found, expected, strict=True)
     )
 
 

@@ -7,6 +7,7 @@ import gc
 import inspect
 import math
 import pickle
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -255,6 +256,95 @@ class TestDispatchersPassForWhatTheyStandFor:
         assert isinstance(None, BSpline | None)
         assert isinstance(spline, None | CubicSpline)
         assert scipy.signal.lti[int].__args__ == (int,)
+
+    @pytest.mark.skipif(not hasattr(scipy.stats, "Mixture"), reason="SciPy has random variables from 1.15 on")
+    def test_an_abstract_class_of_scipy_and_its_clone_remember_instances_apart(self, adopted):
+        other = scipy.stats.make_distribution(scipy.stats.cauchy)()
+        assert scipy.stats.Mixture([other, other]).pdf(0.5) == other.pdf(0.5)
+        kind = sys.modules["scipy.stats._distribution_infrastructure"].ContinuousDistribution
+        assert isinstance(other, kind)
+        assert not isinstance(scipy.stats.Normal(), kind)
+
+    def test_a_class_of_scipy_is_a_subclass_of_abstract_ones(self, adopted):
+        from scipy.sparse import csr_array, csr_matrix, sparray, spmatrix
+
+        assert issubclass(csr_array, sparray)
+        assert not issubclass(csr_array, spmatrix)
+        assert issubclass(csr_matrix, (int, spmatrix))
+        assert isinstance(csr_array(np.eye(2)), sparray)
+        assert not isinstance(np.eye(2), sparray)
+        assert pb.func.grad(lambda x: float(isinstance(csr_array(x * np.eye(2)), sparray)) * x)(1.0) == 1.0
+
+    def test_methods_of_classes_of_scipy(self, adopted):
+        from scipy.interpolate import BSpline
+        from scipy.signal import ShortTimeFFT
+        from scipy.spatial.transform import Rotation
+
+        for kind, names in {
+            Rotation: ("from_quat", "create_group", "apply", "__mul__", "as_quat"),
+            BSpline: ("design_matrix", "__call__"),
+            ShortTimeFFT: ("from_window", "stft"),
+        }.items():
+            for name in names:
+                seen, genuine = getattr(kind, name), getattr(kind.genuine, name)
+                genuine = getattr(genuine, "genuine", genuine)  # of which there is another in place while adopted
+                assert seen == genuine
+                assert {genuine: 1}[seen] == 1
+                assert isinstance(seen, type(genuine))
+                assert pickle.loads(pickle.dumps(Rotation.create_group)) == Rotation.genuine.create_group
+
+        class Of:
+            turned, group = Rotation.from_rotvec, Rotation.create_group
+
+        assert len(Of().group("C3")) == 3  # a bound method, which is bound no further
+        np.testing.assert_allclose(
+            Rotation.apply(Of.turned([0.0, 0.0, np.pi]), [1.0, 0.0, 0.0]), [-1.0, 0.0, 0.0], 0, 1e-12
+        )
+
+    def test_a_subclass_calls_methods_of_the_class_by_name(self, adopted):
+        from scipy.interpolate import CubicSpline
+
+        class Mine(CubicSpline):
+            def __init__(self, x, y):
+                CubicSpline.__init__(self, x, y)
+
+            def __call__(self, x):
+                return CubicSpline.__call__(self, x, 1)
+
+            def __setattr__(self, name, value):
+                CubicSpline.__setattr__(self, name, value)
+
+        x = np.array([0.0, 1.0, 2.0, 3.0])
+        assert Mine(x, x**2)(1.5) == pytest.approx(3.0)
+        assert pb.func.grad(Mine(x, x**2))(1.5) == pytest.approx(2.0)
+        assert copy.deepcopy(CubicSpline) == CubicSpline
+        assert pickle.loads(pickle.dumps(CubicSpline)) is CubicSpline.genuine
+
+    @pytest.mark.parametrize(
+        "name", ["scipy.interpolate.CubicSpline", "scipy.sparse.csr_array", "scipy.signal.ShortTimeFFT"]
+    )
+    def test_what_is_set_on_a_class_of_scipy_is_set_on_the_class_itself(self, name, adopted, monkeypatch):
+        seen = pkgutil.resolve_name(name.replace("scipy", f"{__name__}:scipy", 1))
+        make = {
+            "CubicSpline": lambda: seen([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]), "csr_array": lambda: seen(np.eye(2)),
+            "ShortTimeFFT": lambda: seen(np.ones(2), 1, 1.0),
+        }[seen.__name__]  # fmt: skip
+        before = dict(vars(seen.genuine))
+        assert vars(seen) == before
+        with monkeypatch.context() as patched:
+            patched.setattr(seen, "of_mine", lambda self: 3, raising=False)
+            patched.setattr(seen, "__repr__", lambda self: "mine")
+            assert make().of_mine() == 3
+            assert repr(make()) == "mine"
+        assert not hasattr(make(), "of_mine")
+        assert not hasattr(seen, "of_mine")
+        assert repr(make()) != "mine"
+        assert dict(vars(seen.genuine)) == before
+
+    def test_errors_of_calls_without_tensors_are_scipys(self, adopted):
+        with pytest.raises(ValueError, match="hop=-1") as raised:
+            scipy.signal.ShortTimeFFT(np.ones(2), -1, 1.0)
+        assert type(raised.value) is ValueError
 
     def test_methods_bind_as_they_would(self, adopted):
         class Of:

@@ -24,8 +24,8 @@ from pullback.dispatch.call_errors import explained_call
 from pullback.explain.call_site import home_of
 from pullback.func.closures import capture_tensors
 from pullback.graph.journal import note_write
-from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, slots_like
-from pullback.interop.adopt.rules import MAKERS, RULES
+from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, first_tensor, slots_like
+from pullback.interop.adopt.rules import RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
 
@@ -101,8 +101,8 @@ class ScipyFunction(Dispatcher):
         return [_Guarded(x, name) if type(x) in (FunctionType, MethodType) else x for x in args]
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
-        if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
-            given = None if any(map(_names_an_output, kwargs)) else _read_memory
+        if not (at_stake(args) or at_stake(kwargs) or is_unknown((*args, *kwargs.values()))):
+            given = None if any(map(_names_an_output, kwargs)) else read_memory
             if not self.captures(args, kwargs):
                 return self.genuine(*plain(args, given), **plain(kwargs, given))
         return self.by_rule(args, kwargs)
@@ -178,113 +178,9 @@ class ScipyMaker(ScipyFunction):
         return Dispatcher.__new__(cls, genuine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if has_tensor(args) or has_tensor(kwargs):
-            return self.on_tensors(args, kwargs)
-        return RULES[scipy_name(self.genuine)](*args, **kwargs)
-
-
-class ScipyClass(ScipyFunction):
-    """A class of SciPy that has a rule: called with our tensors it makes an object of our own.
-
-    Its functions (`BSpline.design_matrix`) have rules under their names, or they are the genuine ones. As the second
-    argument of `isinstance` and as a base it is the genuine class; the rule's, if it is a class, counts as a subclass
-    of that one.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, genuine: Any) -> None:
-        super().__init__(genuine)
-        self.__dict__.update(
-            (name, _by_rule(found, rule))
-            for name, found in vars(self).items()
-            if not name.startswith("_") and (rule := f"{scipy_name(genuine)}.{name}") in RULES
-        )
-        for name, found in list(vars(self).items()):
-            own = not name.startswith("_") and f"{scipy_name(genuine)}.{name}" not in RULES
-            if own and _makes_objects(genuine, name):
-                vars(self)[name] = _Constructor(found, self, name)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.genuine, name)
-
-    def __instancecheck__(self, x: Any) -> bool:
-        clones = (vars(kind).get("__genuine__") for kind in type(x).__mro__)
-        return isinstance(x, self._classes()) or any(kind is self.genuine for kind in clones)
-
-    def __subclasscheck__(self, cls: Any) -> bool:
-        return issubclass(_class_of(cls), self._classes())
-
-    def __getitem__(self, item: Any) -> Any:
-        genuine: Any = self.genuine
-        return genuine[item]
-
-    def __or__(self, other: Any) -> Any:
-        return self.genuine | _class_of(other)
-
-    def __ror__(self, other: Any) -> Any:
-        return other | self.genuine
-
-    def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
-        return (self.genuine,)
-
-    def _classes(self) -> tuple[type, ...]:
-        genuine: Any = self.genuine
-        rule: Any = RULES.get(scipy_name(genuine))
-        return (genuine, rule) if isinstance(rule, type) else (genuine,)
-
-
-def _class_of(x: Any) -> Any:
-    """The class that this stands for, or `x` itself."""
-    return x.genuine if issubclass(type(x), ScipyClass) else x
-
-
-def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return (RULES[rule] if has_tensor(args) or has_tensor(kwargs) else function)(*args, **kwargs)
-
-    return called
-
-
-def _makes_objects(kind: Any, name: str) -> bool:
-    """True if it is a function that is called with the class, not with an object."""
-    homes = [vars(base) for base in kind.__mro__ if name in vars(base)]
-    return bool(homes) and type(homes[0][name]) in (classmethod, staticmethod)
-
-
-class _Constructor:
-    """A function of a class that makes objects of it, `Rotation.from_quat`: our class's where that makes them."""
-
-    def __init__(self, genuine: Callable[..., Any], kind: ScipyClass, name: str) -> None:
-        functools.update_wrapper(self, genuine)
-        self.genuine, self.kind, self.name = genuine, kind, name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        home = scipy_name(self.kind.genuine)
-        if not hasattr(RULES.get(home), self.name):
-            return self.genuine(*args, **kwargs)
-        if home not in MAKERS:
-            if not (has_tensor(args) or has_tensor(kwargs)):
-                return self.genuine(*args, **kwargs)
-            if not (at_stake(args) or at_stake(kwargs) or _is_unknown((*args, *kwargs.values()))):
-                return self.genuine(*plain(args, _read_memory), **plain(kwargs, _read_memory))
-        try:
-            return getattr(RULES[home], self.name)(*args, **kwargs)
-        except np.linalg.LinAlgError:
-            raise
-        except Exception as error:  # noqa: BLE001 - raised again, with what was called
-            full = f"{home}.{self.name}"
-            raise named(full, explained_call(full, self.genuine, args, kwargs, error))  # noqa: B904
-
-
-class ScipyKind(ScipyMaker, ScipyClass):
-    """A class of SciPy the objects of which meet our tensors later, and one another."""
-
-    __slots__ = ()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.by_rule(args, kwargs)
+        if first_tensor(args, kwargs) is None:
+            return RULES[scipy_name(self.genuine)](*args, **kwargs)  # and with its errors
+        return self.on_tensors(args, kwargs)
 
 
 _NOTHING = object()
@@ -304,13 +200,13 @@ def has_tensor(x: Any) -> bool:
     return False
 
 
-def _is_unknown(x: Any) -> bool:
+def is_unknown(x: Any) -> bool:
     """True if the numbers of a tensor in here are not at hand, as inside of `vmap`: a rule may do without them."""
     if isinstance(x, Tensor):
         return numbers_of(x) is None
     if issubclass(type(x), Holder):
         x = x.held()
-    return isinstance(x, (list, tuple, dict)) and any(map(_is_unknown, x.values() if isinstance(x, dict) else x))
+    return isinstance(x, (list, tuple, dict)) and any(map(is_unknown, x.values() if isinstance(x, dict) else x))
 
 
 def plain(x: Any, of_tensor: Callable[[Any], Any] | None = None) -> Any:
@@ -332,7 +228,7 @@ def _names_an_output(name: str) -> bool:
     return name in ("out", "output") or name.startswith("overwrite_")
 
 
-def _read_memory(tensor: Any) -> Any:
+def read_memory(tensor: Any) -> Any:
     """The same, which nobody writes into where a transform is inside of another.
 
     A note that it may be written would make nodes of an outer level take its old contents for a constant, if it is a

@@ -12,6 +12,7 @@ import copy
 import functools
 import math
 import sys
+from collections.abc import Callable
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -29,7 +30,9 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.reached import is_source
 from pullback.interop.adopt.rules import RULES, has_views
-from pullback.interop.adopt.scipy.calls import ScipyClass, ScipyFunction, plain, scipy_name
+from pullback.interop.adopt.scipy.calls import ScipyFunction, plain, scipy_name
+from pullback.interop.adopt.scipy.classes import ScipyClass
+from pullback.interop.adopt.scipy.entries import from_outside
 from pullback.interop.adopt.stand_ins import functions
 from pullback.interop.adopt.ufuncs import Ufunc
 from pullback.interop.holders import Holder
@@ -67,13 +70,11 @@ def class_clone(kind: type) -> type:
         bases = tuple(own.get(base, base) for base in kind.__bases__ if base is not object)
         bases = bases if own else (Made, *bases)
         # Entered before there are methods, whose `super()` and module look it up.
-        metaclass = _KindOfClone if type(kind) is type else type(kind)
+        metaclass: Any = _kind_of_clone(type(kind))
         body = {"__doc__": kind.__doc__, "__module__": __name__, "__genuine__": kind}
         made = _made[id(kind)] = metaclass(kind.__name__, bases, body)
-        for name, method in vars(kind).items():
-            if name not in _OF_THE_CLASS and type(method) not in (MemberDescriptorType, GetSetDescriptorType):
-                hub = f"{kind.__module__}.{kind.__name__}.{name}"
-                setattr(made, name, RULES[hub] if hub in RULES else _method(method))
+        for name in vars(kind):
+            made.renew(name)
     found: type = _made[id(kind)]
     return found
 
@@ -119,20 +120,37 @@ class _KindOfClone(type):
     """The type of a clone, of which objects of SciPy's own class are instances too."""
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or isinstance(x, cls.__genuine__)  # type: ignore[attr-defined]
+        return super().__instancecheck__(x) or isinstance(x, cls.__genuine__)  # type: ignore[attr-defined]
+
+    def renew(cls, name: str) -> None:
+        """Have an attribute of the genuine class as it is there now."""
+        kind: Any = vars(cls)["__genuine__"]
+        method = vars(kind).get(name, _NOTHING)
+        if method is _NOTHING:
+            delattr(cls, name)
+        elif name not in _OF_THE_CLASS and type(method) not in (MemberDescriptorType, GetSetDescriptorType):
+            hub = f"{kind.__module__}.{kind.__name__}.{name}"
+            setattr(cls, name, RULES[hub] if hub in RULES else _method(method, lambda f: from_outside(clone(f))))
 
 
-_OF_THE_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__slots__"})
+@functools.cache
+def _kind_of_clone(metaclass: type) -> type:
+    return _KindOfClone if metaclass is type else type(metaclass.__name__, (_KindOfClone, metaclass), {})
 
 
-def _method(method: Any) -> Any:
+_NOTHING = object()
+# `_abc_impl` is the memory of what is an instance of the class.
+_OF_THE_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "_abc_impl"})
+
+
+def _method(method: Any, cloned: Callable[[Any], Any] = clone) -> Any:
     method = getattr(method, "genuine", method)  # what a patch stands for
     if type(method) is FunctionType:
-        return clone(method)
+        return cloned(method) if has_views(method.__module__) else method
     if type(method) in (staticmethod, classmethod):
-        return type(method)(_method(method.__func__))
+        return type(method)(_method(method.__func__, cloned))
     if type(method) is property:
-        get, set_, delete = (f and clone(f) for f in (method.fget, method.fset, method.fdel))
+        get, set_, delete = (f and cloned(f) for f in (method.fget, method.fset, method.fdel))
         return property(get, set_, delete, method.__doc__)
     return _attribute(method)
 

@@ -6,10 +6,14 @@ laid in a row, and the places in it computed.
 
 from math import prod
 
-from pullback.core.array_type import SCALARS, refuse_where
+from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import SCALARS, array_type, innermost, refuse_where
 from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
+from pullback.ops.formulas.indexing.by_index import is_basic_index
 from pullback.ops.shapes import broadcast_shapes
+
+MANY = frozenset([slice, type(None), type(...)])  # of an item that stands for other than one place
 
 
 def has_tensors(index):
@@ -19,17 +23,31 @@ def has_tensors(index):
 
 def read_at(self, index, *, ops):
     """self[index]: a copy."""
-    if (mask := _only_mask(index)) is not None:
+    mask = _only_mask(index)
+    if mask is not None and (len(mask.shape) == len(self.shape) or not _count_known(mask)):
         return ops.masked_select(self, mask)
+    if (view := _view_at(self, index, ops)) is not None:
+        return view
     basic, arrays, places, at = _parsed(self, index, ops)
     row, flat, shape, rest = _in_row(ops.slice_view(self, basic), arrays, places, ops)
     found = ops.reshape(ops.index_select(row, 0, ops.reshape(flat, (-1,))), (*shape, *rest))
     return _moved(found, len(shape), 0, at, ops)
 
 
+def _view_at(self, index, ops):
+    """self[index] where that is a view at a place that is told by numbers: these are read, if their type lets them."""
+    items = index if isinstance(index, tuple) else (index,)
+    if not is_basic_index(index) or any(array_type(innermost(i)).many for i in items if isinstance(i, Tensor)):
+        return None
+    if type(self) in ARRAYS and len(items) == len(self.shape) and not any(type(i) in MANY for i in items):
+        return None  # NumPy gives a number, which nobody writes into
+    return ops.slice_view(self, tuple([int(i) if isinstance(i, Tensor) else i for i in items]))
+
+
 def written_at(self, index, value, accumulate=False, *, ops):
     """A copy of self with value at (or added to) an index."""
-    if (mask := _only_mask(index)) is not None and not accumulate:
+    mask = _only_mask(index)
+    if mask is not None and not accumulate and not (_count_known(mask) and _is_for_each(value, self, mask)):
         return _where(self, mask, value, ops)
     basic, arrays, places, at = _parsed(self, index, ops)
     view = ops.slice_view(self, basic)
@@ -54,12 +72,24 @@ def _only_mask(index):
         return None
     if len(masks) == 1 and all(item is masks[0] or item is Ellipsis for item in items[:2]) and items[0] is masks[0]:
         return masks[0]
+    if all(map(_count_known, masks)):
+        return None
     raise OperatorError("an index with a mask whose values are not known here can have no other items; use where.")
+
+
+def _count_known(mask):
+    """True if it is known how many elements of a mask are true, as it is in a trace; inside vmap that differs."""
+    return not array_type(innermost(mask)).many
+
+
+def _is_for_each(value, self, mask):
+    """True if a value has an element for each place of the mask, or may have."""
+    return len(getattr(value, "shape", ())) > len(self.shape) - len(mask.shape)
 
 
 def _where(self, mask, value, ops):
     rest = len(self.shape) - len(mask.shape)
-    if len(getattr(value, "shape", ())) > rest:
+    if _is_for_each(value, self, mask):
         raise OperatorError(
             f"a value of shape {tuple(value.shape)} has an element for each place of the mask, whose number is not "
             "known here; give it the shape of what is written into, in pullback.where(mask, value, x)."
@@ -106,7 +136,7 @@ def _is_mask(item):
 
 def _as_integers(item, ops):
     if _is_mask(item):
-        return item.nonzero()
+        return ops.nonzero(item, as_tuple=True)
     return (ops.scalar_tensor(int(item), dtype="int64") if type(item) in SCALARS else item,)
 
 

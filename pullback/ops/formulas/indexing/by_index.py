@@ -121,7 +121,7 @@ def put_self(grad, index, accumulate, *, ops):
     """The gradient of the tensor that put wrote into."""
     if accumulate:
         return grad
-    kept = ops.setitem(ops.reshape(grad, (-1,)), index, 0)
+    kept = ops.index_fill(ops.reshape(grad, (-1,)), 0, ops.reshape(index, (-1,)), 0)
     return ops.reshape(kept, grad.shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ MODES = ("reflect", "mirror", "nearest", "constant", "grid-wrap")
 
 def sequence(x: Any, n: int) -> list[Any]:
     """One item for each of n axes."""
+    if x is None or issubclass(type(x), (int, float, str)):  # of which np.ndim makes arrays
+        return [x] * n
     items = list(x) if isinstance(x, (list, tuple)) or np.ndim(x) else [x] * n
     if len(items) != n:
         raise RuntimeError("sequence argument must have length equal to input rank")
@@ -30,12 +33,13 @@ def mode_of(mode: Any) -> str:
     return str(mode)
 
 
+@functools.lru_cache(64)
 def indices(n: int, before: int, after: int, mode: str) -> Any:
-    """Which elements stand at -before, ..., n + after - 1; -1 for the constant."""
+    """Which elements stand at -before, ..., n + after - 1, read-only; -1 for the constant."""
     places = np.arange(-before, n + after)
-    if mode == "constant":
-        return np.where((places >= 0) & (places < n), places, -1)
-    return folded(places, n, mode)
+    places = np.where((places >= 0) & (places < n), places, -1) if mode == "constant" else folded(places, n, mode)
+    places.flags.writeable = False  # filters are called for a few sizes, again and again
+    return places
 
 
 def continued(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) -> Any:

@@ -55,11 +55,15 @@ def correlated(x: Any, w: Any, dims: int) -> Any:
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
     core = w.shape[w.ndim - dims :]
     sizes = [n - m + 1 for n, m in zip(x.shape[x.ndim - dims :], core, strict=True)]
-    if any(n < 1 for n in sizes):
+    if min(sizes, default=1) < 1:
         raise ValueError(f"the kernel {w.shape} must fit into the array {x.shape}.")
     if x.size // max(x.shape[-1], 1) * float(sizes[-1]) * w.size < _DIRECT_BELOW:
         front, steps = x.shape[: x.ndim - dims], x.strides
-        windows = as_strided(x, (*front, *sizes, *core), (*steps, *steps[x.ndim - dims :]), writeable=False)
+        shape, strides = (*front, *sizes, *core), (*steps, *steps[x.ndim - dims :])
+        if x.flags.c_contiguous:  # as_strided takes ten times as long
+            windows = np.ndarray(shape, dtype, x, 0, strides)
+        else:
+            windows = as_strided(x, shape, strides, writeable=False)
         if w.ndim == dims:
             return (windows.reshape((-1, w.size)) @ w.reshape(-1)).reshape((*front, *sizes))
         flat = windows.reshape((*front, math.prod(sizes), w[(0,) * (w.ndim - dims)].size))

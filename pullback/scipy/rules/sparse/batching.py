@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.arrays.batched.batch import Batch
+from pullback.arrays.batched.array import Batch
 from pullback.arrays.batched.rules import rule, with_leading
 from pullback.arrays.batched.values import is_batched, run, shape_of
 

@@ -75,15 +75,22 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     # Of other precisions SciPy computes in double.
     if any(map(is_hidden, given)) or any(v.dtype.char in "efFDgG" for v in given):
         return None
-    points = (x - loc) / scale
+    standard = x.dtype.kind == "f" and type(loc) is type(scale) is np.ndarray and not (loc.ndim or scale.ndim)
+    standard = standard and loc == 0 and scale == 1
+    points = x if standard else (x - loc) / scale
     numbers = [frozen(v, f"scipy.stats.{self.name}.{name}") for v in (points, *shapes, scale)]
     mask = self._support_mask if "pdf" in name else self._open_support_mask
     inside = mask(*numbers[:-1]) & self._argcheck(*numbers[1:-1]) & (numbers[-1] > 0)
     if not np.size(inside) or not np.all(inside):
         return None
-    spread = [np.broadcast_to(v, inside.shape).ravel() for v in (points, *shapes, scale)]
-    found = _SHARES[name](getattr(own, f"_{name}")(*spread[:-1]), spread[-1])
-    return np.reshape(found, inside.shape)[()]
+    flat = inside.ndim == 1
+    spread = [
+        v if flat and v.shape == inside.shape else np.broadcast_to(v, inside.shape).ravel()
+        for v in (points, *shapes, scale)
+    ]
+    found = getattr(own, f"_{name}")(*spread[:-1])
+    found = found if standard else _SHARES[name](found, spread[-1])
+    return found if flat and found.shape == inside.shape else np.reshape(found, inside.shape)[()]
 
 
 def _shapes(self: Any) -> list[str]:
@@ -112,6 +119,8 @@ def _check_parameters(self: Any, name: str, args: Any, kwargs: Any) -> None:
     """Refuse a gradient in a shape parameter that is a whole number, or at a zero where SciPy takes another formula."""
     names = _shapes(self)
     given = {**dict(zip(names, args, strict=False)), **{key: x for key, x in kwargs.items() if key in names}}
+    if not given:
+        return
     whole = {shape.name for shape in self._shape_info() if shape.integrality and self.name not in _OF_REAL_NUMBERS}
     for key, x in given.items():
         if not at_stake((x,)):
@@ -136,13 +145,17 @@ def _twin(self: Any) -> Any:
     made.__dict__ = {**vars(self), **quantiles}  # not self's own, which a twin has else
     for name, field in vars(self).items():
         if type(field) is np.vectorize and name != "_ppfvec":  # those of `self` call its own methods
-            setattr(made, name, _of_arrays(twin(np.vectorize(getattr(made, field.pyfunc.__name__), otypes="d"))))
+            setattr(made, name, functools.partial(_vectorized, made, field.pyfunc.__name__))
     return made
 
 
-def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function, which gets NumPy's face of Tensors: it may write into what np.asarray makes of a number."""
-    return lambda *args: function(*[as_array(x) if isinstance(x, Tensor) else x for x in args])
+def _vectorized(made: Any, method: str, *args: Any) -> Any:
+    """SciPy's np.vectorize of a method, made when it is called: few formulas do.
+
+    It gets NumPy's face of Tensors, since it may write into what np.asarray makes of a number.
+    """
+    function = twin(np.vectorize(getattr(made, method), otypes="d"))
+    return function(*[as_array(x) if isinstance(x, Tensor) else x for x in args])
 
 
 @scipy_rule("scipy.stats._methods.nnlf")

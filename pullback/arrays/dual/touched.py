@@ -1,0 +1,365 @@
+"""Tangents with masks of what was touched, in forward mode: see `arrays.masks`.
+
+A dual array may carry a mask. Where its tangent is untouched that is 0, whatever slope it meets.
+
+- In a pointwise operator each tangent adds 0 where it is untouched, and the result is touched where one of them is.
+- The rule of a structural operator, run on NaN for touched and 0 for the rest, tells by its NaNs what is touched: 1
+  might cancel.
+- Any other hands on only that nothing at all was touched, of each sample.
+
+No graph is kept here that could find a mask later, so masks are found at once; mostly the zeros of a tangent tell.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.dual.array import DualArray, Kin, frozen
+from pullback.arrays.masks import (
+    Mask,
+    cleaned,
+    computes_masks,
+    constant,
+    count_nonzero,
+    has_nan,
+    is_nonzero,
+    is_nothing,
+    is_plain,
+    is_whole,
+    marks,
+    may_be_nan,
+    numbers_in,
+    numbers_of_all,
+    of_many,
+    union,
+    values,
+)
+from pullback.core.arguments import spread_lists
+from pullback.core.array_type import NUMPY, OperatorTable, is_array, table_of
+from pullback.core.tensor import ndarray
+from pullback.core.types import Shape
+from pullback.dispatch.tangent_rules import Rule
+
+Touched = Any  # an array of bools, True where touched, of any type; None: all is touched, or may be
+SUMS = frozenset({"add", "sub"})
+_SHORT = 400  # elements, below which it is faster to take out some of them than to compare all
+UNKNOWN = object()  # of a tangent that has yet to be found with its mask
+
+
+def mask_of(x: Any) -> Touched:
+    """The mask of one argument of a kernel, at its own level."""
+    if type(x) is not DualArray or (x.kin is not None and x.kin.is_written()):
+        return None
+    if type(x.touched) is Mask:
+        found = x.touched.touched()
+        x.touched = None if is_plain(found) and found.all() else found
+    return x.touched
+
+
+def mask_at(x: Any, number: int) -> Touched:
+    """The mask of one argument of a kernel at a level; for a list of arguments, the list of their masks."""
+    if type(x) is list or type(x) is tuple:
+        return [mask_at(y, number) for y in x]
+    return mask_of(x) if type(x) is DualArray and x.level.number == number else None
+
+
+def still(mask: Touched) -> bool:
+    """True if nothing was touched, of some sample at least, or if nobody sees."""
+    if mask is None or type(mask) is ndarray:
+        return mask is not None and not count_nonzero(mask)
+    if not of_many(mask) or not (size := math.prod(mask.shape)):
+        return False
+    numbers = numbers_of_all(mask)
+    return not is_plain(numbers) or not bool(np.all(np.any(numbers.reshape(-1, size), axis=1)))
+
+
+# -- in general --------------------------------------------------------------------------------------------------------
+def pushed(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    ops: OperatorTable,
+) -> tuple[Sequence[Any], list[Any] | None]:
+    """(tangents of the outputs, their masks), where an input has a mask, or one may begin here."""
+    seen = not any(_shows_none(x) for x in spread_lists([*primals, *tangents, *masks]))
+    if rule.pointwise:
+        found: Sequence[Any] = by_element(rule, primals, tangents, masks, outputs, ops)
+    elif rule.structural or not seen:
+        found = rule.push(primals, tangents, outputs, ops)
+    else:
+        return _pushed_through_opaque(rule, primals, tangents, masks, outputs, ops)
+    wanted, parts = _outputs(rule, outputs, found)
+    if seen and not all(x is None or is_plain(values(x)) for x in [*wanted, *parts]):
+        return found, None
+    if rule.structural:
+        return found, _moved(rule, primals, tangents, masks, outputs, found, seen)
+    moving = [m for t, m in zip(spread_lists(tangents), spread_lists(masks), strict=True) if t is not None]
+    if any(mask is None for mask in moving):
+        return found, None
+    if rule.pointwise:
+        common = union(*moving)
+        return found, [_kept(common, x, y.shape, seen) for x, y in zip(parts, wanted, strict=True)]
+    anything = union(*[table_of((mask,)).any(mask) for mask in moving])  # of a sample
+    kept = [_kept(anything, x, y.shape, seen) for x, y in zip(parts, wanted, strict=True)]
+    clean = [x if mask is None else cleaned(x, mask) for x, mask in zip(parts, kept, strict=True)]
+    return ([clean] if rule.returns_list else clean), kept
+
+
+def _pushed_through_opaque(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    ops: OperatorTable,
+) -> tuple[Sequence[Any], list[Any] | None]:
+    """The same for an operator that is neither pointwise nor structural: what stands still adds nothing."""
+    moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
+    if any(t is not None for i in rule.inputs for t in spread_lists([moving[i]])):
+        return rule.push(primals, moving, outputs, ops), None
+    found = rule.push(primals, tangents, outputs, ops)
+    wanted, parts = _outputs(rule, outputs, found)
+    if not all(x is None or is_nothing(x) for x in parts):  # a rule may make numbers of nothing
+        return found, None
+    zeros = [table_of((x,)).zeros_like(x) for x in wanted]
+    return ([zeros] if rule.returns_list else zeros), [np.zeros(x.shape, bool) for x in wanted]
+
+
+def _outputs(rule: Rule, outputs: Sequence[Any], found: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """(the outputs that move, their tangents), each of a list."""
+    return (outputs[0], found[0]) if rule.returns_list else ([outputs[i] for i in rule.moving], found)
+
+
+def _shows_none(x: Any) -> bool:
+    """True if the zeros of an array are not known here: it is of many samples, or of a type that shows no numbers."""
+    return type(x) is not ndarray and is_array(x) and (of_many(x) or not is_plain(values(x)))
+
+
+def by_element(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    ops: OperatorTable,
+) -> tuple[Any, ...]:
+    """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
+    found = rule.push(primals, tangents, outputs, ops)
+    if rule.operator in SUMS:  # no slope is infinite
+        return found
+    masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
+    if not masked or not any(x is not None and may_be_nan(x) for x in found):
+        return found
+    terms = []
+    moving = [i for i in rule.inputs if tangents[i] is not None]
+    for i in masked:
+        alone = [t if j == i else None for j, t in enumerate(tangents)]
+        term = found if moving == [i] else rule.push(primals, alone, outputs, ops)
+        terms.append(tuple(None if x is None else cleaned(x, masks[i]) for x in term))
+    if moving != masked:
+        rest = [None if j in masked else t for j, t in enumerate(tangents)]
+        terms.append(rule.push(primals, rest, outputs, ops))
+    return tuple(_sum(parts) for parts in zip(*terms, strict=True))
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    there = [term for term in terms if term is not None]
+    return sum(there[1:], there[0]) if there else None
+
+
+def _moved(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    found: Sequence[Any],
+    seen: bool,
+) -> list[Any] | None:
+    """The masks of the outputs of a structural operator: what is not 0 if NaN stands for all that is touched."""
+    if seen:
+        wanted, parts = _outputs(rule, outputs, found)
+        parts, moved = values(list(parts)), values(list(tangents))
+        if moves_everywhere(parts):
+            return None
+        if all(t is None or type(t) is ndarray for t in spread_lists(moved)) and _zeros_tell(rule, moved, masks):
+            pairs = zip(parts, wanted, strict=True)
+            return [None if t is None else _shaped(is_nonzero(t), x.shape) for t, x in pairs]
+    return _by_rule(rule, primals, tangents, masks, outputs, found, seen)
+
+
+def _by_rule(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    found: Sequence[Any],
+    seen: bool,
+) -> list[Any]:
+    bare = values if seen else constant
+    marked = [_marks(t, mask) for t, mask in zip(tangents, masks, strict=True)]
+    given, results = bare(list(primals)), bare(list(outputs))
+    ops = NUMPY if seen else table_of(spread_lists([*given, *marked, *results]))
+    parts = zip(
+        _outputs(rule, outputs, rule.push(given, marked, results, ops))[1], *_outputs(rule, outputs, found), strict=True
+    )
+    return [None if part is None else _kept(part != 0, x, y.shape, seen) for part, y, x in parts]
+
+
+def _marks(tangent: Any, mask: Touched) -> Any:
+    """NaN where a tangent is touched and 0 elsewhere; None for one that is not there."""
+    if type(tangent) is list:
+        given = mask if type(mask) is list else [None] * len(tangent)
+        return [_marks(t, m) for t, m in zip(tangent, given, strict=True)]
+    if tangent is None:
+        return None
+    nan = complex(np.nan, np.nan) if tangent.dtype.kind == "c" else np.nan
+    return marks(mask, tangent.shape, tangent.dtype.type(nan))
+
+
+def _kept(mask: Touched, found: Any, shape: Shape, seen: bool) -> Touched:
+    """A mask in the shape of an output, None if all is touched: a rule may make numbers of nothing."""
+    if found is None:
+        return None
+    if seen:
+        return None if count_nonzero(mask) == mask.size else _shaped(mask | is_nonzero(values(found)), shape)
+    value = constant(found)
+    if not computes_masks(value):
+        return None
+    mask = union(mask, numbers_in(value))
+    numbers = numbers_of_all(mask)
+    if not computes_masks(mask) or (is_plain(numbers) and numbers.all()):
+        return None
+    return mask if tuple(mask.shape) == tuple(shape) else table_of((mask,)).expand(mask, shape)
+
+
+# -- of plain arrays, where the usual way finds the tangents -----------------------------------------------------------
+def plain_mask(
+    rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], masks: Sequence[Touched], output: Any, found: Any
+) -> Touched:
+    """That of the one output of an operator on plain arrays, whose tangent is found; UNKNOWN where it needs a mask.
+
+    Of the arguments the first have tangents and masks, or None.
+    """
+    if found is None:
+        return None if rule.structural else UNKNOWN
+    moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None] if rule.pointwise else []
+    if moving and (first := moving[0]) is not None and not rule.structural:
+        alike = len(moving) == 1 or all(mask is first for mask in moving)
+        if alike and first.shape == found.shape == output.shape and _stands(found, first):
+            return first  # the usual case: all is still where it was
+    if [mask for mask in moving if mask is not None] and has_nan(found):
+        return UNKNOWN
+    if rule.structural:
+        mask = begun(rule, found, tangents, output.shape, masks)
+        if mask is not UNKNOWN:
+            return mask
+        rest = [None] * (len(primals) - len(masks))
+        return _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,), True)[0]
+    if not rule.pointwise:
+        return UNKNOWN
+    if any(mask is None for mask in moving):
+        return None
+    return _kept(moving[0] if len(moving) == 1 else union(*moving), found, output.shape, True)
+
+
+def plain_masks(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    masks: Sequence[Touched],
+    outputs: Sequence[Any],
+    found: Sequence[Any],
+) -> Any:
+    """The same for all outputs of any operator: a list, None for none, UNKNOWN where a tangent needs its mask."""
+    if rule.outputs == 1 and not rule.returns_list:
+        mask = plain_mask(rule, primals, tangents, masks, outputs[0], found[0])
+        return mask if mask is None or mask is UNKNOWN else [mask]
+    if rule.structural:
+        return _moved(rule, primals, tangents, masks, outputs, found, True)
+    pairs = zip([outputs[i] for i in rule.moving], found, strict=True)
+    each = [plain_mask(rule, primals, tangents, masks, x, t) for x, t in pairs] if rule.pointwise else [UNKNOWN]
+    return UNKNOWN if any(mask is UNKNOWN for mask in each) else each
+
+
+def begun(
+    rule: Rule, found: Any, tangents: Sequence[Any], shape: Shape, masks: Sequence[Touched] | None = None
+) -> Touched:
+    """That of the one output of an operator, as far as the zeros of its tangent tell it; else UNKNOWN."""
+    if not rule.structural:
+        return UNKNOWN
+    if found is None or is_whole(found):
+        return None
+    return _shaped(is_nonzero(found), shape) if _zeros_tell(rule, tangents, masks) else UNKNOWN
+
+
+def _zeros_tell(rule: Rule, tangents: Sequence[Any], masks: Sequence[Touched] | None) -> bool:
+    """True if an element of a structural operator's tangent is untouched just where it is 0.
+
+    So it is where every number of the given tangents that was touched is another than 0, and none are added up.
+    """
+    if not rule.copying and (not rule.pointwise or len([t for t in tangents if t is not None]) > 1):
+        return False
+    for nr, t in enumerate(tangents):
+        mask = None if masks is None else masks[nr]
+        if type(t) is list:
+            if not _zeros_tell(rule, t, mask):
+                return False
+        elif t is not None:
+            touched = t.size if mask is None else count_nonzero(mask)
+            if t.dtype.kind != "f" or count_nonzero(t) != touched:  # parts of complex ones are not asked for
+                return False
+    return True
+
+
+def moves_everywhere(found: Sequence[Any]) -> bool:
+    """True if no tangent that was found has a zero, so that no mask can begin there."""
+    for x in found:
+        if type(x) is list or type(x) is tuple:
+            if not moves_everywhere(x):
+                return False
+        elif x is None or not is_whole(x):
+            return False
+    return True
+
+
+def _stands(found: Any, mask: Any) -> bool:
+    """True if a tangent is 0 where it is untouched, by the faster way for its size."""
+    if found.size < _SHORT:
+        return bool(count_nonzero(found) == count_nonzero(found[mask]))
+    return not ((found != 0) > mask).any()
+
+
+def _shaped(mask: Touched, shape: Shape) -> Touched:
+    """A mask in the shape of an output; None if all is touched."""
+    if count_nonzero(mask) == mask.size:
+        return None
+    if type(mask) is not ndarray:  # of a single number
+        mask = np.asarray(mask)
+    return mask if mask.shape == shape else np.broadcast_to(mask, shape)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+def relate(a: DualArray, b: DualArray) -> None:
+    """Note that two dual arrays lie in the same memory, so that a write into one makes the other's mask void."""
+    a.kin = b.kin = kin = a.kin or b.kin or Kin()
+    if a.apart:
+        kin.parted.append(weakref.ref(a))
+
+
+def written(target: DualArray, mask: Touched) -> None:
+    """Note that `target` has been written into, and what of the new tangent is touched."""
+    if target.kin is None:
+        known = is_plain(mask)
+        target.touched = np.broadcast_to(frozen(mask), target.shape) if known else None
+    else:
+        target.touched = None
+        target.kin.note_write()

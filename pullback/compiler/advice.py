@@ -1,0 +1,28 @@
+"""Says what to write instead, where a function runs eagerly."""
+
+from __future__ import annotations
+
+# (a part of the reason, the remedy), the first that fits.
+_REMEDIES = (
+    ("random numbers", "draw with pullback's own functions (pb.rand, pb.randn, dropout), or pass the numbers in"),
+    ("clock", "read the clock outside, and pass the time in"),
+    ("is asked for an attribute whose name", "write the attribute's name in the code"),
+    ("finds attributes by code", "read the attribute outside, and pass it in"),
+    ("finds its attributes by code", "read the attribute outside, and pass it in"),
+    ("what is outside the program", "do it outside, and pass in what the function needs"),
+    ("changes the state of a library", "do it once, outside the function"),
+    ("would be compared at each call", "pass it in, or make an ndarray of it"),
+    ("places that may change", "pass in what the function needs of it"),
+    ("moves on when it is read", "make a list or an ndarray of it, or pass it in"),
+    ("holds what no watch can look at", "pass in what the function needs of it"),
+    ("in which no watch can look", "pass in what the function needs of it"),
+    ("it changes what it reads", "return the new value, and let the caller store it"),
+    ("no two of", "return what changes from call to call, or pass it in"),
+    ("whose contents nothing tells", "pass its arrays in a dict, list or tuple; pb.utils.pytree registers classes"),
+    ("outcomes", "choose with np.where, or compile what comes before and after the choice"),
+)
+
+
+def remedy(why: str) -> str:
+    """The text that says what to write instead, "" where nothing is known."""
+    return next((text for part, text in _REMEDIES if part in why), "")

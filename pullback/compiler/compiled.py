@@ -1,0 +1,393 @@
+"""A compiled function: which program runs at a call, when one is made, compared, and given up."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from threading import RLock, get_ident
+from time import perf_counter
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.autograd.checkpoint.randomness import generator_states, restore
+from pullback.compiler.adoption import needs_adoption
+from pullback.compiler.advice import remedy
+from pullback.compiler.agreement import first_difference
+from pullback.compiler.audit import FIRST, Audit, StaleError
+from pullback.compiler.errors import CompileWarning, StaleProgramError
+from pullback.compiler.explanation import Explanation
+from pullback.compiler.numbers import differs
+from pullback.compiler.places import Place, place_of, said
+from pullback.compiler.program import inputs_of
+from pullback.compiler.reach.kinds import is_librarys_class
+from pullback.compiler.reach.objects import StandsFor
+from pullback.compiler.reach.reached import Reach, reach_of
+from pullback.compiler.signature import Floats, Unfit, classes_of, form_of, frozen, in_words, signature_of, unfit
+from pullback.compiler.tracing import Trace, grad_of, trace
+from pullback.compiler.variants import MOST, Variants
+from pullback.core import modes
+from pullback.core.cuts import frames_to_user
+from pullback.core.dtypes import get_default_dtype
+from pullback.core.pytree import unflatten
+from pullback.core.tensor import ndarray
+from pullback.graph.held_records import owner_of
+
+_SIGNATURES = 64
+_WRAPPER = 2e-6  # seconds that the way to a program takes
+_CHANGES = 8  # how often what a function reads may change before its programs are given up
+_TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
+_EAGERLY: Final = object()  # what a call gives whose function has not run yet
+# One trace at a time, and nobody else in a function that captures Tensors, which hold traced arrays meanwhile.
+_TRACING = RLock()
+
+
+class Compiled(StandsFor):
+    """A function, and the programs that have been made of it; called as the function is. Made by `compile`.
+
+    A method of a class that is compiled is bound as any other. Each instance has programs of its own, for what they
+    read of it is watched. They live as long as the instance does.
+
+    Examples
+    --------
+    >>> f = pb.compile(lambda x: np.sin(x) * 2.0)
+    >>> f
+    <compiled function <lambda>: not called yet>
+    >>> x = np.array([0.0, 1.0])
+    >>> [f(x) for _ in range(5)][-1]
+    array([0.        , 1.68294197])
+    >>> f
+    <compiled function <lambda>: 1 program>
+    """
+
+    def __init__(self, function: Callable[..., Any], check: bool, pure: bool) -> None:
+        functools.update_wrapper(self, function, updated=["__dict__"] if type(function) is FunctionType else [])
+        self._function, self._check, self._pure = function, check, pure
+        self._by_signature: dict[Hashable, Variants] = {}
+        self._reach: Reach | None = None
+        self._live: set[int] = set()
+        self._kinds: set[type] = set()  # the user's classes among the arguments
+        self._adopts = self._alone = True
+        self._changes = 0
+        self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
+        self._floats = Floats()
+        self._fallbacks: dict[str, Place | None] = {}  # why calls have run eagerly, and the lines to blame
+        self._running: set[int] = set()  # the threads that trace it
+        self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            self._eager is not None
+            or (self._running and get_ident() in self._running)
+            or not (state := modes.current()).plain
+        ):
+            return self._function(*args, **kwargs)
+        if self._alone:
+            with _TRACING:
+                result = self._run(state, args, kwargs)
+        else:
+            result = self._run(state, args, kwargs)
+        return self._function(*args, **kwargs) if result is _EAGERLY else result
+
+    def explain(self, watches: bool = False) -> Explanation:
+        """Tell which programs there are, what they look at, what they cost, and why calls run eagerly.
+
+        Parameters
+        ----------
+        watches : bool, default False
+            Name each place that the function reads and that is watched, not only their number.
+
+        Returns
+        -------
+        Explanation
+            It prints as a text; `source`, `text` and `picture` show the programs themselves.
+
+        Examples
+        --------
+        >>> f = pb.compile(lambda x: np.sin(x) * 2.0)
+        >>> x = np.array([0.0, 1.0])
+        >>> for _ in range(5):
+        ...     y = f(x)
+        >>> print(f.explain())  # doctest: +ELLIPSIS
+        compile(<lambda>): 1 signature, 1 program, ... watches
+        ...
+        """
+        return Explanation(self, watches)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+    def _run(self, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call by a program or a trace; _EAGERLY if the function itself is to be called."""
+        if self._reach is None:
+            self._look()
+        elif self._reach.watches.stale():
+            self._look_again()
+        if self._eager is not None:
+            return _EAGERLY
+        signature, leaves, structure = signature_of(args, kwargs)
+        given = leaves
+        if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
+            signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
+        count, captured = len(leaves), 0
+        if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
+            grads = [grad_of(x) for x in tensors]
+            leaves += [*tensors, *(x for x in grads if x is not None)]
+            signature = (*signature, *map(form_of, leaves[count:]), *[x is None for x in grads])
+            captured = len(leaves) - count
+        key = (state.off, get_default_dtype(), signature)
+        try:
+            variants = self._by_signature.get(key)
+        except TypeError:  # an Unfit has no hash
+            variants = None
+        if variants is None:
+            if new := {kind for kind in classes_of(structure, leaves) if not is_librarys_class(kind)} - self._kinds:
+                self._kinds |= new  # their methods are reached as well
+                self._look()
+                return self._run(state, args, kwargs)
+            variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
+        if variants.eager is not None:
+            return _EAGERLY
+        try:
+            found = variants.find(leaves)
+        except StaleError as error:
+            raise self._stale(variants, error) from None
+        if found is None:
+            return self._trace(variants, leaves)
+        program, result = found
+        if program.calls >= program.look or self._check:
+            self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
+        return result
+
+    # -- what the function reads ---------------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """Find what the function can reach, and watch it."""
+        self._by_signature.clear()
+        self._reach = reach = reach_of(self._function, self._kinds)
+        self._alone = bool(reach.tensors)
+        if reach.refused and not self._pure:
+            first = reach.refused[0]
+            self._run_eagerly(f"{first.what} {first.why}", (first.filename, first.lineno))
+            return
+        reach.watches.arrays(contents=True)
+        self._live = {id(owner_of(x)) for x in reach.arrays}
+        self._adopts = bool(reach.refused) or needs_adoption(watch.was for watch in reach.watches.all)
+
+    def _look_again(self) -> None:
+        """Something that the function reads has changed: its programs are of no use any more."""
+        assert self._reach is not None
+        change = self._reach.watches.changed()
+        self._changes += 1
+        if self._changes > _CHANGES:
+            self._run_eagerly(f"{change}: it has changed {self._changes} times; make it an argument")
+        else:
+            self._look()
+
+    def _run_eagerly(self, why: str, place: Place | None = None) -> None:
+        """Run the function from now on, and say so."""
+        self._eager, self._alone = why, False
+        self._by_signature.clear()
+        self._say(why, place)
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+    def _new(
+        self, key: Hashable, wrong: Unfit | None, structure: Any, leaves: Sequence[Any], captured: int
+    ) -> Variants:
+        call = functools.partial(_call, self._function, structure, len(leaves) - captured)
+        variants = Variants(call, captured, all(type(x) is ndarray for x in leaves))
+        variants.structure, variants.forms = structure, [in_words(x) for x in leaves[: len(leaves) - captured]]
+        if wrong is not None:
+            variants.eager = f"it is given {wrong.why}"
+            if wrong.why:
+                self._say(variants.eager)
+            return variants
+        if len(self._by_signature) >= _SIGNATURES:
+            variants.eager = (
+                f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others "
+                "run eagerly: give numbers that vary as arrays, such as np.float64(x)"
+            )
+            self._say(variants.eager)
+            return variants
+        self._by_signature[key] = variants
+        return variants
+
+    def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
+        """(the trace of a call, its result as the caller gets it), or (None, the result of the function)."""
+        me = get_ident()
+        with _TRACING:
+            self._running.add(me)
+            try:
+                begin = perf_counter()
+                made = trace(leaves, variants.captured, variants.call, self._is_live, self._adopts)
+                variants.trace_seconds = perf_counter() - begin
+            except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
+                why = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
+                place = place_of(error)
+            else:
+                return made, made.result
+            finally:
+                self._running.discard(me)
+        result = variants.call(leaves)  # raises if the error is the function's own
+        self._give_up(variants, why, place)
+        return None, result
+
+    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+        made, result = self._traced(variants, leaves)
+        if made is None:
+            return result
+        assert self._reach is not None
+        self._adopts |= any(isinstance(step.what, Guard) for step in made.graph.steps)  # numbers may have left unseen
+        if (change := self._reach.watches.changed()) is not None:
+            self._changes += 1
+            if self._changes > _CHANGES:
+                self._run_eagerly(f"it changes what it reads: {change}")
+            else:
+                self._look()
+        elif len(variants.programs) >= MOST:
+            what, place = first_difference(variants.programs[0].trace, made)
+            self._give_up(variants, f"what it looks at had more than {MOST} outcomes: {what}", place)
+        elif not variants.take(made) and len(variants.candidates) > MOST:
+            one, other = (made for made, _ in variants.candidates[-2:])
+            what, place = first_difference(one, other)
+            self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)
+        return result if made.pulled is None else variants.program_of(made).run(leaves, inputs_of(leaves))
+
+    def _is_live(self, array: ndarray) -> bool:
+        return id(owner_of(array)) in self._live
+
+    # -- programs and the function, side by side -----------------------------------------------------------------------
+    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
+        """Compare a program with the function: now, or by an audit at the next call.
+
+        `given` are the leaves before numbers that vary were taken as arrays.
+        """
+        if isinstance(program, Audit):
+            program = program.program
+        elif (program.calls <= _TIMED or self._check) and not program.effects:
+            self._compare(variants, program, result, leaves, given)
+        if program.calls == _TIMED:
+            program.look = FIRST - 1
+        always = self._check and program.effects  # what it writes can be compared in no other way
+        if (always or program.calls >= program.look >= _TIMED) and program in variants.programs:
+            nr = variants.programs.index(program)
+            audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
+            variants.programs[nr] = audit
+
+    def _audited(self, variants: Variants, audit: Audit) -> None:
+        """Put a program back that is being audited."""
+        if audit in variants.programs:
+            variants.programs[variants.programs.index(audit)] = audit.program
+        audit.program.audits.append(audit.program.calls)
+        audit.program.look = audit.next(variants.trace_seconds)
+
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
+        """Let the function run beside its program: the results must be equal, and the program no slower."""
+        states = generator_states()
+        self._running.add(me := get_ident())  # where the function calls itself, that is the function too
+        try:
+            begin = perf_counter()
+            expected = variants.call(given)
+            middle = perf_counter()
+        finally:
+            self._running.discard(me)
+        restore(states)  # the program draws the same numbers
+        again = program.run(leaves, inputs_of(leaves))
+        took = perf_counter() - middle + _WRAPPER
+        restore(states)
+        if how := differs(again if program.draws else result, expected, leaves):
+            if self._check:
+                self._give_up(variants, f"its program gave {how}", tell=False)
+                raise StaleProgramError(f"{self._name}{variants.called}: the program gave {how}.")
+            self._give_up(variants, f"its program gave {how}")
+        program.timed(middle - begin, took)
+        if program.slower == _TIMED and not self._check:
+            variants.eager = "its program is not faster than the function itself"
+
+    def _stale(self, variants: Variants, error: StaleError) -> StaleProgramError:
+        """The error of an audit that has found a difference."""
+        *before, now = error.audits
+        since = (
+            f"since the audit before, at call {before[-1]}," if before else "before, but for those of its first calls,"
+        )
+        self._give_up(variants, f"an audit found a difference: {error}", tell=False)
+        return StaleProgramError(
+            f"{self._name}{variants.called}: at call {now} of its program the function did not do what was recorded: "
+            f"{error}. Results {since} may be wrong. It depends on something that nothing can watch: pass that in as "
+            "an argument. From now on the function runs eagerly."
+        )
+
+    # -- what is said --------------------------------------------------------------------------------------------------
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__name__", type(self._function).__name__)
+
+    def _give_up(self, variants: Variants, why: str, place: Place | None = None, tell: bool = True) -> None:
+        """Run the function for this signature from now on."""
+        variants.eager = why
+        variants.programs.clear()
+        variants.candidates.clear()
+        if tell:
+            self._say(why, place)
+
+    def _say(self, why: str, place: Place | None = None) -> None:
+        if why not in self._fallbacks:
+            self._fallbacks[why] = place
+            where = f" ({said(place)})" if place else ""
+            instead = f". Instead, {text}" if (text := remedy(why)) else ""
+            warnings.warn(
+                f"compile({self._name}) runs eagerly: {why.rstrip('.')}{where}{instead}.",
+                CompileWarning,
+                stacklevel=frames_to_user(),
+            )
+
+    def __repr__(self) -> str:
+        """One line: how many programs there are, or why there are none."""
+        programs = sum(len(variants.programs) for variants in self._by_signature.values())
+        said = f"{programs} program{'s' * (programs != 1)}" if self._reach else "not called yet"
+        return f"<compiled function {self._name}: {said if self._eager is None else f'eager, {self._eager}'}>"
+
+    # -- methods, copies -----------------------------------------------------------------------------------------------
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._key, self._method = f"_compiled_{owner.__module__}.{owner.__qualname__}.{name}", name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """The compiled method of an instance, which keeps it; each has its own, for its attributes are watched."""
+        if instance is None or type(self._function) is not FunctionType:
+            return self
+        space = getattr(instance, "__dict__", None)
+        key = self._key or f"_compiled_{id(self)}"
+        if type(space) is not dict:  # nowhere to keep it
+            return MethodType(self, instance)
+        found = space.get(key)
+        if (
+            type(found) is not Compiled
+            or getattr(found._function, "__self__", None) is not instance
+            or found._of is not self
+        ):
+            found = Compiled(MethodType(self._function, instance), self._check, self._pure)
+            found._of, found._method = self, self._method or self._name
+            space[key] = found
+        return found
+
+    _of: Compiled | None = None  # of a method's: the one in the class
+
+    def __reduce__(self) -> Any:
+        if self._of is not None:
+            return getattr, (self._function.__self__, self._method)  # type: ignore[attr-defined]
+        found: Any = sys.modules.get(getattr(self, "__module__", None) or "")
+        for part in (name := getattr(self, "__qualname__", "")).split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (_compiled, (self._function, self._check, self._pure))
+
+
+def _compiled(function: Callable[..., Any], check: bool, pure: bool) -> Compiled:
+    return Compiled(function, check, pure)
+
+
+def _call(function: Callable[..., Any], structure: Any, count: int, leaves: list[Any]) -> Any:
+    """Call the function with arguments of this structure, the first so many leaves."""
+    if structure is None:
+        return function(*leaves[:count])
+    args, kwargs = unflatten(structure, leaves)
+    return function(*args, **kwargs)

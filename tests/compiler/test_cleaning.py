@@ -1,0 +1,90 @@
+"""Zeros that meet infinite slopes: a program leaves masks out, and finds out where they are missing."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.compiler.program import Program
+from pullback.compiler.tracing import trace
+
+AWAY, AT = np.array([0.5, 1.0, 4.0, 2.0]), np.array([0.0, 1.0, 0.0, 2.0])
+
+
+def chosen(x):
+    return np.sum(np.where(x > 0, np.sqrt(x) * np.exp(x), 0.0))
+
+
+def part(x):
+    return np.sum(np.log(x)[1::2] ** 2)
+
+
+def power(x):
+    return np.sum(np.where(x > 0, np.sqrt(x), 0.0) ** 2.0)
+
+
+def matrix(x):
+    return np.sum((np.where(x > 0, np.sqrt(x), 0.0)[:, None] * np.ones((4, 4))) @ np.ones(4))
+
+
+FUNCTIONS = [chosen, part, power, matrix]
+TRANSFORMS = {
+    "grad": pb.func.grad,
+    "jvp": lambda f: lambda x: pb.func.jvp(f, (x,), (np.array([0.0, 1.0, 0.0, 2.0]),))[1],
+    "hvp": lambda f: lambda x: pb.func.hvp(f, x, np.array([0.0, 1.0, 0.0, 1.0])),
+    "hessian": pb.func.hessian,
+    "batch": lambda f: lambda x: pb.vmap(pb.func.grad(f))(np.stack([x, x + 1.0])),
+}
+
+
+def program_of(function, at):
+    return Program(trace([at], 0, lambda given: function(*given), lambda array: False))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_program_gives_zeros_where_nothing_is_touched(function, transform):
+    with np.errstate(all="ignore"):
+        derivative = TRANSFORMS[transform](function)
+        expected, elsewhere = derivative(AT), derivative(AWAY)
+        for at in (AWAY, AT):
+            program = program_of(derivative, at)
+            for _ in range(3):
+                np.testing.assert_allclose(program.run([AWAY], [AWAY]), elsewhere, rtol=1e-12)
+                np.testing.assert_allclose(program.run([AT], [AT]), expected, rtol=1e-12)
+
+
+def test_the_fast_form_has_no_masks_and_the_careful_form_takes_over():
+    program = program_of(pb.func.grad(chosen), AWAY)
+    fast = program.plan
+    assert program.suspect == [0]
+    careful = program_of(pb.func.grad(chosen), AWAY)
+    for _ in range(2):
+        careful.run([AT], [AT])
+    assert careful.plan is careful.careful
+    assert len(careful.plan.steps) > len(fast.steps)
+    assert careful.suspect == []
+
+
+def test_a_nan_of_the_function_itself_stays():
+    program = program_of(pb.func.grad(chosen), AWAY)
+    at = np.array([np.nan, 1.0, 4.0, 2.0])
+    np.testing.assert_allclose(program.run([at], [at]), pb.func.grad(chosen)(at))
+
+
+@pytest.mark.parametrize("compare", [np.isnan, lambda g: g > 0.5, lambda g: np.nan_to_num(g, nan=7.0)])
+def test_a_mask_stays_before_what_a_nan_does_not_come_through(compare):
+    def function(x):
+        return compare(pb.func.grad(chosen)(x)) * 1.0
+
+    with np.errstate(all="ignore"):
+        program = program_of(function, AWAY)
+        np.testing.assert_array_equal(program.run([AT], [AT]), function(AT))
+
+
+def test_a_compiled_node_pulls_back_with_care():
+    compiled = pb.compile(lambda x: pb.where(x > 0, pb.sqrt(x) * pb.exp(x), 0.0).sum())
+    for at in (AWAY, AWAY, AT, AWAY, AT):
+        x = pb.tensor(at, requires_grad=True)
+        compiled(x).backward()
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(x.grad.numpy(), pb.func.grad(chosen)(at), rtol=1e-12)
