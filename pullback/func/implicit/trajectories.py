@@ -253,7 +253,9 @@ class _Solve:
         pull, free = while_solving(self.problem.captured, pulled_again, pulled), [args[i] for i in self.free]
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Any:
-            return pull(np.float64(t), *self.layout.unravel(solution(t)), *state[:count], *free)
+            return pull(
+                np.float64(t) if type(t) is float else t, *self.layout.unravel(solution(t)), *state[:count], *free
+            )
 
         return slope
 
@@ -302,7 +304,7 @@ class _Solve:
             return [*values, *moved]
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Any:
-            return push(np.float64(t), *state, *args)
+            return push(np.float64(t) if type(t) is float else t, *state, *args)
 
         push = while_solving(self.problem.captured, pushed)
         integrator = self.problem.integrator
