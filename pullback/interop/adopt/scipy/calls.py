@@ -215,12 +215,12 @@ def plain(x: Any, of_tensor: Callable[[Any], Any] | None = None) -> Any:
         return (of_tensor or _memory)(x)
     if issubclass(type(x), Holder):
         return x.plain()
+    if not isinstance(x, (dict, list, tuple)) or not has_tensor(x):
+        return x  # as it is, for classes of SciPy's are dicts too: dok_array
     if isinstance(x, dict):
         return {name: plain(item, of_tensor) for name, item in x.items()}
-    if isinstance(x, (list, tuple)) and has_tensor(x):
-        items = (plain(item, of_tensor) for item in x)
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    return x
+    items = (plain(item, of_tensor) for item in x)
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def _names_an_output(name: str) -> bool:
