@@ -58,6 +58,12 @@ class View(ModuleType):
     def __dir__(self) -> Iterable[str]:
         return dir(genuine_of(self))
 
+    def __eq__(self, other: object) -> Any:
+        return genuine_of(self) is genuine_of(other)
+
+    def __hash__(self) -> int:
+        return hash(genuine_of(self))
+
     def __reduce__(self) -> Any:
         return importlib.import_module, (self.__name__,)
 
