@@ -51,6 +51,7 @@ COUNTED = {
     "autograd/function/reads.py": (8, OF_USERS),
     "autograd/engine/node_hooks.py": (1, FOR_SPEED),
     "autograd/engine/roots.py": (4, OF_USERS),
+    "autograd/engine/plain_loop.py": (1, FOR_SPEED),
     "autograd/engine/structural_zeros.py": (2, FOR_SPEED),
     "dispatch/call_errors.py": (1, OF_USERS),
     "dispatch/element_writes.py": (2, FOR_SPEED),
