@@ -57,7 +57,7 @@ def affordable(states: int, directions: int) -> bool:
     return states <= _STATES and directions <= _DIRECTIONS
 
 
-def coefficients_of(slope: Callable[..., Any], start: Leaves, args: Leaves) -> Coefficients:
+def coefficients_of(slope: Callable[[Leaves, Any, Leaves], Leaves], start: Leaves, args: Leaves) -> Coefficients:
     """The derivatives of `slope(y, t, args)`, of leaves in the form of these, by y and args at many points."""
     numbers = [x.reshape(-1) for x in args]
 
