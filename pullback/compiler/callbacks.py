@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.compiler.compiled import Compiled, Place
+from pullback.compiler.compiled import Compiled
+from pullback.compiler.places import Place
 from pullback.compiler.reach.reached import Reach
 from pullback.compiler.reach.watches import Watches
 from pullback.compiler.variants import Variants
