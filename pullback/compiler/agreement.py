@@ -47,7 +47,8 @@ def _keys(x: Any) -> Hashable:
 
 def _what(what: Any) -> Hashable:
     if isinstance(what, Guard):
-        return ("guard", what.why, key_of(what.expected))
+        expected = what.expected
+        return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
         what = what.examine
     code = getattr(what, "__code__", None)

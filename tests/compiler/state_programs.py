@@ -527,6 +527,15 @@ def f(x): return A(x).y
 --
 rate = 2
 
+== what makes an object, in a class that inherited it
+class A:
+    def __init__(self): self.y = 1
+class B(A): pass
+def f(x): return x * B().y
+--
+def init(self): self.y = 2
+B.__init__ = init
+
 == what the class of an object makes
 rate = 1
 class A:

@@ -482,6 +482,27 @@ def test_a_sum_that_cancels_is_no_difference():
     assert abs(compiled(numbers)) < 1e-10
 
 
+@pytest.mark.parametrize("size", [5, 5000])
+def test_arrays_that_follow_each_other_in_one_place_are_not_taken_for_one(size):
+    def written(x):
+        buffer, total = np.empty(size), 0.0
+        for factor in (1.0, 2.0, 3.0):
+            buffer[:] = factor
+            total = total + np.sum(x * buffer)
+        return total
+
+    def made(x):
+        total = 0.0
+        for factor in (1.0, 2.0, 3.0):
+            total = total + np.sum(x * np.full(size, factor))
+        return total
+
+    for f in (written, made):
+        compiled = warmed(f, np.ones(size))
+        assert programs(compiled)
+        assert compiled(np.full(size, 2.0)) == 12.0 * size
+
+
 # -- random numbers ----------------------------------------------------------------------------------------------------
 def test_draws_move_on_as_the_function_moves_them():
     def f(x):

@@ -206,7 +206,7 @@ def test_quick_test_says_what_it_compares():
 
 
 def test_names_of_places_do_not_end_the_line():
-    made = of(Items([1.0], "the item 'a\nb' of x", list.__iter__))
+    made = of(Items([1.0], "the attribute `a\nb\0` of x", list.__iter__))
     assert not made.stale()
 
 

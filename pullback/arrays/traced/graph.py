@@ -20,6 +20,7 @@ from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
 
 _NUMBERS = count()
+_COMPARED = 4096  # elements up to which an array is known by its contents
 
 
 class Value:
@@ -145,12 +146,12 @@ class Check:
         return True
 
 
-class UntraceableError(UnsupportedError):
+class UntraceableError(UnsupportedError, page=None):
     """Something in a function that a trace cannot follow; the text says what, and what to write instead."""
 
 
 class Graph:
-    """What a function has computed of its inputs, while it ran on examples of them.
+    """All that a function has computed of its inputs, while it ran on examples of them.
 
     Attributes
     ----------
@@ -172,7 +173,7 @@ class Graph:
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
         self._by_place: dict[Hashable, Value] = {}
-        self._by_bits: dict[Hashable, Value] = {}
+        self._by_bits: dict[Hashable, tuple[Value, ndarray]] = {}
 
     # -- values --------------------------------------------------------------------------------------------------------
     def input(self, example: ndarray) -> Value:
@@ -191,15 +192,17 @@ class Graph:
         if live := self.live(array):
             if (found := self._by_place.get(key := place_of(array))) is not None:
                 return found
-        elif (found := self._by_bits.get(key := _bits_of(array))) is not None:
-            return found
+        elif (known := self._by_bits.get(key := _bits_of(array))) is not None and (
+            array.size <= _COMPARED or same_bits(array, known[1])  # another may lie where one has been
+        ):
+            return known[0]
         value = Value(self, array)
         if live:
             self._by_place[key] = value
         else:
             array = array.copy(order="K")
             array.flags.writeable = False
-            self._by_bits[key] = value
+            self._by_bits[key] = value, array
         self.constants.append((value, array, live))
         return value
 
@@ -209,6 +212,7 @@ class Graph:
         kernel, writes, pure, sizes = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
+        args = tuple(map(self.lifted, args))
         key = (name, *map(key_of, args)) if pure else None
         known = None if key is None else self._memo.get(key)
         found = kernel(*examples)
@@ -286,7 +290,7 @@ def place_of(array: ndarray) -> Hashable:
 
 
 def _bits_of(array: ndarray) -> Hashable:
-    return (array.dtype.str, array.shape, array.strides, array.tobytes() if array.size <= 4096 else id(array))
+    return (array.dtype.str, array.shape, array.strides, array.tobytes() if array.size <= _COMPARED else id(array))
 
 
 def same_bits(a: Any, b: ndarray) -> bool:

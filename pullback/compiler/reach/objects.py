@@ -15,6 +15,7 @@ import numpy as np
 
 from pullback.compiler.reach.kinds import (
     BUILTIN,
+    CONSTANTS,
     GETTERS,
     is_function_in_c,
     is_librarys_class,
@@ -132,7 +133,8 @@ def _fixed(walk: Walk, x: Any, said: str, site: Site) -> None:
 
 def _parts(walk: Walk, parts: Any, said: str, site: Site) -> None:
     for nr, part in enumerate(parts):
-        walk.reached(part, f"item {nr} of {said}", site)
+        if type(part) not in CONSTANTS:  # of long ones
+            walk.reached(part, f"item {nr} of {said}", site)
 
 
 def _base(x: Any) -> Any:

@@ -95,6 +95,7 @@ class _Space:
     def __init__(self, scope: Mapping[str, Any], whose: str, site: Site) -> None:
         self.scope, self.whose, self.site = scope, whose, site
         self.whole = False  # whether code may read all of it
+        self.called = False  # whether it is that of a class which is called
         self.of_class = type(scope) is MappingProxyType
         self.of_library = False  # a module that nobody adds names to
         self.owner: Any = None  # the object, if it may get another namespace
@@ -105,6 +106,8 @@ class _Space:
         """True if code may read an attribute that it does not name."""
         if not isinstance(name, str) or name in self.without:
             return False
+        if self.called and name in _CONSTRUCTION:
+            return True
         return (self.whole and name not in _SILENT) or (self.of_class and _is_implicit(name))
 
 
@@ -247,10 +250,7 @@ class Walk:
                 self._of_classes[id(base)].whole |= is_read_by_library(cls)
             self.look_at_class(type(cls), site, constructed)
         for base in own if constructed else ():
-            space = self._of_classes[id(base)]
-            for name in _CONSTRUCTION:
-                if name in space.scope:
-                    self._attribute(space, name, site)
+            self._of_classes[id(base)].called = True
 
     def _look_at_own(self, cls: Any, site: Site) -> None:
         scope = vars(cls)

@@ -97,7 +97,7 @@ class Watches:
 
         tests = [(watch.quick_test(name), watch.said) for watch in self._active()]
         lines = [
-            f"            {'or ' if i else ''}{test}  # {' '.join(said.split())}"
+            f"            {'or ' if i else ''}{test}  # {said if said.isprintable() else ascii(said)}"
             for i, (test, said) in enumerate(tests)
         ]
         text = "\n".join(
