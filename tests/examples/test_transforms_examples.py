@@ -47,7 +47,7 @@ def test_a_fit_is_compiled_and_drawn(program, tmp_path, capsys):
     assert "run block by block" in capsys.readouterr().out
     assert "block by block" in (tmp_path / "program.dot").read_text()
     t, y = module.data(1000)
-    value, slope = compiled(module.TRUE, t, y)
+    _, slope = compiled(module.TRUE, t, y)
     np.testing.assert_allclose(slope, pb.func.grad(module.loss)(module.TRUE, t, y))
 
 
