@@ -125,9 +125,9 @@ MUTANTS = (
     ),
     Mutant(
         "wrong_mask",
-        "autograd/engine/structural_zeros.py",
-        "return found[0] | found[1]",
-        "return found[0] & found[1]",
+        "arrays/masks.py",
+        "return reduce(or_, masks) if",
+        "return reduce(np.logical_and, masks) if",
         "which elements of a sum of two gradients were touched",
     ),
     Mutant(

@@ -48,7 +48,7 @@ def _keys(x: Any) -> Hashable:
 def _what(what: Any) -> Hashable:
     if isinstance(what, Guard):
         expected = what.expected
-        return ("guard", what.why, _contents(expected, False) if isinstance(expected, ndarray) else key_of(expected))
+        return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
         what = what.examine
     code = getattr(what, "__code__", None)

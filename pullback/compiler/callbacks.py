@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.compiler.api import Compiled
+from pullback.compiler.compiled import Compiled
+from pullback.compiler.places import Place
 from pullback.compiler.reach.reached import Reach
 from pullback.compiler.reach.watches import Watches
 from pullback.compiler.variants import Variants
@@ -33,7 +34,7 @@ class Callback(Compiled):
 
     def _look(self) -> None:
         if not self._watched:
-            self._reach = Reach([], [], Watches(), [], [])
+            self._reach, self._alone, self._adopts = Reach([], [], Watches(), [], []), False, False
             return
         super()._look()
         if self._reach is not None and self._reach.told:  # a program would not tell it
@@ -48,8 +49,9 @@ class Callback(Compiled):
             self._run_eagerly("its traces come to nothing")
         return result
 
-    def _say(self, why: str) -> None:
-        """Say nothing: nobody has asked for a program."""
+    def _say(self, why: str, place: Place | None = None) -> None:
+        """Only note it: nobody has asked for a program."""
+        self._fallbacks.setdefault(why, place)
 
 
 def callback(function: Callable[..., Any], watched: bool) -> Callable[..., Any]:

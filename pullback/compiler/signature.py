@@ -105,9 +105,9 @@ def in_words(x: Any) -> str:
         array: Any = x._array
         kind = "" if type(x) in ARRAYS else f"{type(x).__name__} "
         return f"{kind}{array.dtype} {tuple(array.shape)}{', requires grad' if x._requires_grad else ''}"
-    if isinstance(x, ndarray):
+    if type(x) is ndarray:
         return f"{x.dtype} {x.shape}"
-    return str(x.dtype) if isinstance(x, np.generic) else repr(x) if type(x) in _NUMBERS else type(x).__name__
+    return str(x.dtype) if issubclass(type(x), np.generic) else repr(x) if type(x) in _NUMBERS else type(x).__name__
 
 
 class Floats:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import slots
+from pullback.core.tensor import Tensor
 from pullback.graph.captured import Captured
 
 _FIRST = {False: 32, True: 48}  # calls that run as they are: to make a program takes as long; more with watches
@@ -18,7 +19,7 @@ class Repeated:
     Parameters
     ----------
     function : callable
-        Of arrays and NumPy's numbers, by position.
+        Of arrays and NumPy's numbers, by position; if it is not `watched`, Tensors are what is differentiated.
     form : callable, optional
         What becomes a program in its place, if that is another one, which keeps nothing between its calls.
     watched : bool, default False
@@ -36,6 +37,8 @@ class Repeated:
         self._left = _FIRST[watched] if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
 
     def __call__(self, *args: Any) -> Any:
+        if not self._watched and any(isinstance(x, Tensor) for x in args):
+            return self._form(*args)  # a derivative of what the solver finds
         if self._left >= 0:
             self._left -= 1
             if self._left < 0:

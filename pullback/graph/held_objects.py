@@ -173,12 +173,19 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(reads), frozenset(names)
 
 
-@functools.lru_cache(maxsize=4096)
 def is_of_library(function: FunctionType) -> bool:
-    """True if a function stands under its name in a module that is not the user's: what it holds is no parameter."""
-    if is_users_file(function.__code__.co_filename):
-        return False
+    """True if a function stands under its name in a module that is not the user's: what it holds is no parameter.
+
+    What a library has made around a function of the user's bears that function's names.
+    """
+    return "<locals>" not in function.__qualname__ and _stands_in_library(function)
+
+
+@functools.lru_cache(maxsize=4096)  # of what modules have, which stays
+def _stands_in_library(function: FunctionType) -> bool:
     found: Any = sys.modules.get(function.__module__)
+    if is_users_file(function.__code__.co_filename) or function.__module__ == "__main__" or is_users_module(found):
+        return False
     for name in function.__qualname__.split("."):
         found = getattr(found, "__dict__", {}).get(name)
     return found is function

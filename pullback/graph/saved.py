@@ -53,11 +53,10 @@ class Fingerprint:
 
 
 def _hash_of_sums(x: ndarray) -> int:
-    words = x.ravel(order="K").view(np.uint8)
-    words = words[: words.size // 8 * 8].view(np.uint64)
-    whole = words.size // _COLUMNS * _COLUMNS
-    rest = words[whole:]
-    return hash(words[:whole].reshape(-1, _COLUMNS).sum(axis=0).tobytes() + rest.tobytes())
+    found = x.ravel(order="K").view(np.uint8)
+    whole = found.size // (8 * _COLUMNS) * 8 * _COLUMNS
+    words = found[:whole].view(np.uint64).reshape(-1, _COLUMNS)
+    return hash(words.sum(axis=0).tobytes() + found[whole:].tobytes())  # the last one may be a part of a word
 
 
 class Form:

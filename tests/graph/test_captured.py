@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import gc
 import itertools
@@ -70,6 +71,24 @@ def changed_global_of_a_function(k):
 
 def by_factor(t):
     return FACTOR * t
+
+
+def changed_global_of_a_decorated_function(k):
+    global FACTOR
+    FACTOR = 1.0
+    y = integral(lambda t: k * by_entering(t))
+    FACTOR = 7.0
+    return y
+
+
+@contextlib.contextmanager
+def factor_for_a_while():  # a function of the library's, which bears the name of this one
+    yield FACTOR
+
+
+def by_entering(t):
+    with factor_for_a_while() as factor:
+        return factor * t
 
 
 def changed_module(k):
@@ -556,3 +575,19 @@ def test_sparse_matrices_keep_their_gradient_inside_a_solver(made):
     slope = (of(1.2 + 1e-5) - of(1.2 - 1e-5)) / 2e-5
     assert grad(of)(1.2) == pytest.approx(slope, rel=1e-6)
     assert jvp(of, (1.2,), (1.0,))[1] == pytest.approx(slope, rel=1e-6)
+
+
+def test_nothing_keeps_what_functions_held():
+    def run():
+        model = Model(1.0, 2.0)
+        k = pb.tensor(1.0, requires_grad=True)
+
+        def rate(t):
+            return model.rate(t)
+
+        integral(lambda t: k * rate(t)).backward()
+        return weakref.ref(model)
+
+    held = run()
+    gc.collect()
+    assert held() is None

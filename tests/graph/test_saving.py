@@ -6,7 +6,7 @@ import pytest
 import pullback as pb
 from pullback.core.errors import BackwardTwiceError
 from pullback.graph.node import MultiNode, Node
-from pullback.graph.saved import Form, Released, unpack_raw
+from pullback.graph.saved import Fingerprint, Form, Released, unpack_raw
 from pullback.graph.saving import Saves
 
 
@@ -44,6 +44,18 @@ def test_array_without_a_gradient_is_copied_whatever_its_size():
     x = np.zeros(10**5)
     assert kept("self", x)["saved_self"] is x
     assert kept("self!", x)["saved_self"] is not x
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("f4", 5001), ("f8", 5000), ("i2", 30003), ("u1", 40001), ("f4", 509 * 16)]
+)
+@pytest.mark.parametrize("place", [0, -1])
+def test_fingerprint_of_an_array_tells_of_every_element(dtype, size, place):
+    x = np.ones(size, dtype)
+    before = Fingerprint(x)
+    assert before.fits(x)
+    x[place] = 7
+    assert not before.fits(x)
 
 
 def test_what_a_gradient_needs_is_kept_where_that_gradient_flows():

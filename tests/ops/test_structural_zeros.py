@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -400,6 +401,22 @@ def test_a_network_with_masks_lets_go_of_them():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 300 * 300 * 8  # a few gradients at a time
+
+
+@pytest.mark.parametrize("use", [lambda w: w * 2.0, lambda w: w * w, lambda w: w[None].sin()])
+def test_a_leaf_that_is_used_many_times_lets_go_of_masks(use):
+    w = pb.tensor(np.ones(5), requires_grad=True)
+    conditions, alive, total = [], [], 0.0
+    for step in range(20):
+        keep = np.arange(5) > step % 3
+        conditions.append(weakref.ref(keep))
+        part = pb.where(pb.from_numpy(keep), use(w), 0.0)
+        if step == 0:  # which comes last
+            part.register_hook(lambda g: alive.append(sum(condition() is not None for condition in conditions)))
+        total = total + part.sum()
+        del keep, part
+    total.backward()
+    assert alive[0] <= 3
 
 
 def test_parts_that_are_all_there_touch_everything_and_others_do_not(monkeypatch):

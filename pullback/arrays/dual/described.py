@@ -15,7 +15,6 @@ from pullback.core.array_face import NESTED
 from pullback.core.array_type import (
     TRANSFORMED,
     ArrayType,
-    carries_derivative,
     counters_inside,
     layout_of,
     memory_of,
@@ -24,7 +23,7 @@ from pullback.core.array_type import (
     register_array_type,
     touched_in,
 )
-from pullback.core.tensor import Tensor, inside_tensors, ndarray
+from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import Counter
 from pullback.graph.node import AccumulateGrad
 
@@ -108,12 +107,8 @@ class DualType(ArrayType):
 
     def flows_through(self, nodes: Iterable[Any]) -> bool:
         for node in nodes:
-            if type(node) in CROSSINGS:
+            if type(node) in CROSSINGS or (type(node) is AccumulateGrad and type(node.variable) in NESTED):
                 return True
-            if type(node) is AccumulateGrad and type(node.variable) in NESTED:
-                inside = inside_tensors(node.variable)
-                if type(inside) is DualArray or (type(inside) is not ndarray and carries_derivative(inside)):
-                    return True
         return False
 
     def root_gradient(self, tensor: Tensor, gradient: Any) -> Any:

@@ -14,7 +14,7 @@ from pullback.arrays.dual.array import DualArray, duals_in
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
-from pullback.arrays.dual.touched import SUMS, mask_at, pushed, written
+from pullback.arrays.dual.touched import SUMS, Case, mask_at, pushed, written
 from pullback.arrays.dual.usual import usual
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
@@ -100,7 +100,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
             found = rule.push(primals, tangents, outputs, ops)  # of cotangents the backward keeps the masks
         else:
             masks = [mask_at(x, level.number) for x in args]
-            found, masks = pushed(rule, primals, tangents, masks, outputs, ops)
+            found, masks = pushed(Case(rule, primals, tangents, masks, outputs), ops)
     except Exception as error:
         slots.formula_failed(error)
         raise

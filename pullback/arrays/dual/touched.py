@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,27 +79,44 @@ def still(mask: Touched) -> bool:
 
 
 # -- in general --------------------------------------------------------------------------------------------------------
-def pushed(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Touched],
-    outputs: Sequence[Any],
-    ops: OperatorTable,
-) -> tuple[Sequence[Any], list[Any] | None]:
+class Case(NamedTuple):
+    """One call of an operator on dual arrays: its arguments with tangents and masks, and its outputs."""
+
+    rule: Rule
+    primals: Sequence[Any]
+    tangents: Sequence[Any]
+    masks: Sequence[Touched]
+    outputs: Sequence[Any]
+
+    def push(self, tangents: Sequence[Any], ops: OperatorTable) -> Sequence[Any]:
+        """The tangents of the outputs, for these of the arguments."""
+        return self.rule.push(self.primals, tangents, self.outputs, ops)
+
+    def moving(self) -> Sequence[Any]:
+        """The outputs that have tangents."""
+        return self.outputs[0] if self.rule.returns_list else [self.outputs[i] for i in self.rule.moving]
+
+    def parts(self, found: Sequence[Any]) -> Sequence[Any]:
+        """The tangents of these, of all that was found."""
+        return found[0] if self.rule.returns_list else found
+
+    def whole(self, parts: list[Any]) -> Sequence[Any]:
+        """All that was found, of these tangents."""
+        return [parts] if self.rule.returns_list else parts
+
+
+def pushed(case: Case, ops: OperatorTable) -> tuple[Sequence[Any], list[Any] | None]:
     """(tangents of the outputs, their masks), where an input has a mask, or one may begin here."""
-    seen = not any(_shows_none(x) for x in spread_lists([*primals, *tangents, *masks]))
-    if rule.pointwise:
-        found: Sequence[Any] = by_element(rule, primals, tangents, masks, outputs, ops)
-    elif rule.structural or not seen:
-        found = rule.push(primals, tangents, outputs, ops)
-    else:
-        return _pushed_through_opaque(rule, primals, tangents, masks, outputs, ops)
-    wanted, parts = _outputs(rule, outputs, found)
+    rule, _, tangents, masks, _ = case
+    seen = not any(_shows_none(x) for x in spread_lists([*case.primals, *tangents, *masks]))
+    if seen and not (rule.pointwise or rule.structural):
+        return _pushed_through_opaque(case, ops)
+    found = _by_element(case, ops) if rule.pointwise else case.push(tangents, ops)
+    wanted, parts = case.moving(), case.parts(found)
     if seen and not all(x is None or is_plain(values(x)) for x in [*wanted, *parts]):
         return found, None
     if rule.structural:
-        return found, _moved(rule, primals, tangents, masks, outputs, found, seen)
+        return found, _moved(case, found, seen)
     moving = [m for t, m in zip(spread_lists(tangents), spread_lists(masks), strict=True) if t is not None]
     if any(mask is None for mask in moving):
         return found, None
@@ -108,33 +125,18 @@ def pushed(
         return found, [_kept(common, x, y.shape, seen) for x, y in zip(parts, wanted, strict=True)]
     anything = union(*[table_of((mask,)).any(mask) for mask in moving])  # of a sample
     kept = [_kept(anything, x, y.shape, seen) for x, y in zip(parts, wanted, strict=True)]
-    clean = [x if mask is None else cleaned(x, mask) for x, mask in zip(parts, kept, strict=True)]
-    return ([clean] if rule.returns_list else clean), kept
+    return case.whole([x if m is None else cleaned(x, m) for x, m in zip(parts, kept, strict=True)]), kept
 
 
-def _pushed_through_opaque(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Touched],
-    outputs: Sequence[Any],
-    ops: OperatorTable,
-) -> tuple[Sequence[Any], list[Any] | None]:
+def _pushed_through_opaque(case: Case, ops: OperatorTable) -> tuple[Sequence[Any], list[Any] | None]:
     """The same for an operator that is neither pointwise nor structural: what stands still adds nothing."""
-    moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
-    if any(t is not None for i in rule.inputs for t in spread_lists([moving[i]])):
-        return rule.push(primals, moving, outputs, ops), None
-    found = rule.push(primals, tangents, outputs, ops)
-    wanted, parts = _outputs(rule, outputs, found)
-    if not all(x is None or is_nothing(x) for x in parts):  # a rule may make numbers of nothing
+    moving = [None if still(mask) else t for t, mask in zip(case.tangents, case.masks, strict=True)]
+    if any(t is not None for i in case.rule.inputs for t in spread_lists([moving[i]])):
+        return case.push(moving, ops), None
+    found, wanted = case.push(case.tangents, ops), case.moving()
+    if not all(x is None or is_nothing(x) for x in case.parts(found)):  # a rule may make numbers of nothing
         return found, None
-    zeros = [table_of((x,)).zeros_like(x) for x in wanted]
-    return ([zeros] if rule.returns_list else zeros), [np.zeros(x.shape, bool) for x in wanted]
-
-
-def _outputs(rule: Rule, outputs: Sequence[Any], found: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """(the outputs that move, their tangents), each of a list."""
-    return (outputs[0], found[0]) if rule.returns_list else ([outputs[i] for i in rule.moving], found)
+    return case.whole([table_of((x,)).zeros_like(x) for x in wanted]), [np.zeros(x.shape, bool) for x in wanted]
 
 
 def _shows_none(x: Any) -> bool:
@@ -142,16 +144,10 @@ def _shows_none(x: Any) -> bool:
     return type(x) is not ndarray and is_array(x) and (of_many(x) or not is_plain(values(x)))
 
 
-def by_element(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Touched],
-    outputs: Sequence[Any],
-    ops: OperatorTable,
-) -> tuple[Any, ...]:
+def _by_element(case: Case, ops: OperatorTable) -> Sequence[Any]:
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
-    found = rule.push(primals, tangents, outputs, ops)
+    rule, _, tangents, masks, _ = case
+    found = case.push(tangents, ops)
     if rule.operator in SUMS:  # no slope is infinite
         return found
     masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
@@ -161,11 +157,10 @@ def by_element(
     moving = [i for i in rule.inputs if tangents[i] is not None]
     for i in masked:
         alone = [t if j == i else None for j, t in enumerate(tangents)]
-        term = found if moving == [i] else rule.push(primals, alone, outputs, ops)
-        terms.append(tuple(None if x is None else cleaned(x, masks[i]) for x in term))
+        term = found if moving == [i] else case.push(alone, ops)
+        terms.append([None if x is None else cleaned(x, masks[i]) for x in term])
     if moving != masked:
-        rest = [None if j in masked else t for j, t in enumerate(tangents)]
-        terms.append(rule.push(primals, rest, outputs, ops))
+        terms.append(list(case.push([None if j in masked else t for j, t in enumerate(tangents)], ops)))
     return tuple(_sum(parts) for parts in zip(*terms, strict=True))
 
 
@@ -174,44 +169,28 @@ def _sum(terms: Sequence[Any]) -> Any:
     return sum(there[1:], there[0]) if there else None
 
 
-def _moved(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Touched],
-    outputs: Sequence[Any],
-    found: Sequence[Any],
-    seen: bool,
-) -> list[Any] | None:
-    """The masks of the outputs of a structural operator: what is not 0 if NaN stands for all that is touched."""
+def _moved(case: Case, found: Sequence[Any], seen: bool) -> list[Any] | None:
+    """The masks of the outputs of a structural operator."""
     if seen:
-        wanted, parts = _outputs(rule, outputs, found)
-        parts, moved = values(list(parts)), values(list(tangents))
+        parts, moved = values(list(case.parts(found))), values(list(case.tangents))
         if moves_everywhere(parts):
             return None
-        if all(t is None or type(t) is ndarray for t in spread_lists(moved)) and _zeros_tell(rule, moved, masks):
-            pairs = zip(parts, wanted, strict=True)
+        plain = all(t is None or type(t) is ndarray for t in spread_lists(moved))
+        if plain and _zeros_tell(case.rule, moved, case.masks):
+            pairs = zip(parts, case.moving(), strict=True)
             return [None if t is None else _shaped(is_nonzero(t), x.shape) for t, x in pairs]
-    return _by_rule(rule, primals, tangents, masks, outputs, found, seen)
+    return _by_rule(case, found, seen)
 
 
-def _by_rule(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    masks: Sequence[Touched],
-    outputs: Sequence[Any],
-    found: Sequence[Any],
-    seen: bool,
-) -> list[Any]:
+def _by_rule(case: Case, found: Sequence[Any], seen: bool) -> list[Any]:
+    """The same by its rule: what is not 0 if NaN stands for all that is touched."""
     bare = values if seen else constant
-    marked = [_marks(t, mask) for t, mask in zip(tangents, masks, strict=True)]
-    given, results = bare(list(primals)), bare(list(outputs))
+    marked = [_marks(t, mask) for t, mask in zip(case.tangents, case.masks, strict=True)]
+    given, results = bare(list(case.primals)), bare(list(case.outputs))
     ops = NUMPY if seen else table_of(spread_lists([*given, *marked, *results]))
-    parts = zip(
-        _outputs(rule, outputs, rule.push(given, marked, results, ops))[1], *_outputs(rule, outputs, found), strict=True
-    )
-    return [None if part is None else _kept(part != 0, x, y.shape, seen) for part, y, x in parts]
+    told = case.parts(case.rule.push(given, marked, results, ops))
+    each = zip(told, case.parts(found), case.moving(), strict=True)
+    return [None if touched is None else _kept(touched != 0, x, y.shape, seen) for touched, x, y in each]
 
 
 def _marks(tangent: Any, mask: Touched) -> Any:
@@ -263,7 +242,7 @@ def plain_mask(
         if mask is not UNKNOWN:
             return mask
         rest = [None] * (len(primals) - len(masks))
-        return _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,), True)[0]
+        return _by_rule(Case(rule, primals, [*tangents, *rest], [*masks, *rest], [output]), (found,), True)[0]
     if not rule.pointwise:
         return UNKNOWN
     if any(mask is None for mask in moving):
@@ -284,7 +263,7 @@ def plain_masks(
         mask = plain_mask(rule, primals, tangents, masks, outputs[0], found[0])
         return mask if mask is None or mask is UNKNOWN else [mask]
     if rule.structural:
-        return _moved(rule, primals, tangents, masks, outputs, found, True)
+        return _moved(Case(rule, primals, tangents, masks, outputs), found, True)
     pairs = zip([outputs[i] for i in rule.moving], found, strict=True)
     each = [plain_mask(rule, primals, tangents, masks, x, t) for x, t in pairs] if rule.pointwise else [UNKNOWN]
     return UNKNOWN if any(mask is UNKNOWN for mask in each) else each

@@ -14,6 +14,7 @@ from pullback.autograd.engine.accumulate import accumulate_grad, add
 from pullback.autograd.engine.run import Box, Run
 from pullback.autograd.engine.validate import validate_grad
 from pullback.core.array_type import CONSTANTS
+from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import (
     AccumulateGrad,
@@ -112,7 +113,7 @@ def deliver_to_leaf(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
     extra: Any = variable._extra
     if extra.hooks or extra.post_accumulate_hooks:
         return False
-    if run.masks:
+    if run.masks and type(grad) is not ndarray:
         grad, _ = run.shown(grad)
     if run.captures is not None:
         _capture(run, node, grad)

@@ -114,12 +114,13 @@ def root_cotangent(cotangent: Any) -> Any:
 # -- how nodes hand them on -------------------------------------------------------------------------------------------
 def run_masked(run: Any, node: Any, grad: Any) -> Sequence[Gradient]:
     """Run a node, in a Run, on its gradient, which may be masked, or the node itself masks."""
-    edge, alone = node._next0, node._next1 is None and node._nexts is None
-    if type(grad) is not Masked and not is_masked(grad):
+    edge = node._next0
+    if type(grad) is not Masked and (type(grad) is not list or not is_masked(grad)):
+        if not node.masking:
+            return node.apply(run.ops, grad, run.unpack)  # type: ignore[no-any-return]
         # A mask ends at a leaf, where nothing asks for it. But gradients of slices of a large one come together there.
-        ends = alone and type(edge) is AccumulateGrad
-        ends = ends and not (node.placing and math.prod(edge._shape) >= LARGE and run.awaited.get(edge) != 1)
-        if ends or not node.masking:
+        ends = type(edge) is AccumulateGrad and node._next1 is None and node._nexts is None
+        if ends and (not node.placing or run.awaited.get(edge) == 1 or math.prod(edge._shape) < LARGE):
             return node.apply(run.ops, grad, run.unpack)  # type: ignore[no-any-return]
     if not (node.pointwise or node.structural):
         return (_run_opaque if type(grad) is not list else _run_outputs)(run, node, grad)
@@ -129,7 +130,7 @@ def run_masked(run: Any, node: Any, grad: Any) -> Sequence[Gradient]:
         grads = _run_each_output(run, node, grad)
     else:
         grads = [None if g is None else Masked(g, grad.mask, True) for g in node.apply(run.ops, grad.value, run.unpack)]
-    if not alone:
+    if node._next1 is not None or node._nexts is not None:
         return _to_leaves(node, grads)
     if type(edge) is AccumulateGrad and type(g := grads[0]) is Masked and not g.pieces:
         return (g.cleaned(), *grads[1:])
@@ -191,11 +192,12 @@ def _run_structural(run: Any, node: Any, grad: Any) -> Sequence[Gradient]:
         grads = node.apply(run.ops, value, run.unpack)
     else:
         grads = node.apply(run.ops, value, partial(_remembered, run.unpack, saved))
-    pulled = _pulled(node, saved, parts, masks, len(grads) == 1)
-    if len(grads) == 1:
-        return grads if grads[0] is None else (Masked(grads[0], pulled, dirty),)
-    if len(grads) == 2 and grads[0] is not None and grads[1] is not None:  # the rest written out, for writes
-        return Masked(grads[0], _of_input(pulled, 0), dirty), Masked(grads[1], _of_input(pulled, 1), dirty)
+    wanted = [nr for nr, g in enumerate(grads) if g is not None]
+    if len(wanted) == 1:
+        (nr,) = wanted
+        made = Masked(grads[nr], _pulled(node, saved, parts, masks, nr), dirty)
+        return (made,) if len(grads) == 1 else [made if i == nr else None for i in range(len(grads))]
+    pulled = _pulled(node, saved, parts, masks)
     return [None if g is None else Masked(g, _of_input(pulled, nr), dirty) for nr, g in enumerate(grads)]
 
 
@@ -208,18 +210,22 @@ def _placed(run: Any, node: Any, grad: Any) -> Masked | None:
     run.masks = True
     mask = NOTHING  # where it goes to a leaf nobody asks
     if type(node._next0) is not AccumulateGrad:
-        mask = _pulled(node, (), (value,), (grad.mask if type(grad) is Masked else None,), True)
+        mask = _pulled(node, (), (value,), (grad.mask if type(grad) is Masked else None,), 0)
     return Masked.placed([(run.ops, node.arg_index, value)], node.self_shape, mask)
 
 
 def _pulled(
-    node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None], only: bool
+    node: Node,
+    saved: Sequence[Any],
+    grads: Sequence[Gradient],
+    masks: Sequence[Mask | None],
+    nr: int | None = None,
 ) -> Mask:
-    """The mask of the only input of a structural node, or of all inputs: its formula, to be run on marks."""
+    """The masks of all inputs of a structural node, or of one of them: its formula, to be run on marks."""
     if NOTHING in masks and all(g is None or mask is NOTHING for g, mask in zip(grads, masks, strict=True)):
         return NOTHING
     forms = [None if g is None else (g.shape, g.dtype, None if is_plain(g) else _whole(g)) for g in grads]
-    return Mask(partial(_pull_marks, node, saved, forms, only), *masks)
+    return Mask(partial(_pull_marks, node, saved, forms, nr), *masks)
 
 
 def _whole(g: Any) -> Any:
@@ -227,7 +233,7 @@ def _whole(g: Any) -> Any:
     return array_type(g).all_touched(g)
 
 
-def _pull_marks(node: Node, saved: Sequence[Any], forms: Sequence[Any], only: bool, *found: Any) -> Any:
+def _pull_marks(node: Node, saved: Sequence[Any], forms: Sequence[Any], nr: int | None, *found: Any) -> Any:
     numbers = []
     for mask, form in zip(found, forms, strict=True):
         if form is not None:
@@ -238,7 +244,7 @@ def _pull_marks(node: Node, saved: Sequence[Any], forms: Sequence[Any], only: bo
     saved = [_at_hand_or_constant(x) for x in saved]
     ops = table_of((*numbers, *saved))
     pulled = node.pull_touched(ops, numbers if node.outputs != 1 else numbers[0], _given(saved))
-    return pulled[0] != 0 if only else pulled
+    return pulled if nr is None else _taken(nr, pulled)
 
 
 def _at_hand_or_constant(x: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Layer 9: functions as programs: what they read is watched, so that no program is run that is stale."""
+"""Functions and what they read besides their arguments, which is watched, so that no program is run that is stale."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum
@@ -15,21 +15,22 @@ import numpy as np
 
 from pullback.compiler.reach.kinds import (
     BUILTIN,
+    CONSTANTS,
     GETTERS,
     is_function_in_c,
     is_librarys_class,
     is_librarys_file,
     is_librarys_module,
     is_librarys_own,
+    is_read_by_library,
     outside,
     scope_of,
     slots_of,
     tells,
     unfollowed,
 )
-from pullback.compiler.reach.reads import reads_of
-from pullback.compiler.reach.walk import Site, Walk, named
-from pullback.compiler.reach.watches import (
+from pullback.compiler.reach.places import (
+    ArrayForm,
     Cell,
     Entries,
     Field,
@@ -40,9 +41,12 @@ from pullback.compiler.reach.watches import (
     Variable,
     contents_of,
     field_of,
-    shown,
 )
+from pullback.compiler.reach.reads import reads_of
+from pullback.compiler.reach.values import shown
+from pullback.compiler.reach.walk import Site, Walk, named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.explain.call_site import is_users_file
 from pullback.graph.held_objects import is_of_library
 from pullback.graph.held_records import NOTHING
 
@@ -66,7 +70,7 @@ def look_into(walk: Walk, x: Any, said: str, site: Site) -> None:
 
 def _tensor(walk: Walk, x: Tensor, said: str, site: Site) -> None:
     walk.tensors.append(x)
-    walk.watch(TensorForm(x, said))
+    walk.watch(TensorForm(x, said), NOTHING)
 
 
 def _array(walk: Walk, x: ndarray, said: str, site: Site) -> None:
@@ -76,7 +80,8 @@ def _array(walk: Walk, x: ndarray, said: str, site: Site) -> None:
         walk.refuse(said, "is an array of objects, in which no watch can look", site)
     else:
         walk.arrays.append(x)
-        walk.watches.add_array(x, said)
+        walk.watch(ArrayForm(x, said), NOTHING)
+        walk.watches.add_contents(x, said)
         if type(x) is not ndarray:
             _object(walk, x, said, site)
 
@@ -107,6 +112,10 @@ def _entries(walk: Walk, x: Any, said: str, site: Site) -> None:
         walk.refuse(said, f"has {count:,} items, each of which would be compared at each call", site)
         return
     walk.watch(made)
+    if issubclass(type(x), defaultdict):
+        factory = vars(defaultdict)["default_factory"].__get__
+        walk.watch(Field(x, factory, f"the default of {said}", x.default_factory))
+        walk.reached(x.default_factory, f"the default of {said}", site)
     for key, part in zip(made.keys, made.was, strict=True):
         walk.reached(key, f"a key of {said}", site)
         walk.reached(part, f"the item {shown(key)} of {said}", site)
@@ -124,7 +133,8 @@ def _fixed(walk: Walk, x: Any, said: str, site: Site) -> None:
 
 def _parts(walk: Walk, parts: Any, said: str, site: Site) -> None:
     for nr, part in enumerate(parts):
-        walk.reached(part, f"item {nr} of {said}", site)
+        if type(part) not in CONSTANTS:  # of long ones
+            walk.reached(part, f"item {nr} of {said}", site)
 
 
 def _base(x: Any) -> Any:
@@ -138,33 +148,39 @@ def _slice(walk: Walk, x: slice, said: str, site: Site) -> None:
 
 def _function(walk: Walk, x: FunctionType, said: str, site: Site) -> None:
     code = x.__code__
-    if librarys := is_librarys_file(code.co_filename):
-        if is_of_library(x):
-            walk.of_library(x, said, site)
-            return
-    else:
+    librarys, users = is_librarys_file(code.co_filename), is_users_file(code.co_filename)
+    if librarys and is_of_library(x):
+        walk.of_library(x, said, site)
+        return
+    if users:  # of a package that is installed, the line of who calls it is told
         site = (code.co_filename, code.co_firstlineno)
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            walk.watch(Named(x, name, f"`{name}` of the function {x.__qualname__}"), x)
+    for name in () if librarys else ("__code__", "__defaults__", "__kwdefaults__"):
+        walk.watch(Named(x, name, f"`{name}` of the function {x.__qualname__}"), x)
     for parts in (x.__defaults__, x.__kwdefaults__):
         walk.reached(parts, f"the defaults of {x.__qualname__}", site)
-    for name, cell in zip(code.co_freevars, x.__closure__ or (), strict=True):
-        value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
-        if walk.is_new(cell):
-            walk.watch(Cell(cell, whose, value), value)
-        if librarys and value is not NOTHING:  # in the user's own, code says what becomes of it
-            walk.escaped(value, whose, site)
+    _closure(walk, x, site, librarys)
     if librarys:
         return
     reads = reads_of(code)
     walk.every = walk.every or reads.by_pattern
-    walk.names(reads.names, code.co_filename)
+    for attribute, line in reads.names.items():
+        walk.name(attribute, (code.co_filename, line) if users else site)
     if x.__dict__.keys() - {"__wrapped__"}:
         walk.space(x.__dict__, f"the function {x.__qualname__}", site)
     else:
         walk.bare.append(x)
     for read in reads.places:
-        walk.read(x, read)
+        walk.read(x, read, (code.co_filename, read.line) if users else site)
+
+
+def _closure(walk: Walk, x: FunctionType, site: Site, all_of_it: bool) -> None:
+    """Watch the variables of a closure; in the user's own the code says what becomes of them."""
+    for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+        value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
+        if walk.is_new(cell):
+            walk.watch(Cell(cell, whose, value), value)
+        if all_of_it and value is not NOTHING:
+            walk.escaped(value, whose, site)
 
 
 def _method(walk: Walk, x: MethodType, said: str, site: Site) -> None:
@@ -229,7 +245,10 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
         walk.look_at_class(kind, site)
         walk.watch(Kind(x, f"the class of {said}", kind), kind)
     if (scope := scope_of(x)) is not None:
-        walk.space(scope, said, site, whole=_is_read_by_library(kind))
+        space = walk.space(scope, said, site)
+        space.owner = x
+        if is_read_by_library(kind):
+            space.whole, space.without = True, ("_random_state",)  # `rvs` reads this one, which is refused
         if issubclass(kind, Enum):
             walk.reached(scope.get("_value_"), said, site)
     for base in kind.__mro__:
@@ -237,17 +256,6 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
             whose, value = f"the attribute `{name}` of {said}", field_of(slot.__get__, x)
             walk.watch(Field(x, slot.__get__, whose, value), value)
             walk.reached(value, whose, site)
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_read_by_library(kind: Any) -> bool:
-    """True if methods that a class inherits from a library may read attributes that no code of the user's names."""
-    return any(
-        is_librarys_class(base)
-        and base.__module__ not in ("abc", "typing", "enum")
-        and any(type(part) is FunctionType for part in vars(base).values())
-        for base in kind.__mro__
-    )
 
 
 def _stands_for(walk: Walk, x: StandsFor, said: str, site: Site) -> None:

@@ -1,4 +1,4 @@
-"""What a function can reach besides its arguments: Tensors, arrays, and all else, on which watches are set.
+"""All that a function can reach besides its arguments: Tensors, arrays, and all else, on which watches are set.
 
 A program was traced in one state of the world. It may run again as long as nothing has changed that the function could
 read: globals, variables of closures, defaults, attributes, items, the functions that it calls, and what these reach. No
@@ -13,11 +13,13 @@ code of the user's runs while that is looked up. What no watch can follow is ref
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from pullback.compiler.reach.objects import look_into
-from pullback.compiler.reach.walk import Refusal, TooMuchError, Walk
+from pullback.compiler.reach.walk import Refusal, Site, TooMuchError, Walk
 from pullback.compiler.reach.watches import Watches
 from pullback.core.tensor import Tensor, ndarray
 
@@ -46,7 +48,7 @@ class Reach(NamedTuple):
 
 
 def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
-    """What `f` can reach besides its arguments.
+    """All that `f` can reach besides its arguments.
 
     Parameters
     ----------
@@ -59,10 +61,9 @@ def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
     Reach
     """
     walk = Walk()
-    code = getattr(f, "__code__", None)
-    site = ("", 0) if code is None else (code.co_filename, code.co_firstlineno)
+    site = _site(f)
     try:
-        walk.escaped(f, "the function" if code else f"the {type(f).__name__}", site)
+        walk.escaped(f, f"the {type(f).__name__}", site)
         for kind in kinds:
             walk.look_at_class(kind, site)
         while walk.todo or walk.look_by_name():
@@ -71,3 +72,12 @@ def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
     except TooMuchError as error:
         walk.refuse("the function", str(error), site)
     return Reach(walk.tensors, walk.arrays, walk.watches, [*walk.refused], [*walk.told])
+
+
+def _site(f: Any) -> Site:
+    """The file and line of a function, or of what is called with an object."""
+    while type(f) in (MethodType, functools.partial):
+        f = f.__func__ if type(f) is MethodType else f.func
+    if type(f) is not FunctionType:
+        f = next((vars(base)["__call__"] for base in type(f).__mro__ if "__call__" in vars(base)), None)
+    return (f.__code__.co_filename, f.__code__.co_firstlineno) if type(f) is FunctionType else ("", 0)

@@ -1,4 +1,4 @@
-"""The things that code can read besides its arguments, by its bytecode: globals, closures' variables, attributes by name.
+"""The things that code can read besides its arguments, by its bytecode: globals, closures' variables, attributes.
 
 What follows a name at once is followed: `config.RATE`, `SETTINGS["rate"]`. Where a value goes from there nobody asks;
 any attribute that the code names may be one of it.
@@ -19,6 +19,7 @@ _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"}
 _SILENT = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL"})
 _CONSTANT = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _COMPARISONS = frozenset({"IS_OP", "COMPARE_OP", "CONTAINS_OP", "CHECK_EXC_MATCH"})
+_LOADS = _GLOBAL | _VARIABLE | _ATTRIBUTE | {"LOAD_FAST", "LOAD_FAST_BORROW", "BUILD_TUPLE"}
 _CLASSES = frozenset({"isinstance", "issubclass", "type"})
 _BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 
@@ -84,7 +85,7 @@ class Reads(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def reads_of(code: CodeType) -> Reads:
-    """What `code` can read."""
+    """All that `code` can read."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
     places: dict[Read, None] = {}
     names: dict[str, int] = {}
@@ -110,7 +111,9 @@ def reads_of(code: CodeType) -> Reads:
             gives_first = gives_first or first in given[:-1] or (first == given[-1] and not _steps(instructions, nr)[0])
         elif name == "MATCH_CLASS":
             by_pattern = True
-        elif instruction.opcode in dis.hasname and name not in _OF_ITS_OWN and nr > followed:
+        elif instruction.opcode not in dis.hasname or name in _OF_ITS_OWN or nr <= followed:
+            continue
+        elif instruction.argval != "__class__" or not _is_compared(instructions, nr + 1):
             names.setdefault(instruction.argval, line)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
@@ -148,7 +151,8 @@ def _is_item(after: list[dis.Instruction]) -> bool:
 
 def _call(instructions: list[dis.Instruction], nr: int) -> tuple[list[int], int] | None:
     """(where each argument begins, where the call is) of a call of what is loaded there, None if nobody can tell."""
-    depth, depths = 0, []  # of the arguments on the stack, before each instruction
+    depth = 0
+    depths: list[int] = []  # of the arguments on the stack, before each instruction
     for i in range(nr + 1, len(instructions)):
         instruction = instructions[i]
         if instruction.is_jump_target or instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
@@ -185,25 +189,29 @@ def _asked(instructions: list[dis.Instruction], nr: int) -> str | None:
 def _compared(instructions: list[dis.Instruction], nr: int) -> Iterator[int]:
     """Where classes are loaded to be compared alone: `type(x) is Model`, `isinstance(x, Model)`, `except Model`."""
     name = instructions[nr].argval
-    if name in _CLASSES and (call := _call(instructions, nr)):
-        begins, end = call
-        if (
-            name == "type"
-            and len(begins) == 1
-            and any(i.opname in _COMPARISONS for i in instructions[end + 2 : end + 3])
-        ):
-            yield nr
-        if (
-            name != "type"
-            and len(begins) == 2
-            and all(
-                i.opname in _GLOBAL or i.opname in _VARIABLE or i.opname in _ATTRIBUTE or i.opname == "BUILD_TUPLE"
-                for i in instructions[begins[1] : end]
-            )
-        ):
+    begins, end = (name in _CLASSES and _call(instructions, nr)) or ([], 0)
+    if name == "type" and len(begins) == 1:
+        found = _is_compared(instructions, end + 1)
+    elif name in _CLASSES and len(begins) == 2:
+        if all(i.opname in _LOADS for i in instructions[begins[1] : end]):
             yield from range(begins[1], end)
-    elif any(i.opname in _COMPARISONS for i in instructions[_steps(instructions, nr)[1] + 1 :][:1]):
+        return
+    else:
+        found = _is_compared(instructions, _steps(instructions, nr)[1] + 1)
+    if found:
         yield nr
+
+
+def _is_compared(instructions: list[dis.Instruction], nr: int) -> bool:
+    """True if the class on the stack there is compared, at once or with what is loaded first, or asked for its name."""
+    names = [i.opname for i in instructions[nr : nr + 4]]
+    if names[:1] in (["LOAD_ATTR"], ["LOAD_METHOD"]):
+        return True
+    if names and names[0] in _LOADS and names[0] not in _ATTRIBUTE:
+        del names[0]
+        while names and names[0] == "LOAD_ATTR":
+            del names[0]
+    return bool(names) and names[0] in _COMPARISONS
 
 
 def modules_named(name: str, level: int, scope: Mapping[str, Any]) -> Iterator[str]:

@@ -25,34 +25,43 @@ from pullback.compiler.reach.kinds import (
     is_librarys_class,
     is_librarys_module,
     is_module,
+    is_read_by_library,
     outside,
     tells,
 )
+from pullback.compiler.reach.places import Field, Item, Keys, Named, Watch, contents_of, field_of
 from pullback.compiler.reach.reads import Attribute, Key, Read, modules_named, reads_of
-from pullback.compiler.reach.watches import Item, Keys, Named, Watch, Watches, contents_of, shown
+from pullback.compiler.reach.values import shown
+from pullback.compiler.reach.watches import Watches
 from pullback.core.pytree import _REGISTERED
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.held_records import NOTHING
 
 _MANY = 200  # places with state, and five times as many with functions, classes and modules
 _ASKING = (getattr, hasattr, setattr, delattr)
-_CONSTRUCTION = ("__new__", "__init__", "__post_init__")
-# What a class has besides, which no expression runs on an object that is there already.
+# Methods that run where a class is called, or a subclass made, and when what it has made is gone.
+_CONSTRUCTION = ("__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__del__")
+# Those that run where a library copies, or saves, an object.
+_COPYING = frozenset({
+    "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__setstate__", "__copy__",
+    "__deepcopy__", "__replace__", "__sizeof__", "__dir__",
+})  # fmt: skip
+# What a class has besides, which nothing runs that is done with an object.
 _SILENT = frozenset({
     *_CONSTRUCTION, "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__",
     "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
     "__parameters__", "__orig_bases__", "__match_args__", "__dataclass_fields__", "__dataclass_params__",
-    "__abstractmethods__", "__init_subclass__", "__set_name__", "__subclasshook__", "__del__", "__reduce__",
-    "__reduce_ex__", "__getnewargs__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__", "__replace__",
-    "__sizeof__", "__dir__", "__classdictcell__", "__type_params__",
+    "__abstractmethods__", "__subclasshook__", "__classdictcell__", "__type_params__",
 })  # fmt: skip
+_TEXT = ("__repr__", "__setattr__", "__delattr__")  # of which those of a dataclass give a text, or raise
 # Attributes by which code gets at others that it does not name.
 _ALL_ATTRIBUTES = frozenset({"__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__"})
 _INSIDE = frozenset({
     "__globals__", "__closure__", "__subclasses__", "cell_contents", "f_back", "f_globals", "f_locals", "gi_frame",
 })  # fmt: skip
 _OF_ARRAYS = ("shape", "dtype", "ndim", "size", "T", "real", "imag")  # which NumPy asks an object for that is like one
-_GRADIENTS = {"grad": lambda x: x._extra and x._extra.grad, "grad_sample": lambda x: x._extra and x._extra.grad_sample}
+# What a Tensor has beside its numbers that code may read: `grad` is read live, as these are.
+_GRADIENTS = {"grad_sample": lambda x: x._extra and x._extra.grad_sample}
 _GRAPH = frozenset({"grad_fn", "_base", "next_functions"})
 
 Site: TypeAlias = tuple[str, int]  # a file, and a line in it
@@ -83,23 +92,31 @@ class TooMuchError(Exception):
 class _Space:
     """A namespace of which attributes are read by name: that of an object, a function, a class or a module."""
 
-    def __init__(self, scope: Mapping[str, Any], whose: str, site: Site, whole: bool) -> None:
-        self.scope, self.whose, self.site, self.whole = scope, whose, site, whole
+    def __init__(self, scope: Mapping[str, Any], whose: str, site: Site) -> None:
+        self.scope, self.whose, self.site = scope, whose, site
+        self.whole = False  # whether code may read all of it
+        self.called = False  # whether it is that of a class which is called
         self.of_class = type(scope) is MappingProxyType
         self.of_library = False  # a module that nobody adds names to
+        self.owner: Any = None  # the object, if it may get another namespace
+        self.without: tuple[str, ...] = ()  # of what is read as a whole
         self.looked = 0  # so many of the names that code reads have been looked up
 
     def matters(self, name: Any) -> bool:
         """True if code may read an attribute that it does not name."""
-        return isinstance(name, str) and (self.whole or (self.of_class and _is_implicit(name)))
+        if not isinstance(name, str) or name in self.without:
+            return False
+        if self.called and name in _CONSTRUCTION:
+            return True
+        return (self.whole and name not in _SILENT) or (self.of_class and _is_implicit(name))
 
 
 def _is_implicit(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and name not in _SILENT
+    return name.startswith("__") and name.endswith("__") and name not in _SILENT | _COPYING
 
 
 class Walk:
-    """What has been reached, and what is still to be looked into."""
+    """All that has been reached, and what is still to be looked into."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -130,7 +147,10 @@ class Walk:
 
     def is_new(self, x: Any) -> bool:
         """True the first time; it lives as long as the walk then, so that no other object has its id."""
-        return self._seen.setdefault(id(x), NOTHING) is NOTHING and self._seen.update({id(x): x}) is None
+        if id(x) in self._seen:
+            return False
+        self._seen[id(x)] = x
+        return True
 
     def reached(self, x: Any, said: str, site: Site) -> None:
         """Note an object, to be looked into unless nobody can change it."""
@@ -142,16 +162,23 @@ class Walk:
         """Watch an item of a dict, or that there is none; gives it, `NOTHING` if there is none."""
         value = scope.get(key, NOTHING)
         if not self.watches.knows(id(scope), key):
-            self.is_new(scope)
             self.watch(Item(scope, key, said, value), value)
         return value
 
-    def space(self, scope: Mapping[str, Any], whose: str, site: Site, whole: bool = False) -> _Space:
-        """Have names looked up in a namespace, or all that is in it if it is read as a `whole`."""
-        return self._spaces.setdefault(id(scope), _Space(scope, whose, site, whole))
+    def space(self, scope: Mapping[str, Any], whose: str, site: Site) -> _Space:
+        """Have names looked up in a namespace."""
+        return self._spaces.setdefault(id(scope), _Space(scope, whose, site))
 
     def look_by_name(self) -> bool:
         """Look up what code reads by name; True if there is something new."""
+        known = -1
+        while known < len(self._names) and not self.todo:  # what is found may name more
+            known = len(self._names)
+            self._look_up_names()
+            self._look_at_tensors()
+        return bool(self.todo)
+
+    def _look_up_names(self) -> None:
         for space in [*self._spaces.values()]:
             names = [*self._names.items()][space.looked :]
             space.looked += len(names)
@@ -163,8 +190,6 @@ class Walk:
             for name in [*space.scope] if space.whole or space.of_class else ():
                 if space.matters(name):
                     self._attribute(space, name, space.site)
-        self.look_at_tensors()
-        return bool(self.todo)
 
     def _attribute(self, space: _Space, name: str, site: Site) -> None:
         said = f"the attribute `{name}` of {space.whose}"
@@ -174,15 +199,22 @@ class Walk:
             return
         if issubclass(type(value), classmethod) and _calls_its_class(value):
             self._construct(site)
-        self.reached(value, said, site)
+        if name not in _TEXT or not _is_generated(value):
+            self.reached(value, said, site)
 
     def _construct(self, site: Site) -> None:
         """Note that code may call a class which it does not name."""
         for name in _CONSTRUCTION:
             self._names.setdefault(name, site)
 
-    def look_at_tensors(self) -> None:
+    def _look_at_tensors(self) -> None:
         """Look up what else than their numbers code reads of Tensors."""
+        for name in self._names.keys() & _GRADIENTS.keys():
+            for x in [*self.tensors]:
+                if not self.watches.knows(name, id(x)):
+                    said, value = f"`{name}` of a Tensor", field_of(_GRADIENTS[name], x)
+                    self.watch(Field(x, _GRADIENTS[name], said, value))
+                    self.reached(value, said, self._names[name])
         for name in self._names.keys() & _GRAPH if self.tensors else ():
             self.refuse(f"`{name}`", "shows the graph of a Tensor", self._names[name])
 
@@ -196,7 +228,7 @@ class Walk:
         for space in [*self._spaces.values()]:
             if not space.of_library:
                 matters = functools.partial(_matters, names, space)
-                self.watch(Keys(space.scope, space.whose, matters), NOTHING)
+                self.watch(Keys(space.scope, space.whose, matters, space.owner), NOTHING)
 
     def look_at_class(self, cls: Any, site: Site, constructed: bool = False) -> None:
         """Look into a class: at what runs implicitly, and what code names; if it is called, at what makes an object."""
@@ -204,18 +236,21 @@ class Walk:
             if constructed:
                 self.of_library(cls, f"the class {cls.__name__}", site)
             return
-        own = [base for base in cls.__mro__ if not is_librarys_class(base)]
+        own = []
+        for base in cls.__mro__:
+            if not is_librarys_class(base):
+                own.append(base)
+            elif why := outside(base):
+                self.refuse(f"the class {cls.__qualname__}", f"{why}, as a {base.__name__}", site)
         if self.is_new(cls.__mro__):
             self.watch(Named(cls, "__mro__", f"the bases of the class {cls.__qualname__}"), cls)
             for base in own:
                 if id(base) not in self._of_classes:
                     self._look_at_own(base, site)
-            self.look_at_class(type(cls), site)
+                self._of_classes[id(base)].whole |= is_read_by_library(cls)
+            self.look_at_class(type(cls), site, constructed)
         for base in own if constructed else ():
-            space = self._of_classes[id(base)]
-            for name in _CONSTRUCTION:
-                if name in space.scope:
-                    self._attribute(space, name, site)
+            self._of_classes[id(base)].called = True
 
     def _look_at_own(self, cls: Any, site: Site) -> None:
         scope = vars(cls)
@@ -225,32 +260,31 @@ class Walk:
                 where = (code.co_filename, code.co_firstlineno) if code else site
                 self.refuse(f"`{name}` of the class {cls.__qualname__}", "finds attributes by code of its own", where)
         if "__array__" in scope:
-            self.names(dict.fromkeys(_OF_ARRAYS, site[1]), site[0])
+            for name in _OF_ARRAYS:
+                self.name(name, site)
         for function in _REGISTERED.get(cls, ()):
             self.reached(function, f"how a {cls.__qualname__} is taken apart", site)
         self._of_classes[id(cls)] = self.space(scope, f"the class {cls.__qualname__}", site)
 
     # -- what code names -----------------------------------------------------------------------------------------
-    def names(self, names: Mapping[str, int], file: str) -> None:
-        """Note the attributes that code names, with their lines."""
-        for name, line in names.items():
-            self._names.setdefault(name, (file, line))
-            if name == "__class__":
-                self._construct((file, line))
-            elif name in _ALL_ATTRIBUTES:
-                self.every = True
-            elif name in _INSIDE:
-                self.refuse(f"`{name}`", "shows the inside of functions and frames", (file, line))
+    def name(self, name: str, site: Site) -> None:
+        """Note an attribute that code names."""
+        self._names.setdefault(name, site)
+        if name == "__class__":
+            self._construct(site)
+        elif name in _ALL_ATTRIBUTES:
+            self.every = True
+        elif name in _INSIDE:
+            self.refuse(f"`{name}`", "shows the inside of functions and frames", site)
 
-    def read(self, function: FunctionType, read: Read) -> None:
-        """Look up what one place in the code of a function reads."""
+    def read(self, function: FunctionType, read: Read, site: Site) -> None:
+        """Look up what one place in the code of a function reads; `site` is where the user knows it."""
         code, scope = function.__code__, function.__globals__
-        site = (code.co_filename, read.line)
         if read.root == "module":
             self._imported(read, scope, site)
             return
         if read.root == "global":
-            said = f"the global `{read.name}` of {os.path.basename(site[0])}"  # noqa: PTH119
+            said = f"the global `{read.name}` of {os.path.basename(code.co_filename)}"  # noqa: PTH119
             value = self.item(scope, read.name, said)
             if value is NOTHING:
                 said = f"the built-in `{read.name}`"
@@ -274,7 +308,9 @@ class Walk:
             self._follow(value, f"the module {name}", read, site)
 
     def _note(self, steps: Iterable[Attribute | Key], site: Site) -> None:
-        self.names({str(step): site[1] for step in steps if isinstance(step, Attribute)}, site[0])
+        for step in steps:
+            if isinstance(step, Attribute):
+                self.name(str(step), site)
 
     def _follow(self, x: Any, said: str, read: Read, site: Site) -> None:
         """Follow the steps that code takes at once; from there on the object may go anywhere."""
@@ -315,7 +351,7 @@ class Walk:
             if read is None or read.asked is None:
                 self.refuse(said, "is asked for an attribute whose name is not written in the code", site)
             else:
-                self.names({read.asked: site[1]}, site[0])
+                self.name(read.asked, site)
                 self.asks = True
         elif issubclass(type(x), type):
             given = read is None or read.given
@@ -334,6 +370,12 @@ class Walk:
             self.refuse(said, why, site)
         elif not is_discreet(x):
             self.every = True
+
+
+def _is_generated(function: Any) -> bool:
+    """True if `dataclasses` has written a method."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    return type(function) is FunctionType and code is not None and code.co_filename == "<string>"
 
 
 def _calls_its_class(method: Any) -> bool:

@@ -22,8 +22,8 @@ from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.left_behind import leave
-from pullback.func.rules.calls import handed_out, levels_of
 from pullback.func.repeated import while_solving
+from pullback.func.rules.calls import handed_out, levels_of
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def affordable(states: int, directions: int) -> bool:
     return states <= _STATES and directions <= _DIRECTIONS
 
 
-def coefficients_of(slope: Callable[..., Any], start: Leaves, args: Leaves) -> Coefficients:
+def coefficients_of(slope: Callable[[Leaves, Any, Leaves], Leaves], start: Leaves, args: Leaves) -> Coefficients:
     """The derivatives of `slope(y, t, args)`, of leaves in the form of these, by y and args at many points."""
     numbers = [x.reshape(-1) for x in args]
 
@@ -84,7 +85,7 @@ def coefficients_of(slope: Callable[..., Any], start: Leaves, args: Leaves) -> C
 def columns(rows: Any, like: Leaves) -> Leaves:
     """The columns of a matrix, as many for each leaf as it has numbers, each row in its shape."""
     places = np.cumsum([0, *(np.size(x) for x in like)])
-    parts = [rows[:, a:b] for a, b in zip(places, places[1:], strict=False)]
+    parts = [rows[:, a:b] for a, b in pairwise(places)]
     return [np.reshape(part, (len(rows), *np.shape(x))) for part, x in zip(parts, like, strict=True)]
 
 

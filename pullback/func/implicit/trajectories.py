@@ -236,7 +236,8 @@ class _Solve:
 
     def along_solution(self, solution: Any, args: Leaves) -> Slope:
         """How cotangents change where y is at hand, as it was found."""
-        count, last = self.count, [None, None]  # implicit methods ask many times for slopes at one time
+        count = self.count
+        last: list[Any] = [None, None]  # implicit methods ask many times for slopes at one time
 
         def linearized(t: Any, leaves: Sequence[Any]) -> Linearized:
             return Linearized(self.of_free(t, args), [*leaves[:count], *leaves[2 * count :]])
@@ -251,8 +252,10 @@ class _Solve:
 
         pull, free = while_solving(self.problem.captured, pulled_again, pulled), [args[i] for i in self.free]
 
-        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
-            return pull(np.float64(t), *self.layout.unravel(solution(t)), *state[:count], *free)
+        def slope(state: Leaves, t: Any, args: Leaves) -> Any:
+            return pull(
+                np.float64(t) if type(t) is float else t, *self.layout.unravel(solution(t)), *state[:count], *free
+            )
 
         return slope
 
@@ -300,8 +303,8 @@ class _Solve:
             values, moved = value_and_push(self.of_free(t, args), point, [*tangent, *moving])
             return [*values, *moved]
 
-        def slope(state: Leaves, t: Any, args: Leaves) -> Leaves:
-            return push(np.float64(t), *state, *args)
+        def slope(state: Leaves, t: Any, args: Leaves) -> Any:
+            return push(np.float64(t) if type(t) is float else t, *state, *args)
 
         push = while_solving(self.problem.captured, pushed)
         integrator = self.problem.integrator
@@ -327,7 +330,7 @@ def _odeint(how: _Solve, t: Any, *leaves: Any) -> Leaves:
         ys = [layout.unravel(found.y[:, i]) for i in _some(len(t))]
         slopes = [how.problem.slope(y, t[i], args) for i, y in zip(_some(len(t)), ys, strict=True)]
         how.kept.keep([t, *leaves], (found.sol, ys, [[np.array(plain(d)) for d in slope] for slope in slopes]))
-    return layout.unravel_rows(found.y.T)
+    return how.layout.unravel_rows(found.y.T)
 
 
 def _some(count: int) -> list[int]:
@@ -348,7 +351,7 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
         if how.of_start:
             pulled, moved = _parts(moved, pulled), moved[sum(map(np.size, pulled)) :]
         else:
-            pulled = [None] * count
+            pulled = [np.zeros(np.shape(c)[1:]) for c in cotangents]  # which nobody asks for
         gathered = _parts(moved, gathered)
     along = None if solution is None else how.along_solution(solution, args)
     for i in range(len(t) - 1, 0, -1) if matrix is None else ():

@@ -26,6 +26,7 @@ from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us
 from pullback.interop.adopt.state import State
 from pullback.interop.awaited import FILES
 from pullback.interop.operands import SEQUENCES, frozen, in_order, is_hidden
+from pullback.interop.unseen import unseen
 
 FILES.add(__file__)
 
@@ -53,6 +54,7 @@ class Creation(Dispatcher):
         super().__init__(genuine)
         self.always = always
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             made = self.genuine(*args, **kwargs)
@@ -120,6 +122,7 @@ class FromIterable(Creation):
 
     __slots__ = ()
 
+    @unseen
     def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
         if not self.records() or np.dtype(dtype).subdtype is not None or np.dtype(dtype).kind not in "fc":
             return self.genuine(iter, dtype, count, **options)
@@ -141,6 +144,7 @@ class Conversion(Creation):
         super().__init__(genuine, always)
         self.copies = genuine is np.array
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args:
             given = args[0]

@@ -21,6 +21,7 @@ from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
 from pullback.interop.holders import Holder
 from pullback.interop.operands import SEQUENCES, array, needs_grad
+from pullback.interop.unseen import unseen
 
 FILES.add(__file__)
 
@@ -54,6 +55,7 @@ class Dispatcher:
             {name: getattr(genuine, name) for name in names if hasattr(genuine, name)}, __wrapped__=genuine
         )
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.genuine(*args, **kwargs)

@@ -22,6 +22,7 @@ from pullback.interop.adopt.rules import DISTRIBUTION_METHODS, DISTRIBUTIONS_OF_
 from pullback.interop.adopt.scipy.clones import clone, twin
 from pullback.interop.adopt.state import State
 from pullback.interop.holders import Holder
+from pullback.interop.unseen import unseen
 
 _genuine: dict[tuple[type, str], Any] = {}  # what stood in the class before
 
@@ -120,6 +121,7 @@ def _by_rule(rule: str) -> Callable[[Any], Any]:
 
     def replaced(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
+        @unseen
         def called(self: Any, *args: Any, **kwargs: Any) -> Any:
             if first_tensor(args, kwargs) is None and not any(issubclass(type(x), Holder) for x in args):
                 return method(self, *args, **kwargs)
@@ -196,6 +198,7 @@ def _of_callback(method: Callable[..., Any]) -> Callable[..., Any]:
     """`np.vectorize(f)(...)`; that of a twin inside a transform, where a user's f may give one of our tensors."""
 
     @functools.wraps(method)
+    @unseen
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         inside = modes.current().level and is_users_file(getattr(self.pyfunc, "__code__", _NO_CODE).co_filename)
         if self.pyfunc is not np._NoValue and (inside or first_tensor(args, kwargs) is not None):

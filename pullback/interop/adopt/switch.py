@@ -14,7 +14,7 @@ from pullback.interop.adopt import polynomials as _polynomials  # noqa: F401 - w
 from pullback.interop.adopt.patches import apply_patches, undo_patches
 from pullback.interop.adopt.reached import NEVER, Namespace, is_reached, namespaces
 from pullback.interop.adopt.state import State
-from pullback.interop.adopt.views import adopted, genuine_of, show_ufuncs
+from pullback.interop.adopt.views import adopted, genuine_of, renew_views, show_ufuncs
 
 _lock = threading.RLock()
 
@@ -145,6 +145,7 @@ def _change() -> None:
 def _switch_on(found: list[Namespace]) -> None:
     State.on, State.whole = True, False
     apply_patches()
+    renew_views()
     builtins.__import__ = _importing(builtins.__import__)
     _bind(found)
     ON_CHANGE.append(show_ufuncs)

@@ -16,6 +16,7 @@ import numpy as np
 from pullback.core.cuts import transform_runs
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, joined_list
 from pullback.interop.adopt.state import State
+from pullback.interop.unseen import unseen
 
 _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
@@ -35,6 +36,7 @@ class Ufunc(Dispatcher):
         for name in _METHODS:
             self.__dict__.pop(name, None)  # the ufunc's own, which the class has too
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.genuine(*args, **kwargs)
@@ -70,6 +72,7 @@ class Switch:
         self.filled = False
         self.lock = threading.RLock()  # of which a signal's handler, which may run a transform, is no other holder
 
+    @unseen
     def __call__(self) -> None:
         """Bring the view in line with what runs."""
         with self.lock:

@@ -38,6 +38,13 @@ class View(ModuleType):
         own["__genuine__"] = genuine
         own["__getattr__"] = functools.partial(_fill, self)  # found here, it costs the names that are there nothing
 
+    def renew(self) -> None:
+        """Have the names as they are in the genuine module now, where a program has set some meanwhile."""
+        own, genuine = self.__dict__, vars(genuine_of(self))
+        for name, value in list(genuine.items()):
+            if name in own and genuine_of(own[name]) is not value and not name.startswith("__"):
+                own[name] = adopted(value)
+
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(genuine_of(self), name, genuine_of(value))
         self.__dict__[name] = adopted(value)
@@ -50,6 +57,12 @@ class View(ModuleType):
 
     def __dir__(self) -> Iterable[str]:
         return dir(genuine_of(self))
+
+    def __eq__(self, other: object) -> Any:
+        return genuine_of(self) is genuine_of(other)
+
+    def __hash__(self) -> int:
+        return hash(genuine_of(self))
 
     def __reduce__(self) -> Any:
         return importlib.import_module, (self.__name__,)
@@ -65,6 +78,13 @@ def _fill(view: View, name: str) -> Any:
 def _forget_ufunc(view: View, name: str) -> None:
     if genuine_of(view) is np:
         show_ufuncs.forget(name)
+
+
+def renew_views() -> None:
+    """Let the views of modules have what these have."""
+    for view in list(_stand_ins.values()):
+        if issubclass(type(view), View):
+            view.renew()
 
 
 def genuine_of(value: Any) -> Any:

@@ -100,6 +100,7 @@ def plain_calls():
         "spatial.delaunay": lambda: scipy.spatial.Delaunay(pts).simplices,
         "sparse.matmul": lambda: scipy.sparse.csr_matrix(A) @ b,
         "sparse.solve": lambda: scipy.sparse.linalg.spsolve(scipy.sparse.csc_matrix(P), b),
+        "sparse.splu": lambda: scipy.sparse.linalg.splu(scipy.sparse.dok_array(np.diag(np.abs(b)))).solve(b),
         "sparse.eigsh": lambda: scipy.sparse.linalg.eigsh(np.diag(np.arange(30.0)), k=2, v0=np.ones(30))[0],
         "stats.norm": lambda: stats.norm.logpdf(b, 0.1, 2.0),
         "stats.norm.cdf": lambda: stats.norm(1.0).cdf(b),

@@ -358,6 +358,10 @@ class TestDispatchersPassForWhatTheyStandFor:
     def test_modules(self, adopted):
         genuine = sys.modules["numpy"]
         assert isinstance(np, types.ModuleType)
+        assert np == genuine
+        assert genuine == np
+        assert np != math
+        assert {genuine: 1}[np] == 1
         assert dir(np) == dir(genuine)
         assert repr(np) == repr(genuine)
         assert np.sin is genuine.sin

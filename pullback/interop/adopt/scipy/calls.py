@@ -28,6 +28,7 @@ from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, firs
 from pullback.interop.adopt.rules import RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
+from pullback.interop.unseen import unseen
 
 
 def scipy_name(function: Callable[..., Any]) -> str:
@@ -50,6 +51,7 @@ class ScipyFunction(Dispatcher):
     __slots__ = ()
 
     def __new__(cls, genuine: Callable[..., Any]) -> ScipyFunction:
+        @unseen
         def call(first: Any = _NOTHING, second: Any = _NOTHING, /, *more: Any, **kwargs: Any) -> Any:
             if type(first) is ndarray and not more and not kwargs:  # the most frequent calls cost least
                 if second is _NOTHING:
@@ -68,6 +70,7 @@ class ScipyFunction(Dispatcher):
         made: ScipyFunction = object.__new__(kind)
         return made
 
+    @unseen
     def on_any(self, args: Any, kwargs: Any) -> Any:
         """The result, whatever the arguments are."""
         for x in (*args, *kwargs.values()) if kwargs else args:
@@ -100,6 +103,7 @@ class ScipyFunction(Dispatcher):
         name = scipy_name(self.genuine)
         return [_Guarded(x, name) if type(x) in (FunctionType, MethodType) else x for x in args]
 
+    @unseen
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if not (at_stake(args) or at_stake(kwargs) or is_unknown((*args, *kwargs.values()))):
             given = None if any(map(_names_an_output, kwargs)) else read_memory
@@ -107,6 +111,7 @@ class ScipyFunction(Dispatcher):
                 return self.genuine(*plain(args, given), **plain(kwargs, given))
         return self.by_rule(args, kwargs)
 
+    @unseen
     def by_rule(self, args: Any, kwargs: Any) -> Any:
         """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
@@ -135,6 +140,7 @@ class _Guarded:
         functools.update_wrapper(self, function)
         self.function, self.solver = function, solver
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         found = self.function(*args, **kwargs)
         if at_stake((found,)):
@@ -177,6 +183,7 @@ class ScipyMaker(ScipyFunction):
     def __new__(cls, genuine: Callable[..., Any]) -> ScipyMaker:
         return Dispatcher.__new__(cls, genuine)
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if first_tensor(args, kwargs) is None:
             return RULES[scipy_name(self.genuine)](*args, **kwargs)  # and with its errors
@@ -215,12 +222,12 @@ def plain(x: Any, of_tensor: Callable[[Any], Any] | None = None) -> Any:
         return (of_tensor or _memory)(x)
     if issubclass(type(x), Holder):
         return x.plain()
+    if not isinstance(x, (dict, list, tuple)) or not has_tensor(x):
+        return x  # as it is, for classes of SciPy's are dicts too: dok_array
     if isinstance(x, dict):
         return {name: plain(item, of_tensor) for name, item in x.items()}
-    if isinstance(x, (list, tuple)) and has_tensor(x):
-        items = (plain(item, of_tensor) for item in x)
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    return x
+    items = (plain(item, of_tensor) for item in x)
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def _names_an_output(name: str) -> bool:

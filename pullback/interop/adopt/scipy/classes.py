@@ -21,6 +21,7 @@ from pullback.interop.adopt.scipy.calls import (
     read_memory,
     scipy_name,
 )
+from pullback.interop.unseen import unseen
 
 
 class ScipyClass(ScipyFunction):
@@ -117,6 +118,7 @@ def _class_of(x: Any) -> Any:
 
 
 def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
+    @unseen
     def called(*args: Any, **kwargs: Any) -> Any:
         return (RULES[rule] if has_tensor(args) or has_tensor(kwargs) else function)(*args, **kwargs)
 
@@ -132,6 +134,7 @@ class _Method(Dispatcher):
         super().__init__(genuine)
         self.called = called
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.called(*args, **kwargs)
 
@@ -151,6 +154,7 @@ class _Constructor(Dispatcher):
         super().__init__(genuine)
         self.kind, self.name = kind, name
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         home = scipy_name(self.kind.genuine)
         if not hasattr(RULES.get(home), self.name):

@@ -45,12 +45,15 @@ def clone(function: Any) -> Any:
     if id(own) not in _globals:
         _globals[id(own)] = _Globals(own)
     cells = function.__closure__
+    if cells and has_views(own.get("__name__", "")):  # a user's stay what they are
+        cells = tuple(map(_cell, function.__code__.co_freevars, cells))
     made = FunctionType(
         function.__code__,
         _globals[id(own)],
         function.__name__,
         function.__defaults__,
-        cells and tuple(map(_cell, function.__code__.co_freevars, cells)),
+        cells
+        and (tuple(map(_cell, function.__code__.co_freevars, cells)) if has_views(own.get("__name__", "")) else cells),
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__.update(function.__dict__)  # where some keep a cache
@@ -198,13 +201,26 @@ def _of_field(x: Any) -> Any:
     return copy_of(x) if _is_cloned(type(x)) else x
 
 
+class _OfUser:
+    """A method of a user's class, as a clone of what it is when it is called."""
+
+    def __init__(self, home: type, name: str) -> None:
+        self._home, self._name = home, name
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        method = vars(self._home)[self._name]
+        return (clone(method) if type(method) is FunctionType else method).__get__(thing, kind)
+
+
 @functools.cache
 def kind_of_twin(kind: type) -> type:
     """The class of the twins of the instances of a class; called, it makes one."""
     methods: dict[str, Any] = {}
     for home in reversed(kind.__mro__):
         for name, method in vars(home).items():
-            if type(method) is FunctionType:
+            if type(method) is FunctionType and not has_views(home.__module__):
+                methods[name] = _OfUser(home, name)
+            elif type(method) is FunctionType:
                 rule = RULES.get(f"{home.__module__}.{home.__name__}.{name}")
                 methods[name] = rule or clone(getattr(method, "genuine", method))  # what a patch stands for
             elif type(method) in (property, staticmethod) and has_views(home.__module__):
@@ -221,6 +237,7 @@ class _Globals(dict[str, Any]):
         super().__init__({name: value for name, value in own.items() if name.startswith("__")})  # imports read these
         self["__builtins__"] = _BUILTINS
         self.own = own
+        self._stays = has_views(own.get("__name__", ""))  # a user's globals change
 
     def __missing__(self, name: str) -> Any:
         value: Any
@@ -235,7 +252,8 @@ class _Globals(dict[str, Any]):
             value = _array_namespace
         else:
             value = _of_ours_too(name, genuine) if name in _ASK_FOR_THE_CLASS else _cloned(genuine)
-        self[name] = value
+        if self._stays:
+            self[name] = value
         return value
 
 
@@ -281,7 +299,8 @@ class _Module(ModuleType):
         made = _cloned(genuine)
         if made is genuine and (hub := f"{self.__name__}.{name}") in RULES:  # of Fortran, or of another module
             made = _by_hub(genuine, hub)
-        self.__dict__[name] = made
+        if made is not genuine:  # a constant may be changed
+            self.__dict__[name] = made
         return made
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pullback.func.closures import capture_tensors
 from pullback.interop.adopt.creation import ours_take_part
 from pullback.interop.adopt.dispatchers import first_tensor
+from pullback.interop.unseen import unseen
 
 
 def from_outside(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,6 +22,7 @@ def from_outside(run: Callable[..., Any]) -> Callable[..., Any]:
         return run
 
     @functools.wraps(run)
+    @unseen
     def called(*args: Any, **kwargs: Any) -> Any:
         if ours_take_part.get() is not None:
             return run(*args, **kwargs)

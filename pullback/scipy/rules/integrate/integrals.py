@@ -20,8 +20,8 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
-from pullback.func.rules.calls import handed_out
 from pullback.func.repeated import while_solving
+from pullback.func.rules.calls import handed_out
 from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
 

@@ -20,6 +20,7 @@ from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.adopt.scipy.ways import IMPLICIT
 from pullback.interop.holders import Holder
 from pullback.interop.operands import array, floating, frozen, needs_grad
+from pullback.interop.unseen import unseen
 from pullback.scipy.rules.sparse import operators
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solvers import SELF_ADJOINT, Factors, Iteration, LeastSquares, Triangle
@@ -78,6 +79,7 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
 class Factored(Holder):
     """The result of `splu` and `spilu`: SciPy's object for plain arrays, the rule where a tensor comes in."""
 
+    @unseen
     def __init__(self, A: Any, options: dict[str, Any], incomplete: bool = False) -> None:
         self.A, self.options, self.incomplete = A, options, incomplete
         self._genuine: Any = None
@@ -95,6 +97,7 @@ class Factored(Holder):
         return self.genuine
 
     @property
+    @unseen
     def genuine(self) -> Any:
         """SciPy's own factors."""
         if self._genuine is None:
@@ -136,6 +139,7 @@ class Factored(Holder):
 
 
 def _maker(name: str, incomplete: bool) -> None:
+    @unseen
     def rule(A: Any, *args: Any, **kwargs: Any) -> Any:
         names: tuple[str, ...] = ("permc_spec", "diag_pivot_thresh", "relax", "panel_size", "options")
         if incomplete:
