@@ -51,6 +51,12 @@ class Compiled(StandsFor):
     A method of a class that is compiled is bound as any other. Each instance has programs of its own, for what they
     read of it is watched. They live as long as the instance does.
 
+    Parameters
+    ----------
+    function : callable
+    check, pure : bool
+        As `compile` takes them.
+
     Examples
     --------
     >>> f = pb.compile(lambda x: np.sin(x) * 2.0)
@@ -113,6 +119,8 @@ class Compiled(StandsFor):
         ...     y = f(x)
         >>> print(f.explain())  # doctest: +ELLIPSIS
         compile(<lambda>): 1 signature, 1 program, ... watches
+        <lambda>(float64 (2,))
+          program 1: 2 steps of 2 recorded; 3 calls
         ...
         """
         return Explanation(self, watches)
@@ -222,7 +230,8 @@ class Compiled(StandsFor):
                 made = trace(leaves, variants.captured, variants.call, self._is_live, self._adopts)
                 variants.trace_seconds = perf_counter() - begin
             except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
-                why = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
+                why = str(error).partition("\n")[0]
+                why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
                 place = place_of(error)
             else:
                 return made, made.result
@@ -269,15 +278,13 @@ class Compiled(StandsFor):
         if program.calls == _TIMED:
             program.look = FIRST - 1
         always = self._check and program.effects  # what it writes can be compared in no other way
-        if (always or program.calls >= program.look >= _TIMED) and program in variants.programs:
-            nr = variants.programs.index(program)
+        if always or program.calls >= program.look >= _TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
-            variants.programs[nr] = audit
+            variants.replace(program, audit)
 
     def _audited(self, variants: Variants, audit: Audit) -> None:
         """Put a program back that is being audited."""
-        if audit in variants.programs:
-            variants.programs[variants.programs.index(audit)] = audit.program
+        variants.replace(audit, audit.program)
         audit.program.audits.append(audit.program.calls)
         audit.program.look = audit.next(variants.trace_seconds)
 
