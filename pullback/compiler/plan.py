@@ -63,6 +63,10 @@ def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
     return kept[::-1]
 
 
+def _is_like(x: Value, result: Value) -> bool:
+    return x.shape == result.shape and x.dtype == result.dtype and x.strides == result.strides
+
+
 class _Memory:
     """Which values may lie in the same memory, and which memory is the plan's own."""
 
@@ -185,6 +189,8 @@ class _Writer:
             return False
         others = [x for x in spread(step.args[1:]) if type(x) is Value]
         home = self._memory.home(target.number)
+        if home != target.number or target.strides != step.results[0].strides:
+            return False  # a view may name an element twice, and what follows counts on the order in memory
         return self._last[home] == at and all(self._memory.home(x.number) != home for x in others)
 
     def _target(self, at: int, step: Step) -> str | None:
@@ -193,7 +199,7 @@ class _Writer:
         if len(step.results) != 1 or result.single or prod(result.shape) < _REUSED:
             return None
         for x in step.args:
-            if type(x) is Value and x.shape == result.shape and x.dtype == result.dtype and self._is_free(at, x):
+            if type(x) is Value and _is_like(x, result) and 0 not in x.strides and self._is_free(at, x):
                 return self._name(x)
         return None
 

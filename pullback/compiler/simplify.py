@@ -131,7 +131,14 @@ def _has_form(x: Any, result: Value) -> bool:
     )
 
 
+def _is_complex(x: Any) -> bool:
+    """True of complex numbers, of which an infinite one times 1 has a nan."""
+    return type(x) is Value and x.dtype.kind == "c"
+
+
 def _factors(known: Simplified, a: Any, b: Any) -> Iterator[Any]:
+    if _is_complex(a) or _is_complex(b):
+        return
     if known.is_all(b, 1):
         yield a
     if known.is_all(a, 1):
@@ -139,7 +146,7 @@ def _factors(known: Simplified, a: Any, b: Any) -> Iterator[Any]:
 
 
 def _quotient(known: Simplified, a: Any, b: Any) -> Iterator[Any]:
-    if known.is_all(b, 1):
+    if not _is_complex(a) and not _is_complex(b) and known.is_all(b, 1):
         yield a
 
 
