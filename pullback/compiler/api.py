@@ -51,7 +51,10 @@ class Compiled:
         if variants.eager is not None:
             return self._function(*args, **kwargs)
         arrays = _arrays_of(leaves)
-        found = variants.find(leaves, arrays)
+        try:
+            found = variants.find(leaves, arrays)
+        except Exception:  # noqa: BLE001 - the function itself says what is wrong
+            return self._function(*args, **kwargs)
         if found is None:
             return self._trace(variants, leaves, structure)
         program, result = found
@@ -81,10 +84,12 @@ class Compiled:
         self._running = True
         try:
             made = trace(self._function, leaves, lambda given: self._call(given, structure), lambda array: False)
-        except UntraceableError as error:
-            variants.eager = str(error)
-            self._say(variants.eager)
-            return self._call(leaves, structure)
+        except Exception as error:  # noqa: BLE001 - it is raised again below if it is the function's own
+            result = self._call(leaves, structure)
+            known = isinstance(error, UntraceableError)
+            variants.eager = str(error) if known else f"its trace ended with {type(error).__name__}: {error}"
+            self._say(variants.eager.rstrip("."))
+            return result
         finally:
             self._running = False
         if not variants.take(made) and len(variants.candidates) > MOST:
@@ -97,7 +102,10 @@ class Compiled:
         if program.written:
             return
         begin = perf_counter()
-        expected = self._function(*args, **kwargs)
+        try:
+            expected = self._function(*args, **kwargs)
+        except Exception:  # noqa: BLE001 - a trace lets buffers hold what they do not elsewhere
+            return
         middle = perf_counter()
         program.run(*again)
         took = perf_counter() - middle

@@ -58,7 +58,13 @@ def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Hashable,
     if not kwargs and all(type(x) is ndarray for x in args):
         return tuple(map(form_of, args)), list(args), None
     leaves, structure = flatten((args, kwargs))
-    return (_frozen(structure), *map(form_of, leaves)), leaves, structure
+    return (_frozen(structure), _repeated(leaves), *map(form_of, leaves)), leaves, structure
+
+
+def _repeated(leaves: Sequence[Any]) -> Hashable:
+    """Which Tensors are given more than once, by position: a write into one is seen in the other."""
+    tensors = [id(x) for x in leaves if isinstance(x, Tensor)]
+    return None if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
 def _frozen(structure: Any) -> Hashable:

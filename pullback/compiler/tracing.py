@@ -12,6 +12,7 @@ from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import Graph, UntraceableError, Value
 from pullback.core import cuts, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array
+from pullback.core.array_type import memory_of
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 
@@ -62,13 +63,15 @@ def trace(function: Callable[..., Any], leaves: Sequence[Any], call: Callable[[l
     """
     graph = Graph(live)
     made = Trace(graph)
+    memories = memories_of(leaves)
     with _lifted(graph, leaves) as (given, inputs):
         with _as_it_stands():
             found = call(given)
         out, made.structure = flatten(found)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = list(_written(leaves, inputs))
-        made.result = unflatten(made.structure, [_leaving(x) for x in out])
+        made.result = unflatten(made.structure, _leaving(out, [x for x in memories if x is not None]))
+        _write_back(graph, memories, leaves, inputs, made.written)
     return made
 
 
@@ -93,7 +96,10 @@ def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], li
     array: Any
     try:
         for x in leaves:
-            if isinstance(x, Tensor) and type(x) not in ARRAYS:
+            if isinstance(x, Tensor) and type(x._array) is TracedArray and x._array.at.graph is graph:
+                entered = x._array  # it is given twice
+                graph.input(entered.example)
+            elif isinstance(x, Tensor) and type(x) not in ARRAYS:
                 array = x._array
                 entered = TracedArray(graph.input(array), array)
                 graph.held.append((x, array))
@@ -111,9 +117,9 @@ def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], li
         yield given, inputs
     finally:
         for x, array in reversed(graph.held):
-            if type(now := x._array) is TracedArray and now.example is not array:
-                array[...] = now.example  # written into while it was traced
             hold(x, array)
+            if (extra := x._extra) is not None:
+                extra.steps = None  # it has its place in memory again
 
 
 def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
@@ -138,9 +144,48 @@ def _written(leaves: Sequence[Any], inputs: Sequence[tuple[Any, Any]]) -> Iterat
             yield nr, x._array.at
 
 
-def _leaving(x: Any) -> Any:
-    """A leaf of the result as the caller gets it."""
-    if not isinstance(x, Tensor):
-        return x
-    array: Any = x._array.example if type(x._array) is TracedArray else x._array
-    return array[()] if type(x) in SCALAR_FACES else array if type(x) in ARRAYS else wrap(array)
+def _write_back(
+    graph: Graph,
+    memories: Sequence[ndarray | None],
+    leaves: Sequence[Any],
+    inputs: Sequence[Any],
+    written: Sequence[tuple[int, Any]],
+) -> None:
+    """Write into the arrays of the caller what their traced arrays hold in the end."""
+    changed = [(array, x._array.example) for x, array in graph.held if _is_changed(x, array)]
+    changed += [(leaves[nr], inputs[nr][0]._array.example) for nr, _ in written if not isinstance(leaves[nr], Tensor)]
+    if written and overlap(memories, [nr for nr, _ in written]):
+        raise UntraceableError("an argument that is written into shares memory with another one.")
+    if not all(array.flags.writeable for array, _ in changed):
+        raise UntraceableError("it writes into an array that is read-only.")
+    for array, now in changed:
+        array[...] = now
+
+
+def _is_changed(x: Any, array: ndarray) -> bool:
+    return type(now := x._array) is TracedArray and now.example is not array
+
+
+def memories_of(leaves: Sequence[Any]) -> list[ndarray | None]:
+    """The memory of each argument, None of what is no array."""
+    return [memory_of(x) if isinstance(x, (Tensor, ndarray)) else None for x in leaves]
+
+
+def overlap(memories: Sequence[ndarray | None], written: Sequence[int]) -> bool:
+    """True if one of these arguments may share memory with another one."""
+    arrays = [(nr, x) for nr, x in enumerate(memories) if x is not None]
+    return any(np.may_share_memory(a, b) for i, a in arrays if i in written for j, b in arrays if i != j)
+
+
+def _leaving(out: Sequence[Any], seen: list[Any]) -> list[Any]:
+    """The leaves of the result as the caller gets them, in memory of their own as those of a program."""
+    found = []
+    for x in out:
+        if isinstance(x, Tensor):
+            array: Any = x._array.example if type(x._array) is TracedArray else x._array
+            array = array.copy() if any(np.may_share_memory(array, other) for other in seen) else array
+            seen.append(array)
+            found.append(array[()] if type(x) in SCALAR_FACES else array if type(x) in ARRAYS else wrap(array))
+        else:
+            found.append(x)
+    return found

@@ -18,7 +18,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.graph import GUARD, Check, Guard, Value, key_of
 from pullback.compiler.plan import LeftError, Plan
-from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
+from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, memories_of, overlap
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 
@@ -41,6 +41,8 @@ class Program:
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these arguments, of which `arrays` are the inputs; raises LeftError where it is another's."""
+        if self.written and overlap(memories_of(leaves), self.written):
+            raise ValueError("an argument that is written into shares memory with another one")
         before = warning_state()
         try:
             ignore_warnings()
