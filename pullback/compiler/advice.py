@@ -17,6 +17,7 @@ _REMEDIES = (
     ("holds what no watch can look at", "pass in what the function needs of it"),
     ("in which no watch can look", "pass in what the function needs of it"),
     ("it changes what it reads", "return the new value, and let the caller store it"),
+    (" found ", "choose with np.where, or pass the number in as a Python number"),
     ("no two of", "return what changes from call to call, or pass it in"),
     ("whose contents nothing tells", "pass its arrays in a dict, list or tuple; pb.utils.pytree registers classes"),
     ("outcomes", "choose with np.where, or compile what comes before and after the choice"),

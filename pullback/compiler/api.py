@@ -90,12 +90,13 @@ def compile(function: Any = None, /, *, check: bool = False, pure: bool = False)
     if type(function) is Compiled:
         function = function._function
     name = getattr(function, "__name__", type(function).__name__)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    code = function if inspect.isroutine(function) or isinstance(function, functools.partial) else function.__call__
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
         raise TypeError(
             f"compile: {name} is a generator function, which gives its results one by one while others "
             "run. Compile the function that computes one of them, and call that in the generator."
         )
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(code):
         raise TypeError(
             f"compile: {name} is a coroutine function, which waits for others. Compile the function that "
             "computes, and call that in the coroutine."

@@ -51,6 +51,12 @@ class Compiled(StandsFor):
     A method of a class that is compiled is bound as any other. Each instance has programs of its own, for what they
     read of it is watched. They live as long as the instance does.
 
+    Parameters
+    ----------
+    function : callable
+    check, pure : bool
+        As `compile` takes them.
+
     Examples
     --------
     >>> f = pb.compile(lambda x: np.sin(x) * 2.0)
@@ -113,6 +119,8 @@ class Compiled(StandsFor):
         ...     y = f(x)
         >>> print(f.explain())  # doctest: +ELLIPSIS
         compile(<lambda>): 1 signature, 1 program, ... watches
+        <lambda>(float64 (2,))
+          program 1: 2 steps of 2 recorded; 3 calls
         ...
         """
         return Explanation(self, watches)
@@ -130,12 +138,9 @@ class Compiled(StandsFor):
         given = leaves
         if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
             signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
-        count, captured = len(leaves), 0
-        if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
-            grads = [grad_of(x) for x in tensors]
-            leaves += [*tensors, *(x for x in grads if x is not None)]
-            signature = (*signature, *map(form_of, leaves[count:]), *[x is None for x in grads])
-            captured = len(leaves) - count
+        count = len(leaves)
+        signature = (*signature, *self._with_captured(leaves))
+        captured = len(leaves) - count
         key = (state.off, get_default_dtype(), signature)
         try:
             variants = self._by_signature.get(key)
@@ -153,12 +158,24 @@ class Compiled(StandsFor):
             found = variants.find(leaves)
         except StaleError as error:
             raise self._stale(variants, error) from None
+        except Exception:  # noqa: BLE001 - the function itself says what is wrong
+            return _EAGERLY
         if found is None:
             return self._trace(variants, leaves)
         program, result = found
         if program.calls >= program.look or self._check:
             self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
         return result
+
+    def _with_captured(self, leaves: list[Any]) -> Sequence[Any]:
+        """Put the Tensors that the function reads behind the leaves, and their gradients; returns their forms."""
+        tensors = self._reach.tensors  # type: ignore[union-attr]  # looked up before
+        if not tensors:
+            return ()
+        grads = [grad_of(x) for x in tensors]
+        given = [*tensors, *(x for x in grads if x is not None)]
+        leaves += given
+        return (*map(form_of, given), *[x is None for x in grads])
 
     # -- what the function reads ---------------------------------------------------------------------------------------
     def _look(self) -> None:
@@ -222,7 +239,8 @@ class Compiled(StandsFor):
                 made = trace(leaves, variants.captured, variants.call, self._is_live, self._adopts)
                 variants.trace_seconds = perf_counter() - begin
             except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
-                why = str(error) if isinstance(error, UntraceableError) else f"{type(error).__name__}: {error}"
+                why = str(error).partition("\n")[0]
+                why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
                 place = place_of(error)
             else:
                 return made, made.result
@@ -269,15 +287,13 @@ class Compiled(StandsFor):
         if program.calls == _TIMED:
             program.look = FIRST - 1
         always = self._check and program.effects  # what it writes can be compared in no other way
-        if (always or program.calls >= program.look >= _TIMED) and program in variants.programs:
-            nr = variants.programs.index(program)
+        if always or program.calls >= program.look >= _TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
-            variants.programs[nr] = audit
+            variants.replace(program, audit)
 
     def _audited(self, variants: Variants, audit: Audit) -> None:
         """Put a program back that is being audited."""
-        if audit in variants.programs:
-            variants.programs[variants.programs.index(audit)] = audit.program
+        variants.replace(audit, audit.program)
         audit.program.audits.append(audit.program.calls)
         audit.program.look = audit.next(variants.trace_seconds)
 

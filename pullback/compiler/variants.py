@@ -9,6 +9,7 @@ A trace depends on the numbers it looked at, so a signature may have several pro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,6 +78,11 @@ class Variants:
             program.calls += 1
             return program, result
         return None
+
+    def replace(self, one: Any, other: Any) -> None:
+        """Put another program in the place of one, if that is there."""
+        with contextlib.suppress(ValueError):
+            self.programs[self.programs.index(one)] = other
 
     def program_of(self, trace: Trace) -> Any:
         """The program of a trace."""

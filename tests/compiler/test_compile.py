@@ -106,6 +106,11 @@ async def asynchronous_generator(x):
     yield x
 
 
+class Generator:
+    def __call__(self, x):
+        yield x
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -113,12 +118,23 @@ async def asynchronous_generator(x):
         ("sin", "expected a function, got a str"),
         (generator, "generator is a generator function.*call that in the generator"),
         (functools.partial(generator, X), "generator function"),
+        (Generator(), "Generator is a generator function"),
         (coroutine, "coroutine is a coroutine function.*call that in the coroutine"),
         (asynchronous_generator, "generator function"),
         (staticmethod(swallowed), "write @staticmethod above @pb.compile"),
         (classmethod(swallowed), "write @classmethod above @pb.compile"),
     ],
-    ids=["array", "str", "generator", "partial", "coroutine", "async-generator", "staticmethod", "classmethod"],
+    ids=[
+        "array",
+        "str",
+        "generator",
+        "partial",
+        "object",
+        "coroutine",
+        "async-generator",
+        "staticmethod",
+        "classmethod",
+    ],
 )
 def test_what_cannot_be_compiled_is_refused_with_a_remedy(wrong, said):
     with pytest.raises(TypeError, match=said):
@@ -603,6 +619,14 @@ def test_outcomes_without_end_run_eagerly():
     with pytest.warns(CompileWarning, match=said):  # noqa: PT031 - at one of these calls
         for nr in sorted([*range(20)] * 3):
             np.testing.assert_array_equal(compiled(X + nr), (X + nr) * int(nr + 0.5))
+
+
+def test_a_number_that_is_never_the_same_runs_eagerly():
+    compiled = pb.compile(lambda x: x * float(x[0]))
+    said = r"no two of 9 runs did the same: float\(\) found 0\.57, then 0\.58 .*Instead, choose with np.where"
+    with pytest.warns(CompileWarning, match=said):  # noqa: PT031 - at one of these calls
+        for nr in range(12):
+            compiled(X + nr / 100)
 
 
 def test_a_warning_names_the_line_and_the_remedy_and_comes_once():
