@@ -38,7 +38,7 @@ from pullback.core.array_type import (
     table_of,
     touched_in,
 )
-from pullback.core.tensor import Tensor, inside_tensors, ndarray
+from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import Shape
 
 try:  # what np.count_nonzero calls, in a third of its time
@@ -140,10 +140,17 @@ def marks(mask: Any, shape: Shape, one: Any) -> Any:
 
 
 def numbers_in(x: Any) -> Any:
-    """Where a number stands that is neither 0 nor NaN: what is made of nothing may still be one."""
+    """Where a number stands that is neither 0 nor NaN, or a derivative: what is made of nothing may still be one."""
+    if isinstance(x, Tensor):
+        found = numbers_in(x._array)
+        return found if is_plain(found) else wrap(found, x._level)
+    kind = array_type(x)
+    if kind.dual:
+        return union(*[numbers_in(getattr(holder, name)) for _, holder, name in kind.components(x)])
     touched = touched_in(x)
-    if is_plain(x) and not has_nan(x):
+    if not may_be_nan(x):
         return touched
+    x = constant(x)
     ops = table_of((x, touched))
     return ops.logical_and(touched, ops.logical_not(ops.isnan(x)))
 

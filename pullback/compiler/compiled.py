@@ -138,12 +138,9 @@ class Compiled(StandsFor):
         given = leaves
         if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
             signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
-        count, captured = len(leaves), 0
-        if tensors := self._reach.tensors:  # type: ignore[union-attr]  # looked up above
-            grads = [grad_of(x) for x in tensors]
-            leaves += [*tensors, *(x for x in grads if x is not None)]
-            signature = (*signature, *map(form_of, leaves[count:]), *[x is None for x in grads])
-            captured = len(leaves) - count
+        count = len(leaves)
+        signature = (*signature, *self._with_captured(leaves))
+        captured = len(leaves) - count
         key = (state.off, get_default_dtype(), signature)
         try:
             variants = self._by_signature.get(key)
@@ -161,12 +158,24 @@ class Compiled(StandsFor):
             found = variants.find(leaves)
         except StaleError as error:
             raise self._stale(variants, error) from None
+        except Exception:  # noqa: BLE001 - the function itself says what is wrong
+            return _EAGERLY
         if found is None:
             return self._trace(variants, leaves)
         program, result = found
         if program.calls >= program.look or self._check:
             self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
         return result
+
+    def _with_captured(self, leaves: list[Any]) -> Sequence[Any]:
+        """Put the Tensors that the function reads behind the leaves, and their gradients; returns their forms."""
+        tensors = self._reach.tensors  # type: ignore[union-attr]  # looked up before
+        if not tensors:
+            return ()
+        grads = [grad_of(x) for x in tensors]
+        given = [*tensors, *(x for x in grads if x is not None)]
+        leaves += given
+        return (*map(form_of, given), *[x is None for x in grads])
 
     # -- what the function reads ---------------------------------------------------------------------------------------
     def _look(self) -> None:

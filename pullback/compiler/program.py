@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import Guard
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
-from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, overlap, set_grad, write_into
-from pullback.compiler.writer import LeftError
+from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, memories_of, set_grad, unwritable, write_into
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.dispatch.operator import tags_of
@@ -78,8 +76,8 @@ class Program(Record):
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
-        if self.written and overlap(leaves):
-            raise LeftError(Guard("a write into memory that two arguments share", None))
+        if self.written and (wrong := unwritable(memories_of(leaves), self.written)):
+            raise ValueError(wrong)
         found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
@@ -101,8 +99,8 @@ class Program(Record):
 
     def rehearse(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
         """The arrays that it would give, and write; raises LeftError where a guard does not hold."""
-        if self.written and overlap(leaves):
-            raise LeftError(Guard("a write into memory that two arguments share", None))
+        if self.written and (wrong := unwritable(memories_of(leaves), self.written)):
+            raise ValueError(wrong)
         return self.compute(arrays)
 
     def _carefully(self, arrays: Sequence[Any]) -> Sequence[Any]:

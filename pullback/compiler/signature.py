@@ -59,7 +59,13 @@ def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any
     if not kwargs and all(type(x) in _LEAVES for x in args):
         return tuple(map(form_of, args)), list(args), None
     leaves, structure = flatten((args, kwargs))
-    return (frozen(structure), *map(form_of, leaves)), leaves, structure
+    return (frozen(structure), _repeated(leaves), *map(form_of, leaves)), leaves, structure
+
+
+def _repeated(leaves: Sequence[Any]) -> Hashable:
+    """By position, the Tensors that are given more than once: a write into one is seen in the other."""
+    tensors = [id(x) for x in leaves if isinstance(x, Tensor)]
+    return None if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
 def frozen(structure: Any) -> Hashable:

@@ -22,7 +22,7 @@ _LARGEST = 1 << 16  # elements that a constant may have which is computed here
 # Kernels whose result depends on the shape and dtype of the array alone.
 _OF_SHAPE = frozenset({"ones_like", "zeros_like"})
 # Kernels that broadcast two arrays against each other.
-_BROADCASTING = frozenset({"add", "sub", "mul", "div"})
+_BROADCASTING = frozenset({"add", "sub", "mul", "div", "where"})
 # Kernels for which the order of the arguments makes no difference, to the bit.
 _COMMUTATIVE = frozenset({"add", "mul"})
 # Kernels that give their first argument, where it has the result's form.
@@ -59,7 +59,7 @@ class Simplified:
         return self._instead.get(value.number, value)
 
     def _take(self, step: Step) -> None:
-        step = self._unspread(self._substituted(step))
+        step = self._look_once(self._unspread(self._substituted(step)))
         if step.form is GUARD or not step.pure:
             self.steps.append(step)
             return
@@ -90,6 +90,25 @@ class Simplified:
             if maker is not None and maker.what == "expand" and any(_fills(y, step.results[0]) for y in others):
                 args[nr] = maker.args[0]
         return step.with_args(tuple(args)) if args != list(step.args) else step
+
+    def _look_once(self, step: Step) -> Step:
+        """`x != 0 and not isnan(x)` as `abs(x) > 0`: what is neither 0 nor NaN is asked of each gradient."""
+        if step.what != "logical_and":
+            return step
+        unequal, other = (self._maker.get(x.number) if type(x) is Value else None for x in step.args)
+        number = None if other is None or other.what != "logical_not" else self._maker.get(other.args[0].number)
+        if unequal is None or unequal.what != "ne" or number is None or number.what != "isnan":
+            return step
+        (x, zero), (y,) = unequal.args, number.args
+        if type(x) is not Value or x is not y or x.dtype.kind != "f" or type(zero) not in (int, float) or zero != 0:
+            return step
+        size = Value(self._graph, _blank(x))
+        first = Step("abs", (x,), [size], ONE, writes=False)
+        first.pure = True
+        self._take(first)
+        made = Step("gt", (self.of(size), 0), step.results, ONE, writes=False)
+        made.pure = True
+        return made
 
     def _through(self, x: Any) -> Any:
         if type(x) is Value:
@@ -130,8 +149,8 @@ class Simplified:
         if type(x) is Value:
             if (found := self._constants.get(x.number)) is None or not found.size:
                 return False
-            first = found.flat[0]
-            return bool(first == number) and (0 in found.strides or found.ndim == 0 or bool((found == number).all()))
+            one = all(step == 0 or n == 1 for step, n in zip(found.strides, found.shape, strict=True))
+            return bool(found.flat[0] == number) if one else bool((found == number).all())
         return type(x) in (bool, int, float, complex) and bool(x == number)
 
 
@@ -156,15 +175,20 @@ def _fills(x: Any, result: Value) -> bool:
 
 
 def _factors(known: Simplified, a: Any, b: Any) -> Iterator[Any]:
-    if known.is_all(b, 1):
+    if known.is_all(b, 1) and _is_real(a):
         yield a
-    if known.is_all(a, 1):
+    if known.is_all(a, 1) and _is_real(b):
         yield b
 
 
 def _quotient(known: Simplified, a: Any, b: Any) -> Iterator[Any]:
-    if known.is_all(b, 1):
+    if known.is_all(b, 1) and _is_real(a):
         yield a
+
+
+def _is_real(x: Any) -> bool:
+    """True for real numbers: the product of 1 and a complex infinity is no longer that."""
+    return type(x) is Value and x.dtype.kind != "c"
 
 
 def _selected(known: Simplified, condition: Any, a: Any, b: Any) -> Iterator[Any]:

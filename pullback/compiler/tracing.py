@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from pullback.autograd.api import gradients_of
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
+from pullback.core.array_type import memory_of
 from pullback.core.collector import collector_paused
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -112,6 +112,7 @@ def trace(
     state = modes.current()
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
     outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
+    memories = memories_of(leaves)
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
@@ -121,11 +122,11 @@ def trace(
             made.pulled = _pulled(graph, lifted.given, out)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
-        if made.written and overlap(leaves):
-            raise UntraceableError("it writes into an argument that shares memory with another one")
+        if wrong := unwritable(memories, [nr for nr, _ in made.written]):
+            raise UntraceableError(wrong)
         made.grads = lifted.grads()
         made.constants = len(graph.constants)
-        made.result = unflatten(made.structure, [_leaving(x) for x in out])
+        made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
     finally:
         lifted.put_back()
@@ -152,10 +153,22 @@ def set_grad(tensor: Tensor, array: ndarray | None) -> None:
     tensor.grad = None if array is None else wrap(array)
 
 
-def overlap(leaves: Sequence[Any]) -> bool:
-    """True if two arrays among the leaves share memory."""
-    arrays = {id(x): x._array if isinstance(x, Tensor) else x for x in leaves if isinstance(x, (Tensor, ndarray))}
-    return any(np.may_share_memory(a, b) for a, b in combinations(arrays.values(), 2))
+def memories_of(leaves: Sequence[Any]) -> list[ndarray | None]:
+    """The memory of each leaf, None of what is no array."""
+    return [memory_of(x) if isinstance(x, (Tensor, ndarray)) else None for x in leaves]
+
+
+def unwritable(memories: Sequence[ndarray | None], written: Sequence[int]) -> str:
+    """The reason why arrays with these memories cannot be written into one by one; "" if they can."""
+    for nr in written:
+        memory = memories[nr]
+        assert memory is not None, "what is written into is an array"
+        if not memory.flags.writeable:
+            return "it writes into an array that is read-only"
+        others = (x for x in memories if x is not None and x is not memory)
+        if any(np.may_share_memory(memory, x) for x in others):
+            return "it writes into an argument that shares memory with another one"
+    return ""
 
 
 def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | None:
@@ -249,6 +262,8 @@ class _Lifted:
         """Let every tensor be what it was."""
         for x, array in reversed(self._graph.held):
             hold(x, array)
+            if (extra := x._extra) is not None:
+                extra.steps = None  # it has its place in memory again
         for x, (level, fn, grad) in self._states:
             x._level, x._fn = level, fn
             if x._extra is not None:
@@ -276,9 +291,17 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
     return AS_IT_IS, x
 
 
-def _leaving(x: Any) -> Any:
-    """A leaf of the result as the caller gets it."""
-    if not isinstance(x, Tensor):
-        return x
-    array: Any = x._array.example if type(x._array) is TracedArray else x._array
-    return array[()] if type(x) in SCALAR_FACES else array if type(x) in ARRAYS else wrap(array)
+def _leaving(out: Sequence[Any], memories: Sequence[ndarray | None]) -> list[Any]:
+    """The leaves of the result as the caller gets them, in memory of their own as those of a program."""
+    seen = [x for x in memories if x is not None]
+    found = []
+    for x in out:
+        if not isinstance(x, Tensor):
+            found.append(x)
+            continue
+        array: Any = x._array.example if type(x._array) is TracedArray else x._array
+        if any(np.may_share_memory(array, other) for other in seen):
+            array = array.copy()
+        seen.append(array)
+        found.append(array[()] if type(x) in SCALAR_FACES else array if type(x) in ARRAYS else wrap(array))
+    return found

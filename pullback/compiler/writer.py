@@ -35,6 +35,10 @@ class LeftError(Exception):
         self.guard = guard
 
 
+def _is_like(x: Value, result: Value) -> bool:
+    return x.shape == result.shape and x.dtype == result.dtype and x.strides == result.strides
+
+
 class Writer:
     """Writes the function of one graph."""
 
@@ -137,6 +141,8 @@ class Writer:
             return False
         others = [x for x in spread(step.args[1:]) if type(x) is Value]
         home = self.memory.home(target.number)
+        if home != target.number or target.strides != step.results[0].strides:
+            return False  # a view may name an element twice, and what follows counts on the order in memory
         return self._last[home] == at and all(self.memory.home(x.number) != home for x in others)
 
     def _target(self, at: int, step: Step) -> str | None:
@@ -145,7 +151,7 @@ class Writer:
         if len(step.results) != 1 or result.single or prod(result.shape) < _REUSED:
             return None
         for x in step.args:
-            if type(x) is Value and x.shape == result.shape and x.dtype == result.dtype and self.is_free(at, x):
+            if type(x) is Value and _is_like(x, result) and 0 not in x.strides and self.is_free(at, x):
                 return self.name(x)
         return None
 

@@ -215,6 +215,13 @@ class ArrayType:
         """`x` after the in-place operator of that name: `x` itself, written into, or the array that replaces it."""
         return value
 
+    def replaced(self, x: Any, value: Any) -> Any:
+        """Return what replaces `x` where its view was written, and its base is `value` now.
+
+        Of an array made of others, parts that Tensors of lower levels hold stay: they have been given their values.
+        """
+        return value
+
     def holding(self, x: Any, arrays: Sequence[ndarray]) -> Sequence[Any]:
         """ndarrays, the first of which holds the memory of all, as they must be for `x` to be written into them."""
         return arrays

@@ -25,6 +25,8 @@ show_saved: Callable[..., Any] = _unfilled
 raw_saved: Callable[..., Any] = _unfilled
 # (tensor): a computed tensor is about to lose its function or its memory; its views must keep theirs
 part_from_views: Callable[..., None] = _unfilled
+# (base, view): let the base find the view
+remember_view: Callable[..., None] = _unfilled
 # (name, function, args, kwargs, error, signature) -> the error of a call that failed, in terms of the call
 explained_call: Callable[..., Exception] = _unfilled
 # () -> the user's call that led here through another library: its name, library, file and line

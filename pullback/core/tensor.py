@@ -77,6 +77,7 @@ class Extra:
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
+    is_alias = False  # whether it is a view by detach(), which never requires grad because of its base
     # Of a view without a place in memory: the view.ViewStep of every operator between its base and it.
     steps: tuple[Any, ...] | None = None
     lent: Any = ()  # of an Array: weak references by which `graph.lent` knows who keeps a plain view of its memory
@@ -1052,6 +1053,19 @@ def _without_derivative(data: RawArray) -> RawArray:
     return data
 
 
+def _follow(alias: Tensor, source: Tensor) -> None:
+    """Let a detached alias of an array without memory have what is written into the other, and the other way."""
+    extra = source._extra
+    base = None if extra is None else extra.base
+    made = extra_of(alias)
+    if extra is None or base is None or base._counter is not source._counter:
+        made.base, made.steps = source, ()
+    else:
+        made.base, made.steps = base, extra.steps
+    made.is_alias = True
+    slots.remember_view(made.base, alias)
+
+
 def _alias(tensor: Tensor, data: RawArray) -> Tensor:
     """A tensor outside the graph around `data`, which lies in the memory of `tensor`: they share the counter."""
     counter_of(tensor)
@@ -1061,6 +1075,8 @@ def _alias(tensor: Tensor, data: RawArray) -> Tensor:
     if extra is not None and (extra.inference or extra.no_view is not None):
         made = extra_of(out)
         made.inference, made.no_view = extra.inference, extra.no_view
+    if data is tensor._array and memory_of(data) is None:
+        _follow(out, tensor)
     return out
 
 

@@ -51,4 +51,4 @@ def while_solving(captured: Captured, function: Callable[..., Any], form: Any = 
 
     While the solver runs nobody else changes what they read.
     """
-    return Repeated(function, form, compile=captured.is_alone() and not captured.changes_things())
+    return Repeated(function, form, compile=captured.is_alone() and not captured.has_effects)

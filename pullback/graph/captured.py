@@ -59,6 +59,8 @@ class Captured(Whole):
 
     Attributes
     ----------
+    has_effects : bool
+        Whether the functions have changed something when they ran for the first time, such as a counter or a log.
     functions : tuple
         The functions to call: as they were given, or what `renew` has put in their place.
     held_tensors, tensors : list of Tensor
@@ -68,7 +70,7 @@ class Captured(Whole):
     _extra = None  # as of a node, whose part it plays in errors about tensors
 
     def __init__(self, name: str, *functions: Any, recorded: bool = False) -> None:
-        self.recorded = recorded
+        self.recorded, self.has_effects = recorded, False
         self._name, self._given, self.functions = name, functions, functions
         self.held_tensors: list[Tensor] = []
         self.tensors: list[Tensor] = []
@@ -198,17 +200,16 @@ class Captured(Whole):
         self._settled = True
         self._take_back()
         self._note_buffers()
+        self.has_effects = bool(self.buffers)
         for held in self._records.values():
-            held.own |= {name for name in held.changes() if self.recorded or not held.has_numbers(name)}
+            changes = held.changes()
+            self.has_effects = self.has_effects or bool(changes)
+            held.own |= {name for name in changes if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
 
     def is_alone(self) -> bool:
         """True if the functions hold no tensors but those that are given as arguments when they run."""
         return len(self.held_tensors) == len(self.tensors)
-
-    def changes_things(self) -> bool:
-        """True if the functions have changed something by themselves, as a counter or a log."""
-        return bool(self.buffers) or any(held.own for held in self._records.values())
 
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""

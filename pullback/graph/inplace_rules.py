@@ -6,7 +6,7 @@ import math
 from typing import Any, NoReturn
 
 from pullback.core import modes
-from pullback.core.array_type import innermost, memory_of
+from pullback.core.array_type import innermost, layout_of, memory_of
 from pullback.core.errors import InplaceError, ReadOnlyError, with_article
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
@@ -24,12 +24,19 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     refuse_inference(target, name)
     if extra is not None and extra.no_view is not None:
         _refuse_copy(extra.no_view, name)
+    if memory_of(target._array) is None:
+        refuse_overlap(target, name)  # what is written in one place could not be shown in the other
     if not state.records(target._level):
         return
     base = base_of(target)
     tracked = records or target._requires_grad or (base is not None and base._requires_grad)
     if not tracked:
         return
+    if base is not None and extra.is_alias:
+        raise InplaceError(
+            f"{name}: a detached alias of an array without memory cannot be written into while its base, of shape "
+            f"{base.shape}, is recorded; write into a clone()."
+        )
     if base is not None:
         _check_view(target, base, name)
         whole = memory_of(base._array)
@@ -52,7 +59,7 @@ def refuse_inference(target: Tensor, name: str) -> None:
 
 def refuse_overlap(target: Tensor, name: str) -> None:
     """Refuse to write, with a derivative, into a tensor of which two elements share memory."""
-    data = memory_of(target._array)
+    data = layout_of(target._array)
     if data is not None and not data.flags.forc and overlaps_itself(data):
         raise ReadOnlyError(
             f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, kernel_for, table_of
+from pullback.core.array_type import NUMPY, TENSOR, array_type, kernel_for, table_of
 from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
@@ -160,7 +160,7 @@ def _replace(tensor: Tensor, value: RawArray) -> None:
     """Give `tensor` other values, at the bottom of its levels."""
     inner = tensor._array
     if not isinstance(inner, Tensor):
-        tensor._array = value
+        tensor._array = array_type(inner).replaced(inner, value)
         return
     _replace(inner, value)
     bump(inner, "a write into a view")

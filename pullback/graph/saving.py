@@ -80,7 +80,7 @@ class _Kept:
         if how and self.is_list:
             return [f"node.{name}_{how} = tuple([attribute(one, '{how}') for one in {x}])"]
         if how:
-            usual = f"{x}._array.{how} if type({x}) is Tensor or isinstance({x}, Tensor) else "
+            usual = f"{x}._array.{how} if type({x}) is Tensor or type({x}) is Array or isinstance({x}, Tensor) else "
             return [f"node.{name}_{how} = {usual * (how in ('shape', 'dtype'))}attribute({x}, '{how}')"]
         if self.is_list or self.fixed:
             save = f"save_list({x})" if self.is_list else f"save_other({x}, True)"

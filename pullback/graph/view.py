@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pullback.core import slots
 from pullback.core.array_type import array_type, memory_of
 from pullback.core.lock import one_thread
 from pullback.core.modes import current
@@ -179,10 +180,15 @@ def live_views(base: Tensor) -> list[Tensor]:
 
 def wake_views(base: Tensor) -> None:
     """The base has come to require grad: so do the views of it that are alive."""
-    extra = base._extra
+    extra: Any = base._extra
     if extra is None or not extra.views:
         return
     for view in live_views(base):
-        view._requires_grad = True
-        view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
+        shown: Any = view._extra  # every view has one
+        if not shown.is_alias:
+            view._requires_grad = True
+            shown.view_version = -1
     _forget(extra, True)  # these are to be found again whenever the base changes
+
+
+slots.remember_view = _remember

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.array_type import innermost
 from pullback.core.errors import LinAlgError, ReadError, UnsupportedError
 from pullback.core.tensor import Tensor, wrap
 from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors, twins
-from tests.arrays.refusing import Refusing, RefusingType, hidden, shown
+from tests.arrays.refusing import Kernels, Refusing, RefusingType, bare, hidden, shown
 from tests.opinfo.records import OPINFOS
 from tests.ops.test_structural_zeros import COMPUTED, STRUCTURAL, program
 
@@ -184,6 +185,51 @@ def test_a_plain_cotangent_of_zeros_is_nothing():
     for again in (False, True):
         (found,) = pb.autograd.grad(x.log().softmax(0) + x.sqrt(), x, pb.zeros(2), create_graph=again)
         np.testing.assert_array_equal(shown(found), [0.0, 0.0])
+
+
+def recorded(monkeypatch):
+    """A list of the kernels that run on such arrays from here on: (kernel, arguments, what it gives)."""
+    steps = []
+
+    def kernel_of(kernels, name):
+        kernel = kernels.get(name) or kernels.__missing__(name)
+
+        def run(*args):
+            steps.append((kernel, args, kernel(*args)))
+            return steps[-1][2]
+
+        return run
+
+    monkeypatch.setattr(Kernels, "__getitem__", kernel_of, raising=False)
+    return steps
+
+
+def run_again(steps, given, other):
+    """The results of the steps, by the ids of those of the first run, with another array in the place of `given`."""
+    known = {id(given): other}
+
+    def now(x):
+        return type(x)(map(now, x)) if type(x) in (list, tuple) else known.get(id(x), x)
+
+    for kernel, args, result in steps:
+        found = kernel(*now(args))
+        pairs = zip(result, found, strict=True) if type(result) is tuple else [(result, found)]
+        known.update((id(before), after) for before, after in pairs)
+    return known
+
+
+@pytest.mark.parametrize("derivative", [first, second, pulled, pushed, pushed_gradient])
+@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_masks_are_computed_by_kernels_that_a_trace_records(name, derivative, monkeypatch):
+    monkeypatch.setattr(RefusingType, "many", True)
+    f, at = MASKED[name]
+    x, other = pb.tensor(at, requires_grad=True), pb.tensor(at[::-1], requires_grad=True)
+    expected, given = shown(derivative(f, other)), hidden(x)
+    steps = recorded(monkeypatch)
+    found = derivative(f, given)
+    known = run_again(steps, given._array, Refusing(at[::-1]))
+    np.testing.assert_allclose(bare(known[id(innermost(found))]), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

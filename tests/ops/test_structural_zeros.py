@@ -403,6 +403,19 @@ def test_a_network_with_masks_lets_go_of_them():
     assert peak < 8 * 300 * 300 * 8  # a few gradients at a time
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_derivative_that_is_nan_touches_nothing_in_any_sample():
+    """The tangent of the slope, at 0 infinite, makes a NaN of the tangent of a cotangent that is nothing."""
+
+    def pushed(x, t):
+        gradient = pb.func.grad(lambda x: pb.where(x.sum() < 0, x.log().softmax(0) @ x.sqrt(), 1.0))
+        return pb.func.jvp(gradient, (x,), (t,))[1]
+
+    x, t = pb.tensor([[0.0, 2.0], [2.0, 0.0]]), pb.tensor([[0.0, 1.0], [0.0, 1.0]])
+    expected = [pushed(*pair).tolist() for pair in zip(x, t, strict=True)]
+    assert pb.func.vmap(pushed)(x, t).tolist() == expected == [[0.0, 0.0], [0.0, 0.0]]
+
+
 @pytest.mark.parametrize("use", [lambda w: w * 2.0, lambda w: w * w, lambda w: w[None].sin()])
 def test_a_leaf_that_is_used_many_times_lets_go_of_masks(use):
     w = pb.tensor(np.ones(5), requires_grad=True)

@@ -15,6 +15,7 @@ from pullback.core.array_face import NESTED
 from pullback.core.array_type import (
     TRANSFORMED,
     ArrayType,
+    array_type,
     counters_inside,
     layout_of,
     memory_of,
@@ -80,6 +81,12 @@ class DualType(ArrayType):
 
     def assign(self, name: str, x: DualArray, value: Any) -> DualArray:
         return assign(x, name, value)
+
+    def replaced(self, x: DualArray, value: Any) -> Any:
+        if type(value) is not DualArray or value.level is not x.level:
+            return value
+        primal = x.primal if isinstance(x.primal, Tensor) else array_type(x.primal).replaced(x.primal, value.primal)
+        return DualArray(primal, value.tangent, value.level, value.co, value.apart, value.touched)
 
     def memory(self, x: DualArray) -> ndarray | None:
         return memory_of(x.primal)

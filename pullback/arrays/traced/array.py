@@ -16,8 +16,9 @@ from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, 
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
+from pullback.dispatch.operator import OPERATORS
 from pullback.dispatch.targets import dtype_error
-from pullback.graph.view import base_of, live_views
+from pullback.graph.view import ViewStep, base_of, live_views
 
 
 class TracedArray(Arithmetic):
@@ -142,9 +143,13 @@ class TracedType(ArrayType):
     def layout(self, x: TracedArray) -> ndarray:
         return x.example  # its order in memory is that of every call with these strides
 
+    def is_view(self, result: TracedArray, source: Any) -> bool:
+        return np.may_share_memory(result.example, bare(innermost(source)))
+
     def holding(self, x: TracedArray, arrays: Sequence[ndarray]) -> Sequence[TracedArray]:
-        whole = self.lift_constant(x, arrays[0])
-        return [whole, *(_part(whole, arrays[0], array) for array in arrays[1:])]
+        if len(arrays) > 1:
+            raise UntraceableError("it writes into an array of which there are views, inside of a transform.")
+        return [self.lift_constant(x, arrays[0])]
 
     def prepare_target(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
         """Let a buffer of ndarrays and its views hold traced arrays, so that such a one can be written into it."""
@@ -155,25 +160,33 @@ class TracedType(ArrayType):
         if type(owner._array) is not ndarray or (graph := _graph_beside(args, level)) is None:
             return False
         memory, views = owner._array, live_views(owner)
-        if views and not memory.flags.c_contiguous:
-            raise UntraceableError(f"{name} writes into an array not in C order, of which there are views.")
+        if all(view is not target for view in (owner, *views)):
+            raise UntraceableError(f"{name} writes into a view that its base does not know.")
         whole = TracedArray(graph.constant(memory), memory.copy(order="K"))
-        for x, part in [(owner, whole), *((view, _part(whole, memory, view._array)) for view in views)]:
-            graph.held.append((x, x._array))
-            hold(x, part)
+        graph.held.append((owner, memory))
+        hold(owner, whole)
+        for view in views:
+            step = _step_to(memory, view._array, name)
+            extra: Any = view._extra  # every view has one
+            extra.steps = (step,)
+            graph.held.append((view, view._array))  # type: ignore[arg-type]  # an ndarray, as that of its base
+            hold(view, self.kernels["take"](whole, *step.args))
         return True
+
+
+def _step_to(memory: ndarray, part: Any, name: str) -> ViewStep:
+    """The step by which a view without strides leads from a memory to a part of it: the places of its elements."""
+    if not memory.flags.c_contiguous or part.dtype != memory.dtype:
+        raise UntraceableError(f"{name} writes into an array of which there are views of another order or dtype.")
+    start = part.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    places = np.arange(memory.size)[start // memory.itemsize :]
+    strides = [step // memory.itemsize * places.itemsize for step in part.strides]
+    shown = np.lib.stride_tricks.as_strided(places, part.shape, strides).copy()
+    return ViewStep(OPERATORS["take"], (shown,), memory.shape, memory.dtype, None)
 
 
 def _graph_beside(args: Sequence[Any], level: int) -> Graph | None:
     return graph_of([x._array for x in args if isinstance(x, Tensor)])
-
-
-def _part(whole: TracedArray, memory: ndarray, part: Any) -> TracedArray:
-    """The traced array for a part of the memory for which `whole` stands."""
-    start = part.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
-    strides = tuple(step // memory.itemsize for step in part.strides)
-    found: TracedArray = TRACED.kernels["as_strided"](whole, part.shape, strides, start // memory.itemsize)
-    return found
 
 
 TRACED = MixedTable(

@@ -320,7 +320,7 @@ def _if_any(g: Any, masks: Sequence[Mask]) -> Masked:
 
 
 def _any_touched(g: Any, *found: Any) -> Any:
-    g, numbers = constant(g), numbers_in(g)
+    numbers, g = numbers_in(g), constant(g)
     ops = table_of((g, numbers, *found))
     return ops.expand(reduce(ops.logical_or, [ops.any(x) for x in (*found, numbers)]), g.shape)
 

@@ -155,7 +155,7 @@ class _Solve:
         return found[0]
 
     def _sensitivities(self, solution: Any, t: Any, y0: Leaves, args: Leaves) -> Any:
-        if getattr(solution, "ts", None) is None or self.problem.captured.changes_things():
+        if getattr(solution, "ts", None) is None or self.problem.captured.has_effects:
             return None
         free = [np.asarray(args[i]) for i in self.free]
         start = [np.asarray(y) for y in y0]

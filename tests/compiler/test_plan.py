@@ -1,0 +1,93 @@
+"""What a plan leaves out, and what it writes over, changes no number."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.compiler import writer
+from tests.compiler.recorded import Recorder, arrays_of
+
+INF, NAN = np.inf, np.nan
+NUMBERS = {
+    "float": np.array([NAN, -0.0, 0.0, INF, -INF, 2.0]),
+    "complex": np.array([complex(INF, 0), complex(NAN, 1), complex(-0.0, -0.0), complex(0, -INF), 1j, 2]),
+    "int": np.arange(6) - 3,
+    "bool": np.array([True, False] * 3),
+}
+
+
+def programs(x):
+    ones = pb.ones_like(x)
+    everywhere = pb.ones(6) > 0
+    return [
+        x * ones, ones * x, x * 1, x / 1, x / ones, x + 0, x - 0, x * 0, x**1, x.clone(), x.reshape(6), x.expand(6),
+        x.reshape(2, 3).T.contiguous(), x.to(x.dtype), pb.where(everywhere, x, x * 2), pb.where(everywhere, x * 2, x),
+        pb.where(everywhere, x, 0.5), x[:1].expand(6) * ones, x.reshape(2, 3).T.reshape(6), x.reshape(2, 3).T * 1,
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_what_is_left_out_is_exact(kind):
+    x = NUMBERS[kind]
+    if kind == "bool":
+
+        def run(t):
+            return [t.clone(), t & True, t | False, t.reshape(2, 3).T.contiguous(), pb.where(pb.ones(6) > 0, t, ~t)]
+    else:
+        run = programs
+    recorder = Recorder()
+    made = recorder.program(run(recorder.tensor(pb.tensor(x[::-1].copy()))))
+    recorder.spoil()
+    for a, b in zip(made.compute([x]), arrays_of(run(pb.tensor(x))), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(part(a), part(b))
+            np.testing.assert_array_equal(np.signbit(part(a)), np.signbit(part(b))) if kind in (
+                "float",
+                "complex",
+            ) else ()
+
+
+def expanded_and_written(x):
+    return pb.select_scatter((x * 2).expand(3, 3), pb.tensor([7.0, 8.0, 9.0]), 0, 0)
+
+
+def columns_written(x):
+    y = pb.stack([x, x * 2]).T
+    z = y * 2
+    z[0] = 1.0
+    return z, z.contiguous().as_strided((3,), (1,), 1)
+
+
+def read_later(x):
+    y = x * 2
+    first = y[:2]
+    z = y.clone()
+    z[0] = -1.0
+    y2 = y + 1
+    w = y.sin()
+    return z, y2 + w, first + 1
+
+
+@pytest.mark.parametrize("function", [expanded_and_written, columns_written, read_later])
+def test_nothing_is_written_over_that_is_read_later(function, monkeypatch):
+    monkeypatch.setattr(writer, "_REUSED", 1)
+    recorder = Recorder()
+    made = recorder.program(function(recorder.tensor(pb.tensor([3.0, 1.0, 2.0]))))
+    x = np.array([1.0, 2.0, 3.0])
+    for a, b in zip(made.compute([x]), arrays_of(function(pb.tensor(x))), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_large_constants_are_told_apart_by_their_numbers():
+    def f(x):
+        table = pb.zeros(5000)
+        before = x * table
+        table += 1
+        return before, x * table
+
+    recorder = Recorder()
+    made = recorder.program(f(recorder.tensor(pb.ones(5000))))
+    for a, b in zip(made.compute([np.ones(5000)]), arrays_of(f(pb.ones(5000))), strict=True):
+        np.testing.assert_array_equal(a, b)
