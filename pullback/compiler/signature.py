@@ -57,7 +57,10 @@ def form_of(x: Any) -> Any:
 def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any], Any]:
     """(signature, leaves, structure) of a call."""
     if not kwargs and all(type(x) in _LEAVES for x in args):
-        return tuple(map(form_of, args)), list(args), None
+        forms = tuple(map(form_of, args))
+        if len(args) > 1 and (repeated := _repeated(args)) is not None:
+            forms += (repeated,)
+        return forms, list(args), None
     leaves, structure = flatten((args, kwargs))
     return (frozen(structure), _repeated(leaves), *map(form_of, leaves)), leaves, structure
 
