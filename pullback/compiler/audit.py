@@ -88,7 +88,7 @@ class Audit:
 
 
 def _arrays_of(made: Trace, leaves: Sequence[Any]) -> list[Any]:
-    """What a trace has given and written, in the order in which the plan gives it."""
+    """All that a trace has given and written, in the order in which the plan gives it."""
     given = [x for (how, _), x in zip(made.outputs, flatten(made.result)[0], strict=True) if how is not AS_IT_IS]
     given += [leaves[place] for place, _ in made.written]
     return given + [grad_of(leaves[place]) for place, at in made.grads if at is not None]

@@ -149,7 +149,8 @@ class Explanation:
             yield "  not called yet"
         nr = 0
         for variants in known:
-            yield f"{compiled._name}{variants.called}"
+            read = f", reads {_counted(variants.captured, 'Tensor')}" if variants.captured else ""  # gradients too
+            yield f"{compiled._name}{variants.called}{read}"
             if variants.eager is not None:
                 told.add(variants.eager)
                 yield from self._eagerly("  runs eagerly", variants.eager)

@@ -7,7 +7,7 @@ block is used again once nobody reads it, and an array that nobody reads afterwa
 from __future__ import annotations
 
 from operator import getitem
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,11 @@ from pullback.compiler.rows import ByRows, elements_of, trailing
 
 _SHORT = 64  # elements of a row that is shorter than what NumPy's loops want
 
-if TYPE_CHECKING:
-    from pullback.compiler.writer import Writer
-
 
 class Loop:
     """The text of one group."""
 
-    def __init__(self, writer: Writer, group: Group, at: int) -> None:
+    def __init__(self, writer: Any, group: Group, at: int) -> None:
         self._writer, self._group = writer, group
         writer.names["empty"] = np.empty
         self._block = min(group.block(), group.rows)

@@ -9,7 +9,7 @@ A backward that is itself recorded runs the function's own operators.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.graph.node import MultiNode, Unpack, edge_to, start_multi
 from pullback.graph.saved import Released, save_list
-
-if TYPE_CHECKING:
-    from pullback.compiler.backward import DifferentiableProgram
 
 
 class CompiledBackward(MultiNode):
@@ -41,7 +38,7 @@ class CompiledBackward(MultiNode):
     """
 
     __slots__ = ("handed", "leaves", "program", "saved_inputs", "version_inputs")
-    program: DifferentiableProgram
+    program: Any
     leaves: list[Any]
     handed: Sequence[Any]
     saved_inputs: Any
@@ -96,9 +93,7 @@ def _entered(kind: type, x: Any) -> Any:
     return wrap_array(x, 0, kind in SCALAR_FACES) if kind in ARRAYS else wrap(x)
 
 
-def record(
-    program: DifferentiableProgram, leaves: Sequence[Any], found: Sequence[ndarray], handed: Sequence[Any]
-) -> list[Any]:
+def record(program: Any, leaves: Sequence[Any], found: Sequence[ndarray], handed: Sequence[Any]) -> list[Any]:
     """The results as tensors, with a node behind those that have a cotangent."""
     level = max(leaves[nr]._level for nr in program.places)
     looks = [how for how, _ in program.outputs if how is not AS_IT_IS]

@@ -38,7 +38,7 @@ class Pulled(NamedTuple):
 
 
 class Trace:
-    """What one run over traced arrays has given.
+    """The outcome of one run over traced arrays.
 
     Attributes
     ----------

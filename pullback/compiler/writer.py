@@ -170,7 +170,7 @@ class Writer:
         ]
 
     def _returned(self, results: Sequence[Value]) -> str:
-        """What the caller gets: nothing in it shares memory with anything else."""
+        """The text of what the caller gets: nothing in it shares memory with anything else."""
         seen, found = set[int](), []
         for x in results:
             home = self.memory.home(x.number)

@@ -338,7 +338,7 @@ def added_at(target: ndarray, index: Any, value: Any) -> ndarray:
 
 
 def spread(args: Any) -> list[Any]:
-    """What is in lists and tuples of arguments, one after the other."""
+    """All that is in lists and tuples of arguments, one after the other."""
     found: list[Any] = []
     for x in args:
         if type(x) in (list, tuple):
