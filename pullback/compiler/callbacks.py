@@ -13,6 +13,7 @@ from pullback.compiler.compiled import Compiled
 from pullback.compiler.places import Place
 from pullback.compiler.reach.reached import Reach
 from pullback.compiler.reach.watches import Watches
+from pullback.compiler.tracing import Trace
 from pullback.compiler.variants import Variants
 
 _TRACES = 4  # of one solve that may come to nothing
@@ -40,10 +41,13 @@ class Callback(Compiled):
         if self._reach is not None and self._reach.told:  # a program would not tell it
             self._run_eagerly(str(self._reach.told[0]))
 
-    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
-        self._traces += 1
+    def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         if not self._watched:
             self._adopts = False  # as it has run until now
+        return super()._traced(variants, leaves)
+
+    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+        self._traces += 1
         result = super()._trace(variants, leaves)
         if self._traces >= _TRACES and not any(x.programs for x in self._by_signature.values()):
             self._run_eagerly("its traces come to nothing")

@@ -67,6 +67,7 @@ class Residuals:
         self._jacobian, self._by_columns = (
             Repeated(jacobian(self.flat, mode=mode), watched=True, compile=compile) for mode in ("auto", "forward")
         )
+        self._begun: tuple[Any, Any] = None, None  # (the start, the numbers there), until they are asked for
         self._first: tuple[Any, Any] = None, None  # (the start, the Jacobian there), until it is asked for
         self._rows = 0  # how many numbers it gives, once that is known
         self._sparse: Sparse | None = None
@@ -74,6 +75,9 @@ class Residuals:
 
     def value(self, z: ndarray) -> ndarray:
         """The numbers there."""
+        (known_at, found), self._begun = self._begun, (None, None)
+        if known_at is not None and np.array_equal(known_at, z) and not np.iscomplexobj(z):
+            return found  # type: ignore[no-any-return]
         leaves = flatten(self.function(self.parameters.tree(z), *self.args, **self.kwargs))[0]
         known = complex_value if np.iscomplexobj(z) else plain_value
         parts = [known(self.name, x, f"function of the {self.what}").reshape(-1) for x in leaves]
@@ -95,6 +99,7 @@ class Residuals:
             )
         if self._jac is None:
             self._check_dependence(found.size, steers)
+        self._begun = self.parameters.start.copy(), found.copy()
         return found
 
     def _check_dependence(self, size: int, steers: bool) -> None:

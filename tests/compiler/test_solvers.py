@@ -10,6 +10,7 @@ import scipy.optimize
 
 import pullback as pb
 from pullback.compiler import callbacks
+from pullback.core import slots
 from pullback.core.errors import ConvergenceError
 from pullback.func import grad, hessian, jacfwd, jacrev, jvp, odeint, vmap
 from pullback.func.implicit import sensitivities, trajectories
@@ -339,6 +340,12 @@ def test_random_slopes_are_refused_as_ever():
         grad(last)(0.5)
 
 
+def test_a_solve_does_not_wait_for_adopt(by_equations, made, monkeypatch):
+    monkeypatch.setattr(slots, "adopt_meanwhile", lambda: pytest.fail("adopt() takes as long as a hundred traces"))
+    grad(switched)(np.array([0.5, 0.7]))
+    assert len(programs(made[-1])) == 2
+
+
 # -- optimisers --------------------------------------------------------------------------------------------------------
 def valley(x):
     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
@@ -375,6 +382,17 @@ def test_fits_and_roots_are_those_without_programs():
     system = lambda x: np.stack([x[0] ** 2 + x[1] - 3, np.sin(x[1]) - 0.5 * x[0]])  # noqa: E731
     one, other = both(lambda **more: pb.optimize.root(system, np.array([1.0, 1.0]), **more))
     np.testing.assert_allclose(one.x, other.x, rtol=1e-12)
+
+
+def test_a_fit_evaluates_each_point_once_and_each_jacobian_once():
+    count = [0]
+
+    def residuals(p):
+        count[0] += 1
+        return p[0] * np.exp(-p[1] * T) - MEASURED
+
+    found = pb.optimize.least_squares(residuals, np.array([1.0, 1.0]))
+    assert count[0] == found.nfev + found.njev
 
 
 def test_an_epidemic_is_fitted_to_the_end():
