@@ -15,8 +15,9 @@ from pullback.func.closures import Captures
 from pullback.func.implicit.fixed_steps import METHODS, solve_discretely
 from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
+from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
 from pullback.graph.captured import Captured
 

@@ -40,7 +40,7 @@ def _radau(stages: int) -> tuple[ndarray, ndarray]:
 _STAGES, _WEIGHTS = _radau(4)  # for stiff equations too
 _BISECTIONS = 40
 _STATES, _DIRECTIONS = 24, 64  # numbers of y, and of y and args: beyond, the adjoint equation is cheaper
-_EVALUATIONS = 500_000  # of products with the Jacobian
+_EVALUATIONS = 200_000  # of products with the Jacobian
 _SHARE = 1e-3  # of the largest sensitivity to an argument, below which errors are compared to this
 _TINY = np.finfo(float).tiny
 

@@ -17,8 +17,9 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
+from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.implicit.trajectories import Integrator, Problem
+from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
 from pullback.func.rules.calls import on_plain_arrays
 from pullback.interop.adopt.scipy.ways import genuine
