@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.compiler import plan
+from pullback.compiler import writer
 from pullback.core.tensor import Tensor, wrap
 from pullback.testing.opinfo.calls import LAYOUTS, flat_tensors, inplace_method, relayout, seeded, to_tensors
 from pullback.testing.opinfo.core import Sample
@@ -21,7 +21,7 @@ DETERMINISTIC = [info for info in OPINFOS if not info.random]
 
 @pytest.fixture(autouse=True)
 def without_warnings(monkeypatch):
-    monkeypatch.setattr(plan, "_REUSED", 1)  # so that small arrays too are written over
+    monkeypatch.setattr(writer, "_REUSED", 1)  # so that small arrays too are written over
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
