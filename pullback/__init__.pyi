@@ -77,6 +77,7 @@ from pullback.exchange import jax_function as jax_function
 from pullback.exchange import torch_function as torch_function
 from pullback.func.batching import vmap as vmap
 from pullback.checkup import check as check
+from pullback.compiler import compile as compile
 from pullback.core.progress import show_progress as show_progress
 from pullback.autograd.cut_log import watch_cuts as watch_cuts
 from pullback.autograd.cut_log import why_no_grad as why_no_grad
@@ -87,6 +88,7 @@ from pullback.random import manual_seed as manual_seed
 from pullback.random import set_rng_state as set_rng_state
 from pullback import array_api as array_api
 from pullback import autograd as autograd
+from pullback import compiler as compiler
 from pullback import extend as extend
 from pullback import fft as fft
 from pullback import func as func

@@ -26,7 +26,17 @@ from pullback.compiler.program import inputs_of
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.signature import Floats, Unfit, classes_of, form_of, frozen, in_words, signature_of, unfit
+from pullback.compiler.signature import (
+    Floats,
+    Unfit,
+    classes_of,
+    form_of,
+    frozen,
+    in_words,
+    repeated,
+    signature_of,
+    unfit,
+)
 from pullback.compiler.tracing import Trace, grad_of, trace
 from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
@@ -128,9 +138,7 @@ class Compiled(StandsFor):
     # -- calls ---------------------------------------------------------------------------------------------------------
     def _run(self, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call by a program or a trace; _EAGERLY if the function itself is to be called."""
-        if self._reach is None:
-            self._look()
-        elif self._reach.watches.stale():
+        if self._reach is None or self._reach.watches.stale():
             self._look_again()
         if self._eager is not None:
             return _EAGERLY
@@ -141,15 +149,15 @@ class Compiled(StandsFor):
         count = len(leaves)
         signature = (*signature, *self._with_captured(leaves))
         captured = len(leaves) - count
+        if len(leaves) > 1 and len({*map(id, leaves)}) < len(leaves):
+            signature = (*signature, repeated(leaves))
         key = (state.off, get_default_dtype(), signature)
         try:
             variants = self._by_signature.get(key)
         except TypeError:  # an Unfit has no hash
             variants = None
         if variants is None:
-            if new := {kind for kind in classes_of(structure, leaves) if not is_librarys_class(kind)} - self._kinds:
-                self._kinds |= new  # their methods are reached as well
-                self._look()
+            if self._meet(structure, leaves):
                 return self._run(state, args, kwargs)
             variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
         if variants.eager is not None:
@@ -191,9 +199,19 @@ class Compiled(StandsFor):
         self._live = {id(owner_of(x)) for x in reach.arrays}
         self._adopts = bool(reach.refused) or needs_adoption(watch.was for watch in reach.watches.all)
 
+    def _meet(self, structure: Any, leaves: Sequence[Any]) -> bool:
+        """Look again if there are new classes among the arguments, whose methods are reached too; True if so."""
+        new = {kind for kind in classes_of(structure, leaves) if not is_librarys_class(kind)} - self._kinds
+        if new:
+            self._kinds |= new
+            self._look()
+        return bool(new)
+
     def _look_again(self) -> None:
         """Something that the function reads has changed: its programs are of no use any more."""
-        assert self._reach is not None
+        if self._reach is None:  # the first call
+            self._look()
+            return
         change = self._reach.watches.changed()
         self._changes += 1
         if self._changes > _CHANGES:

@@ -95,6 +95,12 @@ def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
     return None
 
 
+def repeated(leaves: Sequence[Any]) -> tuple[int, ...]:
+    """For each array or Tensor its first place among the leaves: one that is given twice is one in a program too."""
+    places: dict[int, int] = {}
+    return tuple(places.setdefault(id(x), nr) for nr, x in enumerate(leaves) if isinstance(x, (Tensor, ndarray)))
+
+
 def classes_of(structure: Any, leaves: Sequence[Any]) -> set[type]:
     """The classes of the containers and of the leaves of a call, but those of plain numbers and arrays."""
     found = {type(x) for x in leaves} - _LEAVES

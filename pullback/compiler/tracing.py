@@ -215,6 +215,7 @@ class _Lifted:
         self._states: list[tuple[Tensor, Any]] = []
         self.new_grads: dict[int, ndarray] = {}
         begin = len(leaves) - captured
+        wrapped: dict[int, Any] = {}
         for nr, x in enumerate(leaves):
             entered: TracedArray | None = None
             if isinstance(x, Tensor) and type(x._array) is TracedArray:  # given twice, or given and read
@@ -232,7 +233,8 @@ class _Lifted:
                     hold(x, entered)
             elif type(x) is ndarray:
                 entered = TracedArray(graph.input(x), x)
-                x = wrap_array(entered, 0)
+                x = wrapped.setdefault(id(x), wrap_array(entered, 0))  # given twice it is one, also for writes
+                entered = x._array
             elif issubclass(type(x), np.generic) and x.dtype.kind in "biufc":
                 entered = TracedArray(graph.input(np.asarray(x)), np.asarray(x))
                 x = wrap_array(entered, 0, single=True)

@@ -519,6 +519,37 @@ def test_arrays_that_follow_each_other_in_one_place_are_not_taken_for_one(size):
         assert compiled(np.full(size, 2.0)) == 12.0 * size
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_tensor_given_twice_is_another_call_than_two_tensors(grad):
+    def f(x, y):
+        return (x.sin() + y).sin()
+
+    one, other = pb.ones(2, requires_grad=grad), pb.zeros(2, requires_grad=grad)
+    compiled = warmed(f, one, one)
+    for given in ((one, other), (other, other), (other, one)):
+        np.testing.assert_allclose(warmed(compiled, *given)(*given).detach(), f(*given).detach())
+
+
+def test_a_captured_tensor_may_be_an_argument_too():
+    weight = pb.ones(2)
+    compiled = warmed(lambda x: x.sin() + weight, weight)
+    np.testing.assert_allclose(compiled(pb.zeros(2)), [1.0, 1.0])
+
+
+def test_an_array_given_twice_is_written_into_once():
+    def f(x, y):
+        x *= 2.0
+        return x + y
+
+    compiled = pb.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompileWarning)
+        for _ in range(8):
+            x = np.ones(2)
+            np.testing.assert_array_equal(compiled(x, x), [4.0, 4.0])
+            np.testing.assert_array_equal(x, [2.0, 2.0])
+
+
 # -- random numbers ----------------------------------------------------------------------------------------------------
 def test_draws_move_on_as_the_function_moves_them():
     def f(x):

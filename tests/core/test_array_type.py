@@ -68,7 +68,7 @@ COUNTED = {
     "compiler/numbers.py": (2, OF_USERS),
     "compiler/program.py": (3, OF_USERS),
     "compiler/reach/objects.py": (3, OF_USERS),
-    "compiler/signature.py": (5, OF_USERS),
+    "compiler/signature.py": (6, OF_USERS),
     "compiler/tracing.py": (4, OF_USERS),
     "exchange/of_jax.py": (2, OF_USERS),
     "exchange/of_torch.py": (1, OF_USERS),
