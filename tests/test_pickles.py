@@ -14,6 +14,8 @@ import pullback as pb
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.expression import ExpressionError
+from pullback.compiler.audit import StaleError
+from pullback.compiler.writer import LeftError
 from pullback.core.cuts import Run
 from pullback.core.errors import (
     BackwardTwiceError,
@@ -89,8 +91,9 @@ def error_classes():
         if not module.name.startswith(("pullback.demo", "pullback.testing.")) and "__main__" not in module.name:
             members = vars(importlib.import_module(module.name)).values()
             found |= {x for x in members if inspect.isclass(x) and issubclass(x, Exception)}
-    # ExpressionError becomes a DeclarationError in the next caller, whom nobody can call without it.
-    return {kind for kind in found if kind.__module__.startswith("pullback")} - {ExpressionError, Explained}
+    # These become another error, or another way, in the next caller, whom nobody can call without it.
+    inner = {ExpressionError, LeftError, StaleError}
+    return {kind for kind in found if kind.__module__.startswith("pullback")} - {Explained, *inner}
 
 
 def test_all_errors_that_take_other_things_than_a_text_are_here():
