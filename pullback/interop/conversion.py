@@ -250,6 +250,8 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
 
 def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """`Tensor.__array_namespace__`: the functions of the array API standard, for Tensors."""
+    if api_version is not None and type(api_version) is not str:
+        raise TypeError(f"__array_namespace__: api_version must be a str, got {with_article(api_version)}.")
     if api_version not in (None, *_STANDARDS):
         raise ValueError(f"__array_namespace__: api_version must be one of {_STANDARDS}, got {api_version!r}.")
     return slots.public_module("array_api")

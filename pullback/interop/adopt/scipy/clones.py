@@ -45,15 +45,14 @@ def clone(function: Any) -> Any:
     if id(own) not in _globals:
         _globals[id(own)] = _Globals(own)
     cells = function.__closure__
-    if cells and has_views(own.get("__name__", "")):  # a user's stay what they are
+    if cells and _is_librarys(own.get("__name__")):  # a user's stay what they are
         cells = tuple(map(_cell, function.__code__.co_freevars, cells))
     made = FunctionType(
         function.__code__,
         _globals[id(own)],
         function.__name__,
         function.__defaults__,
-        cells
-        and (tuple(map(_cell, function.__code__.co_freevars, cells)) if has_views(own.get("__name__", "")) else cells),
+        cells,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__.update(function.__dict__)  # where some keep a cache
@@ -201,6 +200,11 @@ def _of_field(x: Any) -> Any:
     return copy_of(x) if _is_cloned(type(x)) else x
 
 
+def _is_librarys(module: str | None) -> bool:
+    """True for a module of NumPy's, SciPy's or this package, in which nothing changes."""
+    return module is not None and module.partition(".")[0] in ("numpy", "scipy", "pullback")
+
+
 class _OfUser:
     """A method of a user's class, as a clone of what it is when it is called."""
 
@@ -218,7 +222,7 @@ def kind_of_twin(kind: type) -> type:
     methods: dict[str, Any] = {}
     for home in reversed(kind.__mro__):
         for name, method in vars(home).items():
-            if type(method) is FunctionType and not has_views(home.__module__):
+            if type(method) is FunctionType and not _is_librarys(home.__module__):
                 methods[name] = _OfUser(home, name)
             elif type(method) is FunctionType:
                 rule = RULES.get(f"{home.__module__}.{home.__name__}.{name}")
@@ -237,7 +241,7 @@ class _Globals(dict[str, Any]):
         super().__init__({name: value for name, value in own.items() if name.startswith("__")})  # imports read these
         self["__builtins__"] = _BUILTINS
         self.own = own
-        self._stays = has_views(own.get("__name__", ""))  # a user's globals change
+        self._stays = _is_librarys(own.get("__name__"))  # a user's globals change
 
     def __missing__(self, name: str) -> Any:
         value: Any
