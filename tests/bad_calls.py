@@ -265,7 +265,7 @@ def verdict(name, names, error):
     about_the_graph = type(error) in (GradientError, InplaceError, DetachingError, GradcheckError) or name in ENTRIES
     if not about_the_graph and not any(re.search(rf"(?<![\w']){re.escape(n)}(?!\w)", text) for n in names):
         return "does not name the function"
-    if VAGUE.search(text) and "cannot make a tensor of this" not in text:
+    if VAGUE.search(text.replace(name.rpartition(".")[2], "")) and "cannot make a tensor of this" not in text:
         return "vague"
     return ""
 

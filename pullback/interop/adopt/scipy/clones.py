@@ -202,7 +202,7 @@ def _of_field(x: Any) -> Any:
 
 def _is_librarys(module: str | None) -> bool:
     """True for a module of NumPy's, SciPy's or this package, in which nothing changes."""
-    return module is not None and module.partition(".")[0] in ("numpy", "scipy", "pullback")
+    return module is not None and module.partition(".")[0] in ("numpy", "scipy", __name__.partition(".")[0])
 
 
 class _OfUser:
