@@ -20,6 +20,9 @@ _REMEDIES = (
     (" found ", "choose with np.where, or pass the number in as a Python number"),
     ("no two of", "return what changes from call to call, or pass it in"),
     ("whose contents nothing tells", "pass its arrays in a dict, list or tuple; pb.utils.pytree registers classes"),
+    ("is set, which", "return the new value, and let the caller store it"),
+    ("is a hook", "put the hook on what the compiled function gives or takes, outside of it"),
+    ("container among its arguments", "return the new values"),
     ("outcomes", "choose with np.where, or compile what comes before and after the choice"),
 )
 

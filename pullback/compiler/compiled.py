@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from threading import RLock, get_ident
 from time import perf_counter
 from types import FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 from pullback.arrays.traced.graph import Guard, UntraceableError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
@@ -26,6 +26,7 @@ from pullback.compiler.program import inputs_of
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
+from pullback.compiler.reach.reads import asks_what_arrays_are
 from pullback.compiler.signature import (
     Floats,
     Unfit,
@@ -42,7 +43,7 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
-from pullback.core.pytree import unflatten
+from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
 
@@ -50,9 +51,19 @@ _SIGNATURES = 64
 _WRAPPER = 2e-6  # seconds that the way to a program takes
 _CHANGES = 8  # how often what a function reads may change before its programs are given up
 _TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
-_EAGERLY: Final = object()  # what a call gives whose function has not run yet
 # One trace at a time, and nobody else in a function that captures Tensors, which hold traced arrays meanwhile.
 _TRACING = RLock()
+
+
+class _Eagerly(NamedTuple):
+    """Stands for the result of a call that the function itself must do; then `variants` are given up, if any."""
+
+    variants: Variants | None = None
+    why: str = ""
+    place: Place | None = None
+
+
+_EAGERLY = _Eagerly()
 
 
 class Compiled(StandsFor):
@@ -87,6 +98,7 @@ class Compiled(StandsFor):
         self._live: set[int] = set()
         self._kinds: set[type] = set()  # the user's classes among the arguments
         self._adopts = self._alone = True
+        self._doubts = asks_what_arrays_are(function)
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
         self._floats = Floats()
@@ -106,7 +118,12 @@ class Compiled(StandsFor):
                 result = self._run(state, args, kwargs)
         else:
             result = self._run(state, args, kwargs)
-        return self._function(*args, **kwargs) if result is _EAGERLY else result
+        if type(result) is not _Eagerly:
+            return result
+        found = self._function(*args, **kwargs)
+        if result.variants is not None:  # else the error of the trace was the function's own
+            self._give_up(result.variants, result.why, result.place)
+        return found
 
     def explain(self, watches: bool = False) -> Explanation:
         """Tell which programs there are, what they look at, what they cost, and why calls run eagerly.
@@ -172,7 +189,7 @@ class Compiled(StandsFor):
             return self._trace(variants, leaves)
         program, result = found
         if program.calls >= program.look or self._check:
-            self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
+            return self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
         return result
 
     def _with_captured(self, leaves: list[Any]) -> Sequence[Any]:
@@ -264,14 +281,21 @@ class Compiled(StandsFor):
                 return made, made.result
             finally:
                 self._running.discard(me)
-        result = variants.call(leaves)  # raises if the error is the function's own
-        self._give_up(variants, why, place)
-        return None, result
+        return None, _Eagerly(variants, why, place)
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+        states = generator_states()
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
+        if self._doubts and not made.written and not made.grads:  # it asks what its arguments are, not only numbers
+            after = generator_states()
+            restore(states)
+            expected = variants.call(leaves)
+            restore(after)
+            if differs(result, expected, leaves):
+                self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
+                return expected
         assert self._reach is not None
         self._adopts |= any(isinstance(step.what, Guard) for step in made.graph.steps)  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
@@ -287,27 +311,31 @@ class Compiled(StandsFor):
             one, other = (made for made, _ in variants.candidates[-2:])
             what, place = first_difference(one, other)
             self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)
-        return result if made.pulled is None else variants.program_of(made).run(leaves, inputs_of(leaves))
+        if made.pulled is None:
+            return result
+        restore(states)  # the program draws the same numbers
+        return variants.program_of(made).run(leaves, inputs_of(leaves))
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live
 
     # -- programs and the function, side by side -----------------------------------------------------------------------
-    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
-        """Compare a program with the function: now, or by an audit at the next call.
+    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> Any:
+        """Compare a program with the function, now, or by an audit at the next call; returns the result of this call.
 
         `given` are the leaves before numbers that vary were taken as arrays.
         """
         if isinstance(program, Audit):
             program = program.program
         elif (program.calls <= _TIMED or self._check) and not program.effects:
-            self._compare(variants, program, result, leaves, given)
+            result = self._compare(variants, program, result, leaves, given)
         if program.calls == _TIMED:
             program.look = FIRST - 1
         always = self._check and program.effects  # what it writes can be compared in no other way
         if always or program.calls >= program.look >= _TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
             variants.replace(program, audit)
+        return result
 
     def _audited(self, variants: Variants, audit: Audit) -> None:
         """Put a program back that is being audited."""
@@ -315,14 +343,19 @@ class Compiled(StandsFor):
         audit.program.audits.append(audit.program.calls)
         audit.program.look = audit.next(variants.trace_seconds)
 
-    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> None:
-        """Let the function run beside its program: the results must be equal, and the program no slower."""
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> Any:
+        """Let the function run beside its program: the results must be equal, and the program no slower.
+
+        Returns the result of the call, which is the function's where the program gives another.
+        """
         states = generator_states()
         self._running.add(me := get_ident())  # where the function calls itself, that is the function too
         try:
             begin = perf_counter()
             expected = variants.call(given)
             middle = perf_counter()
+        except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
+            return _Eagerly(variants, str(error))
         finally:
             self._running.discard(me)
         restore(states)  # the program draws the same numbers
@@ -334,9 +367,11 @@ class Compiled(StandsFor):
                 self._give_up(variants, f"its program gave {how}", tell=False)
                 raise StaleProgramError(f"{self._name}{variants.called}: the program gave {how}.")
             self._give_up(variants, f"its program gave {how}")
+            return expected
         program.timed(middle - begin, took)
         if program.slower == _TIMED and not self._check:
             variants.eager = "its program is not faster than the function itself"
+        return result
 
     def _stale(self, variants: Variants, error: StaleError) -> StaleProgramError:
         """The error of an audit that has found a difference."""
@@ -424,4 +459,9 @@ def _call(function: Callable[..., Any], structure: Any, count: int, leaves: list
     if structure is None:
         return function(*leaves[:count])
     args, kwargs = unflatten(structure, leaves)
-    return function(*args, **kwargs)
+    result = function(*args, **kwargs)
+    now, form = flatten((args, kwargs))
+    same = len(now) == count and all(x is y for x, y in zip(now, leaves, strict=False))
+    if not same or frozen(form) != frozen(structure):
+        raise UntraceableError("it changes a container among its arguments")
+    return result

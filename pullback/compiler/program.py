@@ -65,6 +65,7 @@ class Program(Record):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
+        self._read = [array for _, array, live in trace.graph.constants if live]
         self.trace = trace
         self.plan, self.suspect = _plan(trace, careful=False)
         self.careful: Plan | None = None
@@ -76,7 +77,7 @@ class Program(Record):
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
-        if self.written and (wrong := unwritable(memories_of(leaves), self.written)):
+        if self.written and (wrong := unwritable(memories_of(leaves), self.written, self._read)):
             raise ValueError(wrong)
         found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
@@ -99,7 +100,7 @@ class Program(Record):
 
     def rehearse(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
         """The arrays that it would give, and write; raises LeftError where a guard does not hold."""
-        if self.written and (wrong := unwritable(memories_of(leaves), self.written)):
+        if self.written and (wrong := unwritable(memories_of(leaves), self.written, self._read)):
             raise ValueError(wrong)
         return self.compute(arrays)
 

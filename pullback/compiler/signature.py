@@ -103,7 +103,7 @@ def repeated(leaves: Sequence[Any]) -> tuple[int, ...]:
 
 def classes_of(structure: Any, leaves: Sequence[Any]) -> set[type]:
     """The classes of the containers and of the leaves of a call, but those of plain numbers and arrays."""
-    found = {type(x) for x in leaves} - _LEAVES
+    found = {x if isinstance(x, type) else type(x) for x in leaves} - _LEAVES
     todo = [structure]
     while todo:
         x = todo.pop()

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
-from pullback.arrays.traced.graph import Graph, UntraceableError, Value
+from pullback.arrays.traced.graph import GUARD, Graph, UntraceableError, Value
 from pullback.autograd.api import gradients_of
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
@@ -117,12 +117,19 @@ def trace(
     try:
         made.inputs = list(graph.inputs)
         with collector_paused(), _as_it_stands() if adopts else contextlib.nullcontext():
+            UntraceableError.last = None
             found = call(lifted.given)
+            if UntraceableError.last is not None:
+                raise UntraceableError(UntraceableError.last)  # the function has caught it
             out, made.structure = flatten(found)
+            looks = sum(step.form is GUARD for step in graph.steps)
             made.pulled = _pulled(graph, lifted.given, out)
+            if sum(step.form is GUARD for step in graph.steps) > looks and made.pulled is not None:
+                refuse_looks_at_cotangents(graph, made.pulled)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
-        if wrong := unwritable(memories, [nr for nr, _ in made.written]):
+        read = [array for _, array, is_live in graph.constants if is_live]
+        if wrong := unwritable(memories, [nr for nr, _ in made.written], read):
             raise UntraceableError(wrong)
         made.grads = lifted.grads()
         made.constants = len(graph.constants)
@@ -153,20 +160,33 @@ def set_grad(tensor: Tensor, array: ndarray | None) -> None:
     tensor.grad = None if array is None else wrap(array)
 
 
+def refuse_looks_at_cotangents(graph: Graph, pulled: Pulled) -> None:
+    """Raise if the backward looks at numbers of a cotangent, which come after the forward program has run."""
+    moving = {x.number for x in pulled.cotangents}
+    for step in graph.steps:
+        if not moving.isdisjoint(x.number for x in step.values()):
+            moving.update(x.number for x in step.results)
+            if step.form is GUARD:
+                raise UntraceableError(f"its backward looks at the numbers of a gradient: {step.what!r}")
+
+
 def memories_of(leaves: Sequence[Any]) -> list[ndarray | None]:
     """The memory of each leaf, None of what is no array."""
     return [memory_of(x) if isinstance(x, (Tensor, ndarray)) else None for x in leaves]
 
 
-def unwritable(memories: Sequence[ndarray | None], written: Sequence[int]) -> str:
-    """The reason why arrays with these memories cannot be written into one by one; "" if they can."""
+def unwritable(memories: Sequence[ndarray | None], written: Sequence[int], read: Sequence[ndarray]) -> str:
+    """The reason why arrays with these memories cannot be written into one by one; "" if they can.
+
+    `read` are arrays that the function reads of itself.
+    """
     for nr in written:
         memory = memories[nr]
         assert memory is not None, "what is written into is an array"
         if not memory.flags.writeable:
             return "it writes into an array that is read-only"
-        others = (x for x in memories if x is not None and x is not memory)
-        if any(np.may_share_memory(memory, x) for x in others):
+        others = [x for x in memories if x is not None and x is not memory]
+        if any(np.may_share_memory(memory, x) for x in (*others, *read)):
             return "it writes into an argument that shares memory with another one"
     return ""
 

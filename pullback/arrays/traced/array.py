@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value, added_at
+from pullback.arrays.traced.graph import (
+    GUARD,
+    LIST,
+    ONE,
+    Check,
+    Graph,
+    Guard,
+    Raised,
+    UntraceableError,
+    Value,
+    added_at,
+)
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
@@ -136,9 +147,17 @@ class TracedType(ArrayType):
 
     def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
         graph = graph_of(arrays)
-        examine(*bare(list(arrays)))
+        try:
+            examine(*bare(list(arrays)))
+        except Exception as error:
+            if graph is not None:
+                graph.guard(Raised("a check", examine, type(error)), placed(tuple(arrays)))
+            raise
         if graph is not None:
             graph.guard(Check(examine), placed(tuple(arrays)))
+
+    def shown(self, x: TracedArray, level: int) -> str:
+        raise UntraceableError("it makes a text of numbers that are being recorded")
 
     def layout(self, x: TracedArray) -> ndarray:
         return x.example  # its order in memory is that of every call with these strides

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -131,6 +131,26 @@ class Guard:
         return f"guard({self.why!r})"
 
 
+class Raised(Guard):
+    """An error of a kernel or a check, which the function has caught: a program is right only where it comes again."""
+
+    __slots__ = ("kind", "run")
+
+    def __init__(self, name: str, run: Callable[..., Any], kind: type[Exception]) -> None:
+        super().__init__(f"the error of {name}", kind.__name__)
+        self.run, self.kind = run, kind
+
+    def __call__(self, *args: Any) -> bool:
+        """True if the error comes."""
+        try:
+            self.run(*args)
+        except self.kind:
+            return True
+        except Exception:  # noqa: BLE001 - another one, so another way through the function
+            return False
+        return False
+
+
 class Check:
     """A check of a formula or an operator, which raises what is wrong with the values of the call."""
 
@@ -147,7 +167,16 @@ class Check:
 
 
 class UntraceableError(UnsupportedError, page=None):
-    """Something in a function that a trace cannot follow; the text says what, and what to write instead."""
+    """Something in a function that a trace cannot follow; the text says what, and what to write instead.
+
+    `last` is the text of the last one: a function may catch the error, and its trace is of no use all the same.
+    """
+
+    last: str | None = None
+
+    def __new__(cls, *args: Any) -> Self:
+        UntraceableError.last = str(args[0]) if args else ""
+        return super().__new__(cls, *args)
 
 
 class Graph:
@@ -215,7 +244,11 @@ class Graph:
         args = tuple(map(self.lifted, args))
         key = (name, *map(key_of, args)) if pure else None
         known = None if key is None else self._memo.get(key)
-        found = kernel(*examples)
+        try:
+            found = kernel(*examples)
+        except Exception as error:
+            self.guard(Raised(name, kernel, type(error)), args)
+            raise
         if known is not None:
             return known, found
         step = self.note(name, args, found, writes)

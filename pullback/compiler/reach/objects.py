@@ -53,6 +53,15 @@ from pullback.graph.held_records import NOTHING
 _MANY_ITEMS = 1000  # of a container, each of which is compared at each call
 
 
+_HOOKS = "is a hook, which a program would not run"
+_MEMORY = "tells of an array's memory, which is another one in a trace"
+# Attributes that code asks for, and why no program can follow what comes of it.
+_SEEN_BY_NONE = {
+    **dict.fromkeys(("register_hook", "register_post_accumulate_grad_hook", "saved_tensors_hooks"), _HOOKS),
+    **dict.fromkeys(("flags", "base", "ctypes", "__array_interface__", "may_share_memory", "shares_memory"), _MEMORY),
+}
+
+
 class StandsFor:
     """Of an object that is called in the place of a function, `_function`, and reads what that reads."""
 
@@ -163,7 +172,11 @@ def _function(walk: Walk, x: FunctionType, said: str, site: Site) -> None:
         return
     reads = reads_of(code)
     walk.every = walk.every or reads.by_pattern
+    for what, line in reads.leaves.items():
+        walk.refuse(what, "is set, which a program would not do", (code.co_filename, line) if users else site)
     for attribute, line in reads.names.items():
+        if attribute in _SEEN_BY_NONE:
+            walk.refuse(f"`{attribute}`", _SEEN_BY_NONE[attribute], (code.co_filename, line) if users else site)
         walk.name(attribute, (code.co_filename, line) if users else site)
     if x.__dict__.keys() - {"__wrapped__"}:
         walk.space(x.__dict__, f"the function {x.__qualname__}", site)

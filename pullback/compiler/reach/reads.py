@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
+from pullback.explain.call_site import is_users_file
+
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 _VARIABLE = frozenset({"LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _OF_ITS_OWN = frozenset({"STORE_NAME", "DELETE_NAME", "IMPORT_NAME"})  # names that are no attributes either
@@ -21,6 +23,10 @@ _CONSTANT = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _COMPARISONS = frozenset({"IS_OP", "COMPARE_OP", "CONTAINS_OP", "CHECK_EXC_MATCH"})
 _LOADS = _GLOBAL | _VARIABLE | _ATTRIBUTE | {"LOAD_FAST", "LOAD_FAST_BORROW", "BUILD_TUPLE"}
 _CLASSES = frozenset({"isinstance", "issubclass", "type"})
+_SETTING = frozenset({"STORE_ATTR", "DELETE_ATTR"})
+_REBINDING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF"})
+_OF_TENSORS = frozenset({"grad", "data", "requires_grad", "shape", "real", "imag", "flat"})  # which traces follow
+_MAKING = frozenset({"__init__", "__new__", "__post_init__", "__enter__", "__exit__", "__set_name__"})
 _BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 
 
@@ -75,12 +81,15 @@ class Reads(NamedTuple):
         A `match` statement may read attributes that are named elsewhere.
     gives_first : bool
         The first argument is not only asked for attributes: a class method may call its class.
+    leaves : mapping from str to int
+        What it leaves behind, in words, and the line: attributes and outer variables that it sets.
     """
 
     places: tuple[Read, ...]
     names: Mapping[str, int]
     by_pattern: bool
     gives_first: bool
+    leaves: Mapping[str, int]
 
 
 @lru_cache(maxsize=4096)
@@ -89,6 +98,8 @@ def reads_of(code: CodeType) -> Reads:
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
     places: dict[Read, None] = {}
     names: dict[str, int] = {}
+    leaves: dict[str, int] = {}
+    makes = code.co_name in _MAKING
     by_pattern, line, followed = False, code.co_firstlineno, 0
     compared: set[int] = set()
     first = code.co_varnames[0] if code.co_varnames else None
@@ -96,6 +107,10 @@ def reads_of(code: CodeType) -> Reads:
     for nr, instruction in enumerate(instructions):
         name = instruction.opname
         line = (instruction.positions and instruction.positions.lineno) or line
+        if name in _SETTING and instruction.argval not in _OF_TENSORS and not makes:
+            leaves.setdefault(f"the attribute `{instruction.argval}`", line)
+        elif name in _REBINDING and (name.endswith("GLOBAL") or instruction.argval in code.co_freevars):
+            leaves.setdefault(f"the variable `{instruction.argval}`", line)
         if name in _GLOBAL or name in _VARIABLE:
             root = "global" if name in _GLOBAL else "variable"
             steps, followed = _steps(instructions, nr) if name.startswith("LOAD") else ((), nr)
@@ -121,7 +136,8 @@ def reads_of(code: CodeType) -> Reads:
             places |= dict.fromkeys(more.places)
             names = {**more.names, **names}
             by_pattern = by_pattern or more.by_pattern
-    return Reads(tuple(places), names, by_pattern, gives_first)
+            leaves = {**more.leaves, **leaves}
+    return Reads(tuple(places), names, by_pattern, gives_first, leaves)
 
 
 def _steps(instructions: list[dis.Instruction], nr: int) -> tuple[tuple[Attribute | Key, ...], int]:
@@ -222,3 +238,28 @@ def modules_named(name: str, level: int, scope: Mapping[str, Any]) -> Iterator[s
     while name:
         yield name
         name = name.rpartition(".")[0]
+
+
+def asks_what_arrays_are(function: Any) -> bool:
+    """True if the code of a user's function asks for types, or if one of two local names is the other.
+
+    In a trace an array is of another class, and no argument is another one.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or not is_users_file(code.co_filename):
+        return False
+    todo, seen = [code], set()
+    while todo:
+        code = todo.pop()
+        if not isinstance(code, CodeType) or code in seen:
+            continue
+        seen.add(code)
+        todo += code.co_consts
+        instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
+        for nr, instruction in enumerate(instructions):
+            if instruction.opname in _GLOBAL and instruction.argval in ("type", "id"):
+                return True
+            before = instructions[max(nr - 2, 0) : nr]
+            if instruction.opname == "IS_OP" and all(i.opname not in _CONSTANT for i in before):
+                return True
+    return False

@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -288,7 +288,7 @@ class Walk:
             value = self.item(scope, read.name, said)
             if value is NOTHING:
                 said = f"the built-in `{read.name}`"
-                value = self.item(function.__builtins__, read.name, said)
+                value = self.item(cast(Any, function).__builtins__, read.name, said)
         elif read.name in code.co_freevars:
             value = contents_of((function.__closure__ or ())[code.co_freevars.index(read.name)])
             said = f"the variable `{read.name}` of {function.__qualname__}"
