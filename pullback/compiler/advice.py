@@ -23,6 +23,8 @@ _REMEDIES = (
     ("is set, which", "return the new value, and let the caller store it"),
     ("is a hook", "put the hook on what the compiled function gives or takes, outside of it"),
     ("container among its arguments", "return the new values"),
+    ("text of numbers", "print what the compiled function gives"),
+    ("type or the identity", "ask np.ndim, np.iscomplexobj and their like, which a recording follows"),
     ("outcomes", "choose with np.where, or compile what comes before and after the choice"),
 )
 
