@@ -130,5 +130,6 @@ def test_a_name_that_is_nearly_right_is_found(home, name, said):
     ],
 )
 def test_arguments_of_other_libraries(call, said):
-    with pytest.raises(TypeError, match=re.escape(said)):
+    with pytest.raises(TypeError) as caught:
         call()
+    assert said in str(caught.value).replace(". Did you", "; did you")  # as Python 3.13 says it by itself
