@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback.core import slots
 from pullback.core.array_face import ARRAYS, Array, NestedScalar, Scalar
-from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
+from pullback.core.array_type import LEVELLED, NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
@@ -29,6 +29,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         return None
     positions = [position for position, _ in op.tensors]
     name, kernels, record, view, floating = op.kernel, described.kernels, op.record, op.view, op.floating
+    low = described.rank < LEVELLED  # a Tensor beside such an array computes
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
     def call(state: Modes, *args: Any) -> Any:
@@ -43,7 +44,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 elif x._level != level:
                     return None
                 raws[position] = raw = x._array
-                if type(raw) in REGISTERED and type(raw) is not around:
+                if (inside := type(raw)) is not around and (inside in REGISTERED or (low and inside in TENSOR_CLASSES)):
                     return None
                 needs, arrays = needs or x._requires_grad, arrays or kind in ARRAYS
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
