@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
@@ -11,12 +12,13 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from pullback.arrays.traced.graph import UntraceableError
+from pullback.arrays.traced.graph import LeftError
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.signature import Unfit, signature_of, surroundings
 from pullback.compiler.tracing import trace
 from pullback.compiler.variants import MOST, Program, Variants, differs, first_difference
 from pullback.core import modes
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray
 
@@ -81,10 +83,12 @@ class Compiled:
         self._running = True
         try:
             made = trace(self._function, leaves, lambda given: self._call(given, structure), lambda array: False)
-        except UntraceableError as error:
-            variants.eager = str(error)
-            self._say(variants.eager)
-            return self._call(leaves, structure)
+        except Exception as error:  # noqa: BLE001 - the function itself tells whether it is one of its own
+            refusal = str(error) if isinstance(error, UntraceableError) else f"its trace raised {_named(error)}"
+            result = self._call(leaves, structure)
+            variants.eager = refusal
+            self._say(refusal)
+            return result
         finally:
             self._running = False
         if not variants.take(made) and len(variants.candidates) > MOST:
@@ -99,7 +103,8 @@ class Compiled:
         begin = perf_counter()
         expected = self._function(*args, **kwargs)
         middle = perf_counter()
-        program.run(*again)
+        with contextlib.suppress(LeftError):
+            program.run(*again)
         took = perf_counter() - middle
         if how := differs(result, expected):
             variants.eager = f"its program gave {how}"
@@ -117,7 +122,12 @@ class Compiled:
     def _say(self, why: str) -> None:
         if why not in self._said:
             self._said.add(why)
-            warnings.warn(f"compile({self._name}) runs eagerly: {why}.", CompileWarning, stacklevel=4)
+            warnings.warn(f"compile({self._name}) runs eagerly: {why.rstrip('.')}.", CompileWarning, stacklevel=4)
+
+
+def _named(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _arrays_of(leaves: Sequence[Any]) -> list[Any]:

@@ -13,20 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
+from pullback.arrays.traced.calls import PlainCall, run_alone
+from pullback.arrays.traced.graph import GUARD, ONE, Graph, LeftError, Step, Value, key_of, spread
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.tracing import AS_IT_IS, Trace
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 
 _REUSED = 2048  # elements, from which on an array of the plan's own is written into again: below, a new one is as quick
-
-
-class LeftError(Exception):
-    """A guard has not held: the program is not that of this call."""
-
-    def __init__(self, guard: Guard) -> None:
-        self.guard = guard
 
 
 class Plan:
@@ -51,6 +45,8 @@ class Plan:
         self.source, names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), names)  # noqa: S102 - our own text
         self.call: Callable[..., Sequence[Any]] = names["plan"]
+        if any(type(step.what) is PlainCall for step in self.steps):
+            self.call = run_alone(graph, self.call)
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:

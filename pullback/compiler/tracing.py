@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
-from pullback.arrays.traced.graph import Graph, UntraceableError, Value
+from pullback.arrays.traced.graph import Graph, Value
 from pullback.core import cuts, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 
@@ -64,12 +65,21 @@ def trace(function: Callable[..., Any], leaves: Sequence[Any], call: Callable[[l
     made = Trace(graph)
     with _lifted(graph, leaves) as (given, inputs):
         with _as_it_stands():
-            found = call(given)
+            found = _followed(graph, call, given)
         out, made.structure = flatten(found)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = list(_written(leaves, inputs))
         made.result = unflatten(made.structure, [_leaving(x) for x in out])
     return made
+
+
+def _followed(graph: Graph, call: Callable[[list[Any]], Any], given: list[Any]) -> Any:
+    """The result of the call; UntraceableError where that was raised, though the function has caught it perhaps."""
+    try:
+        return call(given)
+    finally:
+        if graph.refused:
+            raise UntraceableError(graph.refused)
 
 
 @contextlib.contextmanager
@@ -91,6 +101,7 @@ def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], li
     given: list[Any] = []
     inputs: list[Any] = []
     array: Any
+    done = False
     try:
         for x in leaves:
             if isinstance(x, Tensor) and type(x) not in ARRAYS:
@@ -109,9 +120,11 @@ def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], li
             given.append(x)
             inputs.append((x, entered))
         yield given, inputs
+        done = True
     finally:
+        graph.over = True
         for x, array in reversed(graph.held):
-            if type(now := x._array) is TracedArray and now.example is not array:
+            if done and type(now := x._array) is TracedArray and now.example is not array:
                 array[...] = now.example  # written into while it was traced
             hold(x, array)
 
@@ -123,7 +136,7 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
         if type(array) is ndarray:
             at = graph.constant(array)
         elif type(array) is TracedArray:
-            at = array.at
+            at = array.at if array.at.graph is graph else graph.constant(array.example)
         else:
             raise UntraceableError("the result belongs to a transform that is over.")
         return (NUMBER if type(x) in SCALAR_FACES else ARRAY if type(x) in ARRAYS else TENSOR), at

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
-from pullback.arrays.traced.graph import GUARD, Check, Guard, Value, key_of
-from pullback.compiler.plan import LeftError, Plan
+from pullback.arrays.traced.calls import PlainCall
+from pullback.arrays.traced.graph import GUARD, Check, Guard, LeftError, Value, key_of
+from pullback.compiler.plan import Plan
 from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -151,6 +152,8 @@ def _what(what: Any) -> Hashable:
         return ("guard", what.why, key_of(what.expected))
     if isinstance(what, Check):
         what = what.examine
+    if isinstance(what, PlainCall):
+        return what.key
     code = getattr(what, "__code__", None)
     return what if code is None else (code,)
 

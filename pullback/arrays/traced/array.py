@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, UntraceableError, Value
+from pullback.arrays.traced.calls import PlainCall, record_call
+from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, Value
 from pullback.core.array_type import NUMPY, ArrayType, register_array_type
+from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, hold, ndarray
 from pullback.dispatch.mixed import Arithmetic, MixedTable
+from pullback.dispatch.operator import BY_KERNEL
 from pullback.graph.view import base_of, live_views
 
 
@@ -43,23 +46,31 @@ class TracedArray(Arithmetic):
 def bare(x: Any) -> Any:
     """The examples of traced arrays, in lists and tuples too; anything else as it is."""
     if type(x) is TracedArray:
-        return x.example
+        return shown(x)
     return type(x)(map(bare, x)) if type(x) in (list, tuple) else x
 
 
-def placed(x: Any) -> Any:
-    """The values of traced arrays, in lists and tuples too; anything else as it is."""
+def shown(x: TracedArray) -> ndarray:
+    """The example; a function that is one step has read it then."""
+    if (reads := x.at.graph.reads) is not None:
+        reads.note(x)
+    return x.example
+
+
+def placed(x: Any, graph: Graph) -> Any:
+    """The values of traced arrays, in lists and tuples too; anything else as it is, and numbers of another trace."""
     if type(x) is TracedArray:
-        return x.at
-    return type(x)(map(placed, x)) if type(x) in (list, tuple) else x
+        return x.at if x.at.graph is graph else x.example
+    return type(x)(placed(y, graph) for y in x) if type(x) in (list, tuple) else x
 
 
 def graph_of(args: Sequence[Any]) -> Graph | None:
-    """The graph of the traced arrays among these arguments."""
+    """The graph that records what is computed of the traced arrays among these arguments, if one does."""
     for x in args:
         if type(x) is TracedArray:
-            return x.at.graph
-        if type(x) in (list, tuple) and (found := graph_of(x)) is not None:
+            if x.at.graph.records:
+                return x.at.graph
+        elif type(x) in (list, tuple) and (found := graph_of(x)) is not None:
             return found
     return None
 
@@ -78,15 +89,26 @@ class _Kernels(dict[str, Callable[..., Any]]):
     """NumPy's kernels on traced arrays, each made when first asked for."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
+        writes = any(op.mutates for op in BY_KERNEL.get(name, {}).values())
+
         def kernel(*args: Any) -> Any:
             graph = graph_of(args)
             if graph is None:
-                return NUMPY.kernels[name](*args)
-            step, found = graph.compute(name, placed(args), bare(args))
+                if writes and type(args[0]) is TracedArray:
+                    return _written_apart(name, *args)
+                return NUMPY.kernels[name](*map(bare, args))
+            step, found = graph.compute(name, placed(args, graph), bare(args))
             return made(step, found)
 
         self[name] = kernel
         return kernel
+
+
+def _written_apart(name: str, target: TracedArray, *args: Any) -> Any:
+    """Run a kernel that writes where nothing is recorded: the trace is over, or a function runs that is one step."""
+    if (reads := target.at.graph.reads) is not None:
+        reads.refuse_write(target.at.graph, name)
+    return NUMPY.kernels[name](target.example.copy(), *map(bare, args))
 
 
 class TracedType(ArrayType):
@@ -94,13 +116,28 @@ class TracedType(ArrayType):
 
     may_index = True
 
+    def numbers(self, x: TracedArray) -> ndarray | None:
+        return None if x.at.graph.records else shown(x)
+
+    def records_calls(self, x: TracedArray) -> bool:
+        return x.at.graph.records
+
+    def record_call(
+        self, x: TracedArray, name: str, run: Callable[..., Any], function: Any, args: Any, kwargs: Any
+    ) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
+
     def lift_constant(self, x: TracedArray, constant: Any) -> Any:
         if type(constant) is TracedArray:
             return constant
         constant = np.asarray(constant)
-        return TracedArray(x.at.graph.constant(constant), constant)
+        graph = x.at.graph
+        return TracedArray(graph.constant(constant), constant) if graph.records else constant
 
     def read(self, x: TracedArray, why: str) -> ndarray:
+        if not x.at.graph.records:
+            return shown(x)
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))
         return x.example
 
@@ -108,7 +145,12 @@ class TracedType(ArrayType):
         graph = graph_of(arrays)
         examine(*bare(list(arrays)))
         if graph is not None:
-            graph.guard(Check(examine), placed(tuple(arrays)))
+            graph.guard(Check(examine), placed(tuple(arrays), graph))
+
+    def assign(self, name: str, x: TracedArray, value: Any) -> Any:
+        if (reads := x.at.graph.reads) is not None:
+            reads.refuse_write(x.at.graph, name)
+        return value
 
     def layout(self, x: TracedArray) -> ndarray:
         return x.example  # its order in memory is that of every call with these strides
@@ -127,7 +169,7 @@ class TracedType(ArrayType):
             return False
         memory, views = owner._array, live_views(owner)
         if views and not memory.flags.c_contiguous:
-            raise UntraceableError(f"{name} writes into an array not in C order, of which there are views.")
+            graph.refuse(f"{name} writes into an array not in C order, of which there are views.")
         whole = TracedArray(graph.constant(memory), memory.copy(order="K"))
         for x, part in [(owner, whole), *((view, _part(whole, memory, view._array)) for view in views)]:
             graph.held.append((x, x._array))

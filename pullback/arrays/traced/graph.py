@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from typing import Any, Final, TypeAlias
+from threading import RLock
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
 from pullback.core.array_type import NUMPY
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import UntraceableError
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
 
@@ -133,8 +134,11 @@ class Check:
         return True
 
 
-class UntraceableError(UnsupportedError):
-    """Something in a function that a trace cannot follow; the text says what, and what to write instead."""
+class LeftError(Exception):
+    """A program is not that of this call: a guard has not held, or a function that it calls has done something else."""
+
+    def __init__(self, guard: Any) -> None:
+        self.guard = guard
 
 
 class Graph:
@@ -147,7 +151,19 @@ class Graph:
         The arrays that were there already, each with whether it is read where it lies at each run: `live` has said so.
         Others are copies.
     steps : list of Step
+    notes : list of str
+        What the function did that a program does not do.
+    reads : Reads or None
+        While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
+    over : bool
+        The trace has ended: arrays that have outlived it are constants.
+    lock : RLock
+        Of the functions among the steps, which one thread runs at a time.
     """
+
+    reads: Any = None
+    over = False
+    refused = ""
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0
@@ -155,11 +171,23 @@ class Graph:
         self.constants: list[tuple[Value, ndarray, bool]] = []
         self.steps: list[Step] = []
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
-        self.live = live
+        self.live, self.lock = live, RLock()
+        self.notes: list[str] = []
+        self.described: dict[int, Any] = {}  # the objects that functions hold, by identity: see `described`
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
         self._by_identity: dict[int, Value] = {}
         self._by_bits: dict[Hashable, Value] = {}
+
+    @property
+    def records(self) -> bool:
+        """True if what is computed now is recorded."""
+        return self.reads is None and not self.over
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise UntraceableError, and let the trace end so even if the function catches that."""
+        self.refused = self.refused or why
+        raise UntraceableError(why)
 
     # -- values --------------------------------------------------------------------------------------------------------
     def input(self, example: ndarray) -> Value:
@@ -195,7 +223,7 @@ class Graph:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
         operators = BY_KERNEL.get(name, {}).values()
         if any(op.holds for op in operators):
-            raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold.")
+            self.refuse(f"{name} makes arrays of arrays, which a program cannot hold.")
         writes = any(op.mutates for op in operators)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
@@ -227,6 +255,11 @@ class Graph:
         self.steps.append(step)
         return step
 
+    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value]) -> None:
+        """Note a call of a function of plain arrays; see `calls`."""
+        self.steps.append(step := Step(call, args, results, TUPLE, False))
+        step.line = self.line()
+
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
         given = tuple(map(self.lifted, args))
@@ -243,7 +276,7 @@ class Graph:
 
     def _result(self, x: Any, what: What) -> Value:
         if not isinstance(x, (ndarray, np.generic)) or x.dtype.hasobject:
-            raise UntraceableError(f"{what} gives {type(x).__name__}, which is no array of numbers.")
+            self.refuse(f"{what} gives {type(x).__name__}, which is no array of numbers.")
         return Value(self, x)
 
 

@@ -21,6 +21,7 @@ from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
+from pullback.func.rules.calls import moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -117,9 +118,9 @@ class _Solve:
 
     def __init__(self, problem: Problem, count: int, leaves: Leaves) -> None:
         self.problem, self.count = problem, count
-        self.of_time = isinstance(leaves[0], Tensor)
-        self.recorded = any(isinstance(x, Tensor) for x in leaves)
-        self.free = [i for i, x in enumerate(leaves[1 + count :]) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.of_time = moves(leaves[0])
+        self.recorded = any(map(moves, leaves))
+        self.free = [i for i, x in enumerate(leaves[1 + count :]) if moves(x) and x.dtype.kind in "fc"]
         self.kept = Kept()  # (y at any time, as the numbers of `layout`; some slopes), of each sample of a batch
 
     def at(self, t: Any, leaves: Sequence[Any]) -> Any:
