@@ -53,7 +53,7 @@ def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
     """The steps that the wanted values, and the guards, are computed by."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        if step.form is GUARD or not alive.isdisjoint(x.number for x in step.results):
+        if step.form is GUARD or step.kept or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)
     return kept[::-1]
@@ -152,7 +152,8 @@ class _Writer:
             args.append(f"out={target}")
         called = f"{self._kernel(step, kernel)}({', '.join(args)})"
         results = ", ".join(map(self._name, step.results))
-        lines = [f"{results}{',' if step.form is not ONE and len(step.results) == 1 else ''} = {called}"]
+        results += "," if step.form is not ONE and len(step.results) == 1 else ""
+        lines = [f"{results} = {called}" if results else called]
         if dead := self._dead(at, step):
             lines.append(f"del {', '.join(dead)}")
         return lines

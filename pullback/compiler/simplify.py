@@ -71,7 +71,7 @@ class Simplified:
         if args == step.args:
             return step
         made = Step(step.what, args, step.results, step.form, step.writes)
-        made.aliases, made.pure, made.line = step.aliases, step.pure, step.line
+        made.aliases, made.pure, made.kept, made.line = step.aliases, step.pure, step.kept, step.line
         return made
 
     def _through(self, x: Any) -> Any:

@@ -67,16 +67,18 @@ class Step:
         The places, among the values in the arguments, of those in whose memory a result may lie.
     pure : bool
         It gives the same for the same arguments, and does nothing else.
+    kept : bool
+        It runs even if nobody needs what it gives.
     line : tuple of (file, line, source) or None
         Of the user's code that asked for it.
     """
 
-    __slots__ = ("aliases", "args", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("aliases", "args", "form", "kept", "line", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
-        self.pure = False
+        self.pure = self.kept = False
         self.line: Any = None
 
     @property
@@ -255,10 +257,10 @@ class Graph:
         self.steps.append(step)
         return step
 
-    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value]) -> None:
+    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
         """Note a call of a function of plain arrays; see `calls`."""
         self.steps.append(step := Step(call, args, results, TUPLE, False))
-        step.line = self.line()
+        step.line, step.kept = self.line(), kept
 
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
