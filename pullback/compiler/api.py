@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from pullback.arrays.traced.graph import LeftError
+from pullback.compiler.drawing import put_back
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.signature import Unfit, signature_of, surroundings
 from pullback.compiler.tracing import trace
@@ -100,12 +101,14 @@ class Compiled:
     def _compare(self, variants: Variants, program: Program, result: Any, args: Any, kwargs: Any, *again: Any) -> None:
         if program.written:
             return
+        now = program.rewind()
         begin = perf_counter()
         expected = self._function(*args, **kwargs)
         middle = perf_counter()
         with contextlib.suppress(LeftError):
             program.run(*again)
         took = perf_counter() - middle
+        put_back(now)
         if how := differs(result, expected):
             variants.eager = f"its program gave {how}"
             if self._check:

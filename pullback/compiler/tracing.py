@@ -10,8 +10,10 @@ import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import Graph, Value
+from pullback.compiler.drawing import TracedDraws, put_back
 from pullback.core import cuts, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array
+from pullback.core.drawing import drawing
 from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -64,7 +66,7 @@ def trace(function: Callable[..., Any], leaves: Sequence[Any], call: Callable[[l
     graph = Graph(live)
     made = Trace(graph)
     with _lifted(graph, leaves) as (given, inputs):
-        with _as_it_stands():
+        with _as_it_stands(graph):
             found = _followed(graph, call, given)
         out, made.structure = flatten(found)
         made.outputs = [_shown(graph, x) for x in out]
@@ -83,15 +85,17 @@ def _followed(graph: Graph, call: Callable[[list[Any]], Any], given: list[Any]) 
 
 
 @contextlib.contextmanager
-def _as_it_stands() -> Iterator[None]:
-    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them."""
+def _as_it_stands(graph: Graph) -> Iterator[None]:
+    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them; draws are steps."""
     outside, log = plain_until.set(-1), cuts.Log()
+    drew = drawing.set(TracedDraws(graph))
     cuts.WATCHED.append(log)
     try:
         with slots.adopt_meanwhile() or contextlib.nullcontext():
             yield
     finally:
         cuts.WATCHED.remove(log)
+        drawing.reset(drew)
         plain_until.reset(outside)
 
 
@@ -123,6 +127,8 @@ def _lifted(graph: Graph, leaves: Sequence[Any]) -> Iterator[tuple[list[Any], li
         done = True
     finally:
         graph.over = True
+        if not done:
+            put_back(list(graph.drew.values()))
         for x, array in reversed(graph.held):
             if done and type(now := x._array) is TracedArray and now.example is not array:
                 array[...] = now.example  # written into while it was traced

@@ -18,6 +18,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.calls import PlainCall
 from pullback.arrays.traced.graph import GUARD, Check, Guard, LeftError, Value, key_of
+from pullback.compiler.drawing import States, put_back, states_of
 from pullback.compiler.plan import Plan
 from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
 from pullback.core.pytree import flatten, unflatten
@@ -30,7 +31,19 @@ _AUDITS = frozenset({16, 256, 4096, 65536, 1 << 20})
 class Program:
     """A plan, and what its caller gets: how the outputs look, and in which structure."""
 
-    __slots__ = ("agreed", "calls", "outputs", "plan", "single", "slower", "structure", "trace", "written")
+    __slots__ = (
+        "agreed",
+        "before",
+        "calls",
+        "generators",
+        "outputs",
+        "plan",
+        "single",
+        "slower",
+        "structure",
+        "trace",
+        "written",
+    )
 
     def __init__(self, trace: Trace) -> None:
         self.trace: Trace = trace
@@ -39,13 +52,26 @@ class Program:
         self.outputs = trace.outputs
         self.single = trace.structure == 0 and not self.written
         self.calls = self.slower = 0
+        self.generators = [generator for generator, _ in trace.graph.drew.values()]
+        self.before: States = []  # the states of the generators before the last run
+
+    def rewind(self) -> States:
+        """Give the generators the states before the last run; returns those that they had."""
+        now = states_of(self.generators)
+        put_back(self.before)
+        return now
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these arguments, of which `arrays` are the inputs; raises LeftError where it is another's."""
         before = warning_state()
+        if self.generators:
+            self.before = states_of(self.generators)
         try:
             ignore_warnings()
             found = self.plan.call(*arrays)
+        except LeftError:
+            put_back(self.before)
+            raise
         finally:
             restore(before)
         if self.single:

@@ -14,6 +14,9 @@ class Drawing(Protocol):
     def check(self) -> None:
         """Raise an error where numbers that are the same for all samples must not be drawn."""
 
+    def seeded(self) -> None:
+        """Note that the default generator is seeded, or its state set."""
+
     def create(self, op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Return what an operator that makes an array of random numbers gives."""
 

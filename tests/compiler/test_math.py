@@ -46,4 +46,3 @@ def test_integers_lead_to_a_program_for_each():
             assert (value, slope) == pytest.approx((x**n, n * x ** (n - 1)))
     (variants,) = made._by_signature.values()
     assert len(variants.programs) >= 2
-    assert variants.eager is None

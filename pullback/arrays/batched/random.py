@@ -42,6 +42,11 @@ class Draws:
         if self.outer is not None:
             self.outer.check()
 
+    def seeded(self) -> None:
+        """Let the default generator be seeded."""
+        if self.outer is not None:
+            self.outer.seeded()
+
     def create(self, op: Any, kernel: Callable[..., Any], args: Sequence[Any]) -> Any:
         """An array of random numbers: one for each element, or one for all."""
         batch = self.batch

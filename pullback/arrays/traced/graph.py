@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
+from pullback.arrays.numpy.random.draws import default_generator
 from pullback.core.array_type import NUMPY
 from pullback.core.errors import UntraceableError
 from pullback.core.tensor import ndarray
@@ -175,6 +176,7 @@ class Graph:
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.live, self.lock = live, RLock()
         self.notes: list[str] = []
+        self.drew: dict[int, tuple[Any, Any]] = {}  # generators, by identity, and their states at the first draw
         self.described: dict[int, Any] = {}  # the objects that functions hold, by identity: see `described`
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
@@ -229,7 +231,10 @@ class Graph:
         writes = any(op.mutates for op in operators)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        pure = not (writes or "random" in tags_of(name))
+        if draws := "random" in tags_of(name):
+            given = next((x for x in examples if isinstance(x, np.random.Generator)), None)
+            self.note_generator(default_generator() if given is None else given)
+        pure = not (writes or draws)
         key = (name, *map(key_of, args)) if pure else None
         known = None if key is None else self._memo.get(key)
         found = NUMPY.kernels[name](*examples)
@@ -237,7 +242,7 @@ class Graph:
             return known, found
         step = self.note(name, args, found, writes)
         if step.form != GUARD:
-            step.pure = pure
+            step.pure, step.kept = pure, draws
             inputs = [x for x in spread(examples) if type(x) is ndarray]
             step.aliases = tuple(
                 place for place, b in enumerate(inputs) if any(np.may_share_memory(a, b) for a in arrays_in(found))
@@ -256,6 +261,13 @@ class Graph:
         step.line = self.line()
         self.steps.append(step)
         return step
+
+    def note_generator(self, generator: Any) -> None:
+        """Note that a generator is drawn from."""
+        if id(generator) not in self.drew:
+            self.drew[id(generator)] = generator, generator.bit_generator.state
+        if self.reads is not None:
+            self.reads.drew = True
 
     def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
         """Note a call of a function of plain arrays; see `calls`."""

@@ -69,10 +69,16 @@ def manual_seed(seed: int) -> np.random.Generator:
         whole = operator.index(seed)
     except TypeError:
         raise TypeError(f"manual_seed(): seed must be an int, got {seed!r}.") from None
+    _note_seed()
     generator = default_generator()
     with _lock:
         generator.bit_generator.state = np.random.PCG64(whole % 2**64).state
     return generator
+
+
+def _note_seed() -> None:
+    if (state := drawing.get()) is not None:
+        state.seeded()
 
 
 def get_rng_state() -> dict[str, object]:
@@ -113,6 +119,7 @@ def set_rng_state(state: dict[str, object]) -> None:
     --------
     >>> pb.set_rng_state(pb.get_rng_state())
     """
+    _note_seed()
     try:
         default_generator().bit_generator.state = state
     except (TypeError, ValueError, KeyError) as error:
