@@ -71,6 +71,9 @@ def trace(function: Callable[..., Any], leaves: Sequence[Any], call: Callable[[l
         out, made.structure = flatten(found)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = list(_written(leaves, inputs))
+        for nr, _ in made.written:
+            if type(leaves[nr]) is ndarray:  # the caller's, in whose place an Array has been written into
+                leaves[nr][...] = inputs[nr][0]._array.example
         made.result = unflatten(made.structure, [_leaving(x) for x in out])
     return made
 
