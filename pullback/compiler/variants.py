@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.calls import PlainCall
-from pullback.arrays.traced.graph import GUARD, Check, Guard, LeftError, Value, key_of
+from pullback.arrays.traced.graph import GUARD, Check, Guard, LeftError, Step, Value, key_of
 from pullback.compiler.drawing import States, put_back, states_of
 from pullback.compiler.plan import Plan
 from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace
@@ -189,16 +189,22 @@ def first_difference(a: Trace, b: Trace) -> str:
     for one, other in zip(a.graph.steps, b.graph.steps, strict=False):
         if _step(one) != _step(other):
             if one.form is GUARD and other.form is GUARD and isinstance(one.what, Guard):
-                return f"{one.what.why} found {_short(one.what.expected)}, then {_short(other.what.expected)}"  # type: ignore[union-attr]
+                return (
+                    f"{one.what.why}{_where(one)} found {_short(one.what.expected)}, then {_short(other.what.expected)}"  # type: ignore[union-attr]
+                )
             if _what(one.what) == _what(other.what):
-                return f"{one.name} was called with other arguments"
-            return f"{one.name} came first, then {other.name} in its place"
+                return f"{one.name}{_where(one)} was called with other arguments"
+            return f"{one.name}{_where(one)} came first, then {other.name}{_where(other)} in its place"
     if len(a.graph.steps) != len(b.graph.steps):
         return f"{len(a.graph.steps)} operators ran, then {len(b.graph.steps)}"
     for (_, first, _), (_, second, _) in zip(a.graph.constants, b.graph.constants, strict=False):
         if first.shape != second.shape or first.tobytes() != second.tobytes():
             return f"an array that it made or read was {_short(first)}, then {_short(second)}"
     return "the results were built differently"
+
+
+def _where(step: Step) -> str:
+    return "" if step.line is None else " at {}:{}".format(*step.line)
 
 
 def _short(x: Any) -> str:

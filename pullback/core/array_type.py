@@ -190,6 +190,10 @@ class ArrayType:
             )
         return found
 
+    def to_show(self, x: Any) -> ndarray | None:
+        """Numbers for a text about `x` that somebody reads; None where its `shown` is the text."""
+        return None
+
     def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
         """Let `examine` raise what is wrong with these numbers: now, or when they come to be known."""
         examine(*[read(array, "a check of values") for array in arrays])
@@ -544,6 +548,18 @@ def read(x: Any, why: str) -> ndarray:
     """
     x = innermost(x)
     return x if type(x) is ndarray else ARRAY_TYPES[type(x)].read(x, why)
+
+
+def numbers_to_show(x: Any) -> ndarray | None:
+    """The numbers at the bottom of a tensor for a text that somebody reads, if there are any."""
+    x = innermost(x)
+    if type(x) is ndarray:
+        return x
+    kind = ARRAY_TYPES.get(type(x))
+    if kind is None:
+        return None
+    found = kind.numbers(x)
+    return kind.to_show(x) if found is None else found
 
 
 def check(examine: Callable[..., None], *arrays: Any) -> None:

@@ -141,6 +141,10 @@ class TracedType(ArrayType):
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))
         return x.example
 
+    def to_show(self, x: TracedArray) -> ndarray | None:
+        x.at.graph.note_text()
+        return shown(x)
+
     def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
         graph = graph_of(arrays)
         examine(*bare(list(arrays)))

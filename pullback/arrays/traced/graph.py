@@ -16,6 +16,7 @@ import numpy as np
 
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.core.array_type import NUMPY
+from pullback.core.cuts import place_of_user
 from pullback.core.errors import UntraceableError
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
@@ -70,8 +71,8 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     kept : bool
         It runs even if nobody needs what it gives.
-    line : tuple of (file, line, source) or None
-        Of the user's code that asked for it.
+    line : tuple of (file, line) or None
+        Of the user's code that asked for it; kernels have none.
     """
 
     __slots__ = ("aliases", "args", "form", "kept", "line", "pure", "results", "what", "writes")
@@ -154,8 +155,8 @@ class Graph:
         The arrays that were there already, each with whether it is read where it lies at each run: `live` has said so.
         Others are copies.
     steps : list of Step
-    notes : list of str
-        What the function did that a program does not do.
+    notes : list of (file, line)
+        Where the function made a text of a traced array, which a program does not do.
     reads : Reads or None
         While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
     over : bool
@@ -175,10 +176,9 @@ class Graph:
         self.steps: list[Step] = []
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.live, self.lock = live, RLock()
-        self.notes: list[str] = []
+        self.notes: list[tuple[str, int]] = []
         self.drew: dict[int, tuple[Any, Any]] = {}  # generators, by identity, and their states at the first draw
         self.described: dict[int, Any] = {}  # the objects that functions hold, by identity: see `described`
-        self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
         self._by_identity: dict[int, Value] = {}
         self._by_bits: dict[Hashable, Value] = {}
@@ -258,9 +258,13 @@ class Graph:
             return self.guard(Guard(f"the result of {what}", found), args, what)
         results = [self._result(x, what) for x in (found if form is not ONE else (found,))]
         step = Step(what, tuple(map(self.lifted, args)), results, form, writes)
-        step.line = self.line()
         self.steps.append(step)
         return step
+
+    def note_text(self) -> None:
+        """Note that a text is made, for somebody who reads it: of the numbers of the trace, at each trace."""
+        if self.records and (place := place_of_user()) not in self.notes:
+            self.notes.append(place)
 
     def note_generator(self, generator: Any) -> None:
         """Note that a generator is drawn from."""
@@ -272,13 +276,13 @@ class Graph:
     def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
         """Note a call of a function of plain arrays; see `calls`."""
         self.steps.append(step := Step(call, args, results, TUPLE, False))
-        step.line, step.kept = self.line(), kept
+        step.line, step.kept = place_of_user(), kept
 
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
         given = tuple(map(self.lifted, args))
         step = Step(guard, given if what is None else (what, given), [], GUARD, False)
-        step.line = self.line()
+        step.line = place_of_user()
         self.steps.append(step)
         return step
 

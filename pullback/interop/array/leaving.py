@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
-from pullback.core.array_type import TENSOR, numbers_of, read
+from pullback.core.array_type import TENSOR, numbers_of, numbers_to_show, read
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import UnsupportedError
 from pullback.core.late import caller
@@ -142,13 +142,13 @@ def _merged(x: Any, shape: tuple[int, ...]) -> Any:
 # -- for people -----------------------------------------------------------------------------------------------------
 def text(self: Any) -> str:
     """str(x): NumPy's."""
-    numbers = numbers_of(self)
+    numbers = numbers_to_show(self)
     return tensor_repr(self) if numbers is None else str(numbers[()] if type(self) in SCALAR_FACES else numbers)
 
 
 def representation(self: Any) -> str:
     """Array([1., 2.]), Scalar(3.0): the values, with NumPy's precision and the class that it is of."""
-    numbers = numbers_of(self)
+    numbers = numbers_to_show(self)
     if numbers is None:
         return tensor_repr(self)
     if type(self) in SCALAR_FACES:
@@ -158,7 +158,7 @@ def representation(self: Any) -> str:
 
 def formatted(self: Any, spec: str) -> str:
     """format(x, spec): that of the number without dimensions, NumPy's error for a spec with some."""
-    numbers = numbers_of(self)
+    numbers = numbers_to_show(self)
     return tensor_format(self, spec) if numbers is None else format(numbers[()], spec)
 
 
