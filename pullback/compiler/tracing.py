@@ -12,7 +12,7 @@ from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import Graph, Value
 from pullback.compiler.drawing import TracedDraws, put_back
 from pullback.core import cuts, slots
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, program_run, wrap_array
 from pullback.core.drawing import drawing
 from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
@@ -91,7 +91,7 @@ def _followed(graph: Graph, call: Callable[[list[Any]], Any], given: list[Any]) 
 def _as_it_stands(graph: Graph) -> Iterator[None]:
     """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them; draws are steps."""
     outside, log = plain_until.set(-1), cuts.Log()
-    drew = drawing.set(TracedDraws(graph))
+    drew, run = drawing.set(TracedDraws(graph)), program_run.set(graph)
     cuts.WATCHED.append(log)
     try:
         with slots.adopt_meanwhile() or contextlib.nullcontext():
@@ -99,6 +99,7 @@ def _as_it_stands(graph: Graph) -> Iterator[None]:
     finally:
         cuts.WATCHED.remove(log)
         drawing.reset(drew)
+        program_run.reset(run)
         plain_until.reset(outside)
 
 

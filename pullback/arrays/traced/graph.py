@@ -141,9 +141,6 @@ class Check:
 class LeftError(Exception):
     """A program is not that of this call: a guard has not held, or a function that it calls has done something else."""
 
-    def __init__(self, guard: Any) -> None:
-        self.guard = guard
-
 
 class Graph:
     """What a function has computed of its inputs, while it ran on examples of them.
