@@ -11,6 +11,7 @@ A trace depends on the numbers it looked at, so a signature may have several pro
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,9 @@ def _what(what: Any) -> Hashable:
         return ("guard", what.why, key_of(what.expected))
     if isinstance(what, Check):
         what = what.examine
+        while isinstance(what, partial):
+            what = what.func
+        return (getattr(what, "__code__", type(what)),)
     if isinstance(what, PlainCall):
         return what.key
     code = getattr(what, "__code__", None)

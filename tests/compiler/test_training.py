@@ -80,8 +80,8 @@ def test_logistic_regression_by_minimize_inside():
         return pb.optimize.minimize(lambda w: objective(w, X, y), np.zeros(2), method="BFGS").x
 
     made = pb.compile(fitted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pb.compiler.CompileWarning)
-        for i in range(5):
-            X, y = DATA * (1 + 0.1 * i), (DATA[:, 0] > 0.1 * i).astype(float)
-            np.testing.assert_allclose(made(X, y), fitted(X, y), rtol=1e-9)
+    for i in range(5):
+        X, y = DATA * (1 + 0.1 * i), (DATA[:, 0] > 0.1 * i).astype(float)
+        np.testing.assert_allclose(made(X, y), fitted(X, y), rtol=1e-9)
+    (variants,) = made._by_signature.values()
+    assert (len(variants.programs), variants.traces) == (1, 2)

@@ -298,6 +298,8 @@ def as_step(
     inside = stripped(tensor)
 
     def run(function: Any, args: Any, kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        args, kwargs = unflatten(structure, [x.copy() if type(x) is ndarray else x for x in leaves])  # to write into
         leaves, structure = flatten(function(*args, **kwargs))
         if numbers:
             return unflatten(structure, leaves)
@@ -319,6 +321,9 @@ def is_object(x: Any) -> bool:
 
 class _NotHeld:
     """In the place of an object that a library's function gives, which a program does not hold."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
