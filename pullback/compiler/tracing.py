@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import Graph, Value
+from pullback.compiler import functions  # noqa: F401 - which fills its slot
 from pullback.compiler.drawing import TracedDraws, put_back
 from pullback.core import cuts, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, program_run, wrap_array

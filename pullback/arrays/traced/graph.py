@@ -258,6 +258,16 @@ class Graph:
         self.steps.append(step)
         return step
 
+    def has_read_since(self, begin: int) -> bool:
+        """True if a guard on numbers is among the steps from this one on."""
+        return any(step.form is GUARD and type(step.what) is Guard for step in self.steps[begin:])
+
+    def roll_back(self, begin: int) -> None:
+        """Forget the steps from this one on, which nobody uses."""
+        gone = {id(step) for step in self.steps[begin:]}
+        del self.steps[begin:]
+        self._memo = {key: step for key, step in self._memo.items() if id(step) not in gone}
+
     def note_text(self) -> None:
         """Note that a text is made, for somebody who reads it: of the numbers of the trace, at each trace."""
         if self.records and (place := place_of_user()) not in self.notes:
