@@ -211,5 +211,5 @@ def in_memory_of(x: Tensor, fresh: Tensor) -> Tensor:
 # The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a
 # function of plain ndarrays with rules of its own, that at which it was called.
 plain_until: contextvars.ContextVar[int] = contextvars.ContextVar("pullback_plain_until", default=0)
-# The run of a program in this thread or task, some steps of which are functions of plain ndarrays; None elsewhere.
+# The trace in this thread or task, or the run of a program some steps of which are functions of ndarrays; None elsewhere.
 program_run: contextvars.ContextVar[object] = contextvars.ContextVar("pullback_program_run", default=None)

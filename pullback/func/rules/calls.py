@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import cuts, modes
-from pullback.core.array_face import ARRAYS, as_array, plain_until, show_as_array, wrap_array
+from pullback.core.array_face import ARRAYS, as_array, plain_until, program_run, show_as_array, wrap_array
 from pullback.core.array_type import (
     ARRAY_TYPES,
     NDARRAY,
@@ -86,6 +86,8 @@ class Rule:
 
         Where arrays record calls, that is one step for them.
         """
+        if program_run.get() is None:  # no trace runs
+            return self._call(function, args, kwargs)
         for x in flatten((args, kwargs))[0]:
             if (kind := REGISTERED.get(type(x))) is not None and kind.records_calls(x):
                 break
@@ -299,7 +301,7 @@ def as_step(
 
     def run(function: Any, args: Any, kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
-        args, kwargs = unflatten(structure, [x.copy() if type(x) is ndarray else x for x in leaves])  # to write into
+        args, kwargs = unflatten(structure, [x.copy() if is_array(x) else x for x in leaves])  # to write into
         leaves, structure = flatten(function(*args, **kwargs))
         if numbers:
             return unflatten(structure, leaves)

@@ -92,7 +92,7 @@ class OfIterables(WithKeywords):
 
 
 def _number(x: Any) -> Any:
-    return x.item() if issubclass(type(x), (np.ndarray, np.generic)) else x
+    return x.item() if hasattr(x, "item") else x
 
 
 def _plain(x: Any) -> Any:
