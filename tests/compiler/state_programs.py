@@ -144,15 +144,6 @@ def f(x, n=2): return f(x, n - 1) * rate if n else x
 --
 rate = 2
 
-== a global assigned by the function
-n = 1
-def f(x):
-    global n
-    n = 1
-    return x
---
-n = 2
-
 == a function replaced
 def g(x): return x
 def f(x): return g(x)
@@ -857,13 +848,6 @@ def f(x): return pb.utils.pytree.tree_flatten(p)[0][0] * x
 --
 p.w = np.zeros(2)
 
-== the gradient of a Tensor
-w = pb.ones(2, requires_grad=True)
-w.sum().backward()
-def f(x): return x * w.grad
---
-w.grad = pb.zeros(2)
-
 == a rule of a function
 rate = 1.0
 @pb.custom_vjp
@@ -968,6 +952,13 @@ a.r = 2
 
 # What is read, and what else is changed; the program goes on.
 FRESH = programs("""
+== the gradient of a Tensor, which is read at each call
+w = pb.ones(2, requires_grad=True)
+w.sum().backward()
+def f(x): return x * w.grad
+--
+w.grad = pb.zeros(2)
+
 == another global
 rate = 1
 def f(x): return x * rate
@@ -1092,6 +1083,15 @@ adoption = pb.adopt()
 
 # What nobody can follow.
 REFUSED = programs("""
+== a global assigned by the function
+n = 1
+def f(x):
+    global n
+    n = 1
+    return x
+--
+the variable `n`
+
 == getattr
 class A: r = 1
 n = 'r'

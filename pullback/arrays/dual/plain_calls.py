@@ -113,7 +113,7 @@ def _of_two(op: Operator, run: Call, push: Call, call: Call) -> Call:  # noqa: C
                 restore(before)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, (x, y), error)  # noqa: B904
-        if moved is t or moved is u:  # of a sum with a constant
+        if moved is not None and (moved is t or moved is u):  # of a sum with a constant
             moved = moved.copy("K")
         out = None
         if result is not p and result is not q:

@@ -322,6 +322,8 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
     free, moving = [args[i] for i in how.free], [moving[i] for i in how.free]
     if matrix is not None:
         along = np.concatenate([np.reshape(v, (-1,)) for v in (*(tangent if how.of_start else ()), *moving)])
+        if not (depends := matrix.any(0)).all():  # of what does not matter the tangent may be nan: see left_behind
+            matrix, along = matrix[:, depends], along[depends]
         rows = np.reshape(matrix @ along, (len(t), -1))
         found = columns(rows, y0)
     else:
