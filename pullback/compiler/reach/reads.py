@@ -26,7 +26,9 @@ _CLASSES = frozenset({"isinstance", "issubclass", "type"})
 _SETTING = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 _REBINDING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF"})
 _OF_TENSORS = frozenset({"grad", "data", "requires_grad", "shape", "real", "imag", "flat"})  # which traces follow
-_MAKING = frozenset({"__init__", "__init_subclass__", "__new__", "__post_init__", "__enter__", "__exit__", "__set_name__"})
+_MAKING = frozenset(
+    {"__init__", "__init_subclass__", "__new__", "__post_init__", "__enter__", "__exit__", "__set_name__"}
+)
 _BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 
 
