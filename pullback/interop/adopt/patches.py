@@ -19,6 +19,7 @@ from pullback.core.array_face import ARRAYS
 from pullback.explain.call_site import is_users_file
 from pullback.interop.adopt.dispatchers import first_tensor, joined_list
 from pullback.interop.adopt.rules import DISTRIBUTION_METHODS, DISTRIBUTIONS_OF_VECTORS, METHODS_OF_VECTORS, RULES
+from pullback.interop.adopt.scipy.classes import show_again
 from pullback.interop.adopt.scipy.clones import clone, twin
 from pullback.interop.adopt.state import State
 from pullback.interop.holders import Holder
@@ -36,12 +37,14 @@ def apply_patches() -> None:
                 patch = replaced(method)
                 patch.genuine = method
                 setattr(owner, name, patch)
+                show_again(owner, name)
 
 
 def undo_patches() -> None:
     """Put the genuine methods back."""
     for owner, name in [key for key in _genuine if not _is_kept(key[0])]:
         setattr(owner, name, _genuine.pop((owner, name)))
+        show_again(owner, name)
 
 
 def keep_patches(package: str) -> None:

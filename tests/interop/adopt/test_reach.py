@@ -28,6 +28,7 @@ from numpy.linalg import norm
 from scipy.linalg import expm
 
 import pullback as pb
+from pullback.interop.adopt import views
 
 GENUINE = [numpy, users_asarray]  # adopt() reaches names, not lists
 SOURCE = """
@@ -301,7 +302,16 @@ class TestDispatchersPassForWhatTheyStandFor:
             Rotation.apply(Of.turned([0.0, 0.0, np.pi]), [1.0, 0.0, 0.0]), [-1.0, 0.0, 0.0], 0, 1e-12
         )
 
-    def test_a_subclass_calls_methods_of_the_class_by_name(self, adopted):
+    @pytest.mark.parametrize("seen_before", [False, True])
+    def test_a_subclass_calls_methods_of_the_class_by_name(self, seen_before):
+        from scipy.interpolate import CubicSpline
+
+        if seen_before:
+            views.adopted(CubicSpline)
+        with pb.adopt():
+            self._calls_methods_by_name()
+
+    def _calls_methods_by_name(self):
         from scipy.interpolate import CubicSpline
 
         class Mine(CubicSpline):

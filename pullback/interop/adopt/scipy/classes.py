@@ -39,6 +39,7 @@ class ScipyClass(ScipyFunction):
         for name in dir(genuine):
             if name not in _OF_PICKLES:
                 self._show(name)
+        _shown.append(self)
 
     def _show(self, name: str) -> None:
         """Have what stands for an attribute of the class.
@@ -109,6 +110,14 @@ class ScipyClass(ScipyFunction):
         return (genuine, rule) if isinstance(rule, type) else (genuine,)
 
 
+def show_again(owner: type, name: str) -> None:
+    """Have what stands for SciPy's classes show an attribute of this class, or base, as it is by now."""
+    for shown_class in _shown:
+        if issubclass(shown_class.genuine, owner):
+            shown_class._show(name)
+
+
+_shown: list[ScipyClass] = []  # each is there for good
 _OF_PICKLES = ("__deepcopy__", "__reduce__", "__reduce_ex__")  # which are looked up in the object, here the dispatcher
 
 
