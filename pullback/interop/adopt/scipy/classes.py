@@ -112,9 +112,10 @@ class ScipyClass(ScipyFunction):
 
 def show_again(owner: type, name: str) -> None:
     """Have what stands for SciPy's classes show an attribute of this class, or base, as it is by now."""
-    for shown_class in _shown:
-        if issubclass(shown_class.genuine, owner):
-            shown_class._show(name)
+    for stand_in in _shown:
+        genuine: Any = stand_in.genuine
+        if issubclass(genuine, owner):
+            stand_in._show(name)
 
 
 _shown: list[ScipyClass] = []  # each is there for good
