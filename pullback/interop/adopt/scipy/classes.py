@@ -76,10 +76,11 @@ class ScipyClass(ScipyFunction):
         self._renew(name)
 
     def _renew(self, name: str) -> None:
-        rule: Any = RULES.get(scipy_name(self.genuine))
+        genuine: Any = self.genuine
+        rule: Any = RULES.get(scipy_name(genuine))
         if hasattr(type(rule), "renew"):
             rule.renew(name)
-        self._show(name)
+        show_again(genuine, name)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.genuine, name)
