@@ -20,7 +20,7 @@ def described(trace: Trace) -> Hashable:
             (value.number, live, _contents(array, live)) for value, array, live in graph.constants[: trace.constants]
         ),
         tuple(_step(step) for step in graph.steps),
-        tuple((how, _output(x)) for how, x in trace.outputs),
+        tuple((how, key_of(x)) for how, x in trace.outputs),
         repr(trace.structure),
         tuple((place, value.number) for place, value in trace.written),
         tuple((place, None if value is None else value.number) for place, value in trace.grads),
@@ -29,10 +29,6 @@ def described(trace: Trace) -> Hashable:
 
 def _contents(array: ndarray, live: bool) -> Hashable:
     return place_of(array) if live else (array.shape, array.strides, array.dtype.str, array.tobytes())
-
-
-def _output(x: Any) -> Hashable:
-    return key_of(x)
 
 
 def _step(step: Any) -> Hashable:

@@ -77,8 +77,8 @@ class Program(Record):
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
-        if self.written and (wrong := unwritable(memories_of(leaves), self.written, self._read)):
-            raise ValueError(wrong)
+        if self.written:
+            self._check_memory(leaves)
         found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
@@ -100,9 +100,13 @@ class Program(Record):
 
     def rehearse(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
         """The arrays that it would give, and write; raises LeftError where a guard does not hold."""
-        if self.written and (wrong := unwritable(memories_of(leaves), self.written, self._read)):
-            raise ValueError(wrong)
+        if self.written:
+            self._check_memory(leaves)
         return self.compute(arrays)
+
+    def _check_memory(self, leaves: Sequence[Any]) -> None:
+        if wrong := unwritable(memories_of(leaves), self.written, self._read):
+            raise ValueError(wrong)
 
     def _carefully(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """The results of the careful form, which takes the place of the fast one when it is needed twice."""

@@ -122,9 +122,8 @@ def trace(
             if UntraceableError.last is not None:
                 raise UntraceableError(UntraceableError.last)  # the function has caught it
             out, made.structure = flatten(found)
-            looks = sum(step.form is GUARD for step in graph.steps)
             made.pulled = _pulled(graph, lifted.given, out)
-            if sum(step.form is GUARD for step in graph.steps) > looks and made.pulled is not None:
+            if made.pulled is not None:
                 refuse_looks_at_cotangents(graph, made.pulled)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()

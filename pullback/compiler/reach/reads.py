@@ -85,6 +85,8 @@ class Reads(NamedTuple):
         The first argument is not only asked for attributes: a class method may call its class.
     leaves : mapping from str to int
         What it leaves behind, in words, and the line: attributes and outer variables that it sets.
+    asks : bool
+        It asks for the type or the identity of something, or whether one of two local names is the other.
     """
 
     places: tuple[Read, ...]
@@ -92,6 +94,7 @@ class Reads(NamedTuple):
     by_pattern: bool
     gives_first: bool
     leaves: Mapping[str, int]
+    asks: bool
 
 
 @lru_cache(maxsize=4096)
@@ -102,7 +105,7 @@ def reads_of(code: CodeType) -> Reads:
     names: dict[str, int] = {}
     leaves: dict[str, int] = {}
     makes = code.co_name in _MAKING
-    by_pattern, line, followed = False, code.co_firstlineno, 0
+    by_pattern, asks, line, followed = False, False, code.co_firstlineno, 0
     compared: set[int] = set()
     first = code.co_varnames[0] if code.co_varnames else None
     gives_first = first in code.co_cellvars
@@ -113,6 +116,7 @@ def reads_of(code: CodeType) -> Reads:
             leaves.setdefault(f"the attribute `{instruction.argval}`", line)
         elif name in _REBINDING and (name.endswith("GLOBAL") or instruction.argval in code.co_freevars):
             leaves.setdefault(f"the variable `{instruction.argval}`", line)
+        asks = asks or _asks(instructions, nr)
         if name in _GLOBAL or name in _VARIABLE:
             root = "global" if name in _GLOBAL else "variable"
             steps, followed = _steps(instructions, nr) if name.startswith("LOAD") else ((), nr)
@@ -139,7 +143,16 @@ def reads_of(code: CodeType) -> Reads:
             names = {**more.names, **names}
             by_pattern = by_pattern or more.by_pattern
             leaves = {**more.leaves, **leaves}
-    return Reads(tuple(places), names, by_pattern, gives_first, leaves)
+            asks = asks or more.asks
+    return Reads(tuple(places), names, by_pattern, gives_first, leaves, asks)
+
+
+def _asks(instructions: list[dis.Instruction], nr: int) -> bool:
+    """True if that instruction loads `type` or `id`, or asks whether one of two local names is the other."""
+    instruction = instructions[nr]
+    if instruction.opname in _GLOBAL:
+        return instruction.argval in ("type", "id")
+    return instruction.opname == "IS_OP" and all(i.opname not in _CONSTANT for i in instructions[max(nr - 2, 0) : nr])
 
 
 def _steps(instructions: list[dis.Instruction], nr: int) -> tuple[tuple[Attribute | Key, ...], int]:
@@ -248,20 +261,4 @@ def asks_what_arrays_are(function: Any) -> bool:
     In a trace an array is of another class, and no argument is another one.
     """
     code = getattr(function, "__code__", None)
-    if code is None or not is_users_file(code.co_filename):
-        return False
-    todo, seen = [code], set()
-    while todo:
-        code = todo.pop()
-        if not isinstance(code, CodeType) or code in seen:
-            continue
-        seen.add(code)
-        todo += code.co_consts
-        instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
-        for nr, instruction in enumerate(instructions):
-            if instruction.opname in _GLOBAL and instruction.argval in ("type", "id"):
-                return True
-            before = instructions[max(nr - 2, 0) : nr]
-            if instruction.opname == "IS_OP" and all(i.opname not in _CONSTANT for i in before):
-                return True
-    return False
+    return code is not None and is_users_file(code.co_filename) and reads_of(code).asks
