@@ -16,15 +16,15 @@ Place: TypeAlias = tuple[str, int]  # a file, and a line in it
 _ENGINE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "autograd", "engine", "")  # noqa: PTH118, PTH120
 
 
-def place_below(outermost: CodeType) -> Place | None:
-    """The innermost line of the user's code in this thread, of the frames that `outermost` has called.
+def asked_below(outermost: CodeType) -> tuple[CodeType, int] | None:
+    """The innermost code of the user's in this thread, and the place in it, of the frames that `outermost` has called.
 
     What backward computes was asked for by no line of its own, so there is none.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(2)  # who asks is called by nobody but the graph
     while frame is not None and (code := frame.f_code) is not outermost:
         if (passed := _PASSED[code.co_filename]) is not True:
-            return (code.co_filename, frame.f_lineno) if passed is None else None
+            return (code, frame.f_lasti) if passed is None else None
         frame = frame.f_back
     return None
 

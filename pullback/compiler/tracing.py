@@ -12,7 +12,7 @@ import numpy as np
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import GUARD, Graph, UntraceableError, Value
 from pullback.autograd.api import gradients_of
-from pullback.compiler.places import place_below
+from pullback.compiler.places import asked_below
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
 from pullback.core.array_type import memory_of
@@ -107,7 +107,7 @@ def trace(
         The function does what no program can do. What it has written into is as it was.
     """
     graph = Graph(live)
-    graph.line = partial(place_below, trace.__code__)
+    graph.asked = partial(asked_below, trace.__code__)
     made = Trace(graph)
     state = modes.current()
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)

@@ -30,7 +30,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         return None
     positions = [position for position, _ in op.tensors]
     name, kernels, record, view = op.kernel, described.kernels, op.record, op.view
-    floating = op.floating and around in REGISTERED  # the operator on Tensors sees to that itself
+    registered = around in REGISTERED
+    floating = op.floating and registered  # the operator on Tensors sees to that itself
     faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
     array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
@@ -60,6 +61,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
         face = (array_faces if arrays else faces).get(type(result))
+        if face is None and arrays and registered and type(result) is around:
+            face = NestedArray if view or result.shape else NestedScalar
         if face is None:
             out: Any = (array_result if arrays else wrap_result)(result, level, view)
         else:  # the same written out

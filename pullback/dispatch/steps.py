@@ -178,10 +178,13 @@ def watched_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any]) -> An
 
 def floated(op: Operator, raws: list[Any]) -> list[Any]:
     """`raws` with its arrays in double precision if all are whole: of small ones NumPy makes half precision."""
-    if is_whole(*(raws[position] for position, _ in op.tensors)):
-        for position, _ in op.tensors:
-            if hasattr(raws[position], "dtype"):
-                raws[position] = raws[position].astype(np.float64)
+    for position, _ in op.tensors:  # `is_whole`, which makes no generator of it
+        x = raws[position]
+        if x.dtype.kind not in "biu" if hasattr(x, "dtype") else not isinstance(x, int):
+            return raws
+    for position, _ in op.tensors:
+        if hasattr(raws[position], "dtype"):
+            raws[position] = raws[position].astype(np.float64)
     return raws
 
 

@@ -32,6 +32,10 @@ from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
 
 
+_INT = frozenset({int})
+_NUMBERS = frozenset({bool, int, float, type(None)})
+
+
 class TracedArray(Arithmetic):
     """An array that records the kernels it goes through.
 
@@ -98,10 +102,27 @@ class _Kernels(dict[str, Callable[..., Any]]):
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         def kernel(*args: Any) -> Any:
-            graph = graph_of(args)
+            graph: Graph | None = None
+            given: list[Any] = []
+            examples: list[Any] = []
+            for x in args:  # `graph_of`, `placed` and `bare` in one
+                kind = type(x)
+                if kind is TracedArray:
+                    graph = x.at.graph
+                    given.append(x.at)
+                    examples.append(x.example)
+                elif kind in _NUMBERS or (kind is tuple and {*map(type, x)} == _INT):
+                    given.append(x)
+                    examples.append(x)
+                else:
+                    graph = graph or graph_of((x,))
+                    given.append(placed(x))
+                    examples.append(bare(x))
             if graph is None:
                 return NUMPY.kernels[name](*args)
-            step, found = graph.compute(name, placed(args), bare(args))
+            step, found = graph.compute(name, given, examples)
+            if step.form is ONE:
+                return TracedArray(step.results[0], found if type(found) is ndarray else np.asarray(found))
             return made(step, found)
 
         self[name] = kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
+from types import CodeType
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
 
 _NUMBERS = count()
+_INT = frozenset({int})
+_NUMBERED = frozenset({bool, int, str, type(None)})  # of these equal ones of one type are the same
 _COMPARED = 4096  # elements up to which an array is known by its contents
 
 
@@ -70,29 +73,37 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     cleans : bool
         It puts 0 where nothing has touched a gradient; only a NaN can have been there.
-    line : tuple of (file, line) or None
-        Of the user's code that asked for it.
+    asked : tuple of (code, int) or None
+        The code of the user's that asked for it, and the place in it.
     """
 
-    __slots__ = ("_values", "aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("_values", "aliases", "args", "asked", "cleans", "form", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
         self.pure = self.cleans = False
         self._values: list[Value] | None = None
-        self.line: Any = None
+        self.asked: tuple[CodeType, int] | None = None  # the code and the place in it: a line is looked up when wanted
 
     def with_args(self, args: tuple[Any, ...]) -> Step:
         """The same step of other arguments."""
         made = Step(self.what, args, self.results, self.form, self.writes)
-        made.aliases, made.pure, made.cleans, made.line = self.aliases, self.pure, self.cleans, self.line
+        made.aliases, made.pure, made.cleans, made.asked = self.aliases, self.pure, self.cleans, self.asked
         return made
 
     @property
     def name(self) -> str:
         """The kernel's name, or the function's."""
         return self.what if isinstance(self.what, str) else getattr(self.what, "__name__", type(self.what).__name__)
+
+    @property
+    def line(self) -> tuple[str, int] | None:
+        """The file and the line of the user's code that asked for it."""
+        code, place = self.asked or (None, 0)
+        lines = () if code is None else code.co_lines()
+        found = next((line for begin, end, line in lines if begin <= place < end), None)
+        return None if code is None or found is None else (code.co_filename, found)
 
     def values(self) -> list[Value]:
         """The values among the arguments, in order."""
@@ -199,7 +210,7 @@ class Graph:
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
         self.live = live
-        self.line: Callable[[], Any] = lambda: None
+        self.asked: Callable[[], Any] = lambda: None  # by what code of the user's, and where in it
         self._memo: dict[Hashable, Step] = {}
         self._by_place: dict[Hashable, Value] = {}
         self._by_bits: dict[Hashable, tuple[Value, ndarray]] = {}
@@ -236,29 +247,48 @@ class Graph:
         return value
 
     # -- steps ---------------------------------------------------------------------------------------------------------
-    def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
+    def compute(self, name: str, args: Sequence[Any], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
         kernel, writes, pure, sizes = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        args = tuple(map(self.lifted, args))
-        key = (name, *map(key_of, args)) if pure else None
-        known = None if key is None else self._memo.get(key)
+        key: Any = [name]
+        for nr, x in enumerate(args):
+            kind = type(x)
+            if kind is Value:
+                key.append(x)
+            elif kind in _NUMBERED:
+                key.append((kind, x))
+            elif kind is tuple and {*map(type, x)} == _INT:
+                key.append(x)
+            else:
+                args = (*args[:nr], x := self.lifted(x), *args[nr + 1 :])
+                key.append(key_of(x))
+        args = tuple(args)
         try:
             found = kernel(*examples)
         except Exception as error:
             self.guard(Raised(name, kernel, type(error)), args)
             raise
-        if known is not None:
+        if pure and (known := self._memo.get(key := tuple(key))) is not None:
             return known, found
-        step = self.note(name, args, found, writes)
+        kind = type(found)
+        if kind is not ndarray and not isinstance(found, np.generic) or found.dtype.hasobject:
+            step = self.note(name, args, found, writes)
+            if step.form is not GUARD:
+                step.aliases = _aliases(found, examples)
+        else:  # `note` written out for the usual case
+            step = Step(name, args, [Value(self, found)], ONE, writes)
+            step.asked = self.asked()
+            self.steps.append(step)
+            if kind is ndarray and (found.base is not None or any(x is found for x in examples)):
+                step.aliases = _aliases(found, examples)
         if step.form is not GUARD:
             if sizes:
                 for value in step.results:
                     self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
             step.pure = pure
-            step.aliases = _aliases(found, examples)
-        if key is not None:
+        if pure:
             self._memo[key] = step
         step.cleans = self.cleans and name == "where"
         return step, found
@@ -270,7 +300,7 @@ class Graph:
             return self.guard(Guard(f"the result of {what}", found), args, what)
         results = [self._result(x, what) for x in (found if form is not ONE else (found,))]
         step = Step(what, tuple(map(self.lifted, args)), results, form, writes)
-        step.line = self.line()
+        step.asked = self.asked()
         self.steps.append(step)
         return step
 
@@ -278,7 +308,7 @@ class Graph:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
         given = tuple(map(self.lifted, args))
         step = Step(guard, given if what is None else (what, given), [], GUARD, False)
-        step.line = self.line()
+        step.asked = self.asked()
         self.steps.append(step)
         return step
 
