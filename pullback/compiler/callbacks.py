@@ -35,7 +35,7 @@ class Callback(Compiled):
 
     def _look(self) -> None:
         if not self._watched:
-            self._reach, self._alone, self._adopts = Reach([], [], Watches(), [], []), False, False
+            self._reach, self._alone, self._adopts = Reach([], [], Watches(), [], [], []), False, ()
             return
         super()._look()
         if self._reach is not None and self._reach.told:  # a program would not tell it
@@ -43,7 +43,7 @@ class Callback(Compiled):
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         if not self._watched:
-            self._adopts = False  # as it has run until now
+            self._adopts = ()  # as it has run until now
         return super()._traced(variants, leaves)
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:

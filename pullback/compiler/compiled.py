@@ -97,7 +97,8 @@ class Compiled(StandsFor):
         self._reach: Reach | None = None
         self._live: set[int] = set()
         self._kinds: set[type] = set()  # the user's classes among the arguments
-        self._adopts = self._alone = True
+        self._alone = True
+        self._adopts: Sequence[dict[str, Any]] | None = None  # the namespaces that are adopted in a trace, None for all
         self._doubts = asks_what_arrays_are(function)
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
@@ -214,7 +215,10 @@ class Compiled(StandsFor):
             return
         reach.watches.arrays(contents=True)
         self._live = {id(owner_of(x)) for x in reach.arrays}
-        self._adopts = bool(reach.refused) or needs_adoption(watch.was for watch in reach.watches.all)
+        if reach.refused:
+            self._adopts = None
+        else:
+            self._adopts = reach.namespaces if needs_adoption(watch.was for watch in reach.watches.all) else ()
 
     def _meet(self, structure: Any, leaves: Sequence[Any]) -> bool:
         """Look again if there are new classes among the arguments, whose methods are reached too; True if so."""
@@ -297,7 +301,9 @@ class Compiled(StandsFor):
                 self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
                 return expected
         assert self._reach is not None
-        self._adopts |= any(isinstance(step.what, Guard) for step in made.graph.steps)  # numbers may have left unseen
+        program = None
+        if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):
+            self._adopts = self._reach.namespaces  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
             self._changes += 1
             if self._changes > _CHANGES:
@@ -307,14 +313,16 @@ class Compiled(StandsFor):
         elif len(variants.programs) >= MOST:
             what, place = first_difference(variants.programs[0].trace, made)
             self._give_up(variants, f"what it looks at had more than {MOST} outcomes: {what}", place)
-        elif not variants.take(made) and len(variants.candidates) > MOST:
-            one, other = (made for made, _ in variants.candidates[-2:])
-            what, place = first_difference(one, other)
-            self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)
+        else:
+            program, agrees = variants.take(made)
+            if not agrees and len(variants.candidates) > MOST:
+                one, other = (made for made, *_ in variants.candidates[-2:])
+                what, place = first_difference(one, other)
+                self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)
         if made.pulled is None:
             return result
         restore(states)  # the program draws the same numbers
-        return variants.program_of(made).run(leaves, inputs_of(leaves))
+        return (program or variants.program_of(made)).run(leaves, inputs_of(leaves))
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live

@@ -79,7 +79,7 @@ def trace(
     captured: int,
     call: Callable[[list[Any]], Any],
     live: Callable[[ndarray], bool],
-    adopts: bool = True,
+    adopts: Sequence[dict[str, Any]] | None = None,
 ) -> Trace:
     """Run a function on traced arrays in the place of the arrays among `leaves`.
 
@@ -94,8 +94,8 @@ def trace(
         (leaves) -> the result of the function of arguments with these leaves.
     live : callable
         Tells of an ndarray that the function reads whether it lies where it will lie at the next call.
-    adopts : bool, default True
-        Run the function under `adopt()`, which takes a while.
+    adopts : sequence of dict, optional
+        The namespaces in which `adopt()` is in force meanwhile; None for all, which takes a while to find.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def trace(
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        with collector_paused(), _as_it_stands() if adopts else contextlib.nullcontext():
+        with collector_paused(), contextlib.nullcontext() if adopts == () else _as_it_stands(adopts):
             UntraceableError.last = None
             found = call(lifted.given)
             if UntraceableError.last is not None:
@@ -209,12 +209,12 @@ def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | 
 
 
 @contextlib.contextmanager
-def _as_it_stands() -> Iterator[None]:
+def _as_it_stands(namespaces: Sequence[dict[str, Any]] | None) -> Iterator[None]:
     """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them."""
     outside, log = plain_until.set(-1), cuts.Log()
     cuts.WATCHED.append(log)
     try:
-        with slots.adopt_meanwhile() or contextlib.nullcontext():
+        with slots.adopt_meanwhile(namespaces) or contextlib.nullcontext():
             yield
     finally:
         cuts.WATCHED.remove(log)

@@ -38,8 +38,8 @@ class Variants:
     Attributes
     ----------
     programs : list of Program or DifferentiableProgram
-    candidates : list of (Trace, description)
-        Traces that no other has confirmed yet.
+    candidates : list of (Trace, description, program or None)
+        Traces that no other has confirmed yet; the program of one, if its own call has run it.
     eager : str or None
         Why calls with this signature run eagerly.
     trace_seconds : float
@@ -51,7 +51,7 @@ class Variants:
     def __init__(self, call: Callable[[list[Any]], Any], captured: int, bare: bool) -> None:
         self.call, self.captured, self._bare = call, captured, bare
         self.programs: list[Any] = []
-        self.candidates: list[tuple[Trace, Any]] = []
+        self.candidates: list[tuple[Trace, Any, Any]] = []
         self.eager: str | None = None
         self.trace_seconds = 0.0
         self.structure: Any = None
@@ -84,20 +84,24 @@ class Variants:
         with contextlib.suppress(ValueError):
             self.programs[self.programs.index(one)] = other
 
+    def take(self, trace: Trace) -> tuple[Any, bool]:
+        """Take a further trace; returns (its program, True) if it agrees with another one.
+
+        Else the program is None, but for a function of leaves: its first call too needs a node, with a backward.
+        """
+        description = described(trace)
+        for nr, (_, known, program) in enumerate(self.candidates):
+            if known == description:
+                del self.candidates[nr]
+                self.programs.insert(0, program := program or self.program_of(trace))
+                return program, True
+        program = None if trace.pulled is None else self.program_of(trace)
+        self.candidates.append((trace, description, program))
+        return program, False
+
     def program_of(self, trace: Trace) -> Any:
         """The program of a trace."""
         return Program(trace) if trace.pulled is None else DifferentiableProgram(trace, self.call, self.captured)
-
-    def take(self, trace: Trace) -> bool:
-        """Take a further trace; True if it has made a program."""
-        description = described(trace)
-        for nr, (_, known) in enumerate(self.candidates):
-            if known == description:
-                del self.candidates[nr]
-                self.programs.insert(0, self.program_of(trace))
-                return True
-        self.candidates.append((trace, description))
-        return False
 
 
 class _Word(str):

@@ -33,10 +33,14 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     registered = around in REGISTERED
     floating = op.floating and registered  # the operator on Tensors sees to that itself
     faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
-    array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
+    array_faces: dict[type, type] = {
+        kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS
+    }
+    array_faces.setdefault(around, NestedArray)
+    numbers = registered and not view  # without dimensions they show as NumPy's
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
-    def call(state: Modes, *args: Any) -> Any:  # noqa: PLR0912 - as above
+    def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912 - as above
         raws = list(args)
         level, needs, arrays = -1, False, False
         for position in positions:
@@ -56,13 +60,13 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:
-            kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
+            kernel: Any = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
             result = kernel(*(floated(op, raws) if floating else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
         face = (array_faces if arrays else faces).get(type(result))
-        if face is None and arrays and registered and type(result) is around:
-            face = NestedArray if view or result.shape else NestedScalar
+        if face is NestedArray and numbers and not result.shape:
+            face = NestedScalar
         if face is None:
             out: Any = (array_result if arrays else wrap_result)(result, level, view)
         else:  # the same written out

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.compiler import variants
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
 
 RNG = np.random.default_rng(11)
@@ -143,3 +144,12 @@ def test_hooks_and_leaves_inside_a_larger_graph():
     (two(x * 2.0, w)[0] ** 2).sum().backward()
     np.testing.assert_allclose(found, x.grad.numpy(), rtol=1e-12)
     np.testing.assert_allclose(seen[0] * 2.0, found, rtol=1e-12)
+
+
+def test_the_two_traces_make_one_program(monkeypatch):
+    made = []
+    genuine = variants.DifferentiableProgram
+    monkeypatch.setattr(variants, "DifferentiableProgram", lambda *args: made.append(args) or genuine(*args))
+    compiled = warm(two, 3)
+    assert len(made) == 1
+    assert "1 program" in repr(compiled)

@@ -31,7 +31,6 @@ from pullback.dispatch.operator import OPERATORS
 from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
 
-
 _INT = frozenset({int})
 _NUMBERS = frozenset({bool, int, float, type(None)})
 

@@ -252,28 +252,16 @@ class Graph:
         kernel, writes, pure, sizes = _FACTS[name]
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        key: Any = [name]
-        for nr, x in enumerate(args):
-            kind = type(x)
-            if kind is Value:
-                key.append(x)
-            elif kind in _NUMBERED:
-                key.append((kind, x))
-            elif kind is tuple and {*map(type, x)} == _INT:
-                key.append(x)
-            else:
-                args = (*args[:nr], x := self.lifted(x), *args[nr + 1 :])
-                key.append(key_of(x))
-        args = tuple(args)
+        args, key = self._known_by(args)
         try:
             found = kernel(*examples)
         except Exception as error:
             self.guard(Raised(name, kernel, type(error)), args)
             raise
-        if pure and (known := self._memo.get(key := tuple(key))) is not None:
+        if pure and (known := self._memo.get(key := (name, *key))) is not None:
             return known, found
         kind = type(found)
-        if kind is not ndarray and not isinstance(found, np.generic) or found.dtype.hasobject:
+        if (kind is not ndarray and not isinstance(found, np.generic)) or found.dtype.hasobject:
             step = self.note(name, args, found, writes)
             if step.form is not GUARD:
                 step.aliases = _aliases(found, examples)
@@ -292,6 +280,22 @@ class Graph:
             self._memo[key] = step
         step.cleans = self.cleans and name == "where"
         return step, found
+
+    def _known_by(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:
+        """(the arguments with a value for every array in them, a key that is equal for equal ones)."""
+        given, key = list[Any](args), list[Hashable]()
+        for nr, x in enumerate(args):
+            kind = type(x)
+            if kind is Value:
+                key.append(x)
+            elif kind in _NUMBERED:
+                key.append((kind, x))
+            elif kind is tuple and {*map(type, x)} == _INT:
+                key.append(x)
+            else:
+                given[nr] = x = self.lifted(x)
+                key.append(key_of(x))
+        return tuple(given), tuple(key)
 
     def note(self, what: What, args: tuple[Any, ...], found: Any, writes: bool = False) -> Step:
         """Note that `what` has given `found` for these arguments, among which values stand."""

@@ -170,6 +170,7 @@ def _function(walk: Walk, x: FunctionType, said: str, site: Site) -> None:
     _closure(walk, x, site, librarys)
     if librarys:
         return
+    walk.namespaces[id(x.__globals__)] = x.__globals__
     reads = reads_of(code)
     walk.every = walk.every or reads.by_pattern
     for what, line in reads.leaves.items():
@@ -227,6 +228,7 @@ def _variable(walk: Walk, x: ContextVar[Any], said: str, site: Site) -> None:
 
 def _module(walk: Walk, x: ModuleType, said: str, site: Site) -> None:
     scope = object.__getattribute__(x, "__dict__")
+    walk.namespaces[id(scope)] = scope
     if "__getattr__" in scope and not is_librarys_module(x):
         walk.refuse(named(x), "finds its attributes by code of its own", site)
     walk.space(scope, named(x), site).of_library = is_librarys_module(x)

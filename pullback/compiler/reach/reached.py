@@ -38,6 +38,8 @@ class Reach(NamedTuple):
         Why it cannot be followed, unless this is empty.
     told : list of Refusal
         What only tells somebody something, which would be silent: `print`, loggers, warnings.
+    namespaces : list of dict
+        In which the code that it reaches looks up names.
     """
 
     tensors: list[Tensor]
@@ -45,6 +47,7 @@ class Reach(NamedTuple):
     watches: Watches
     refused: list[Refusal]
     told: list[Refusal]
+    namespaces: list[dict[str, Any]]
 
 
 def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
@@ -71,7 +74,7 @@ def reach_of(f: Callable[..., Any], kinds: Iterable[type] = ()) -> Reach:
         walk.end()
     except TooMuchError as error:
         walk.refuse("the function", str(error), site)
-    return Reach(walk.tensors, walk.arrays, walk.watches, [*walk.refused], [*walk.told])
+    return Reach(walk.tensors, walk.arrays, walk.watches, [*walk.refused], [*walk.told], [*walk.namespaces.values()])
 
 
 def _site(f: Any) -> Site:

@@ -128,6 +128,7 @@ class Walk:
         self.every = False  # whether code may read attributes of objects that it does not name
         self.asks = False  # whether it asks objects for attributes that they may lack
         self.bare: list[FunctionType] = []  # functions without attributes
+        self.namespaces: dict[int, dict[str, Any]] = {}  # of the user's functions and modules, by their ids
         self._names: dict[str, Site] = {}  # of attributes that it reads of objects which it does not name
         self._spaces: dict[int, _Space] = {}
         self._of_classes: dict[int, _Space] = {}
@@ -336,6 +337,7 @@ class Walk:
     def _of_module(self, module: Any, name: str, site: Site) -> Any:
         """The attribute of a module, which is watched."""
         scope, said = object.__getattribute__(module, "__dict__"), f"`{name}` of {named(module)}"
+        self.namespaces[id(scope)] = scope
         if name not in scope:
             if is_librarys_module(module):  # some make it when it is first asked for
                 value = getattr(module, name, NOTHING)

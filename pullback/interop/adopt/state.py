@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from pullback.interop.adopt.rules import NAMES, has_rule
 
 
 class State:
     """`on`: whether `adopt()` is in force; `packages`: the installed packages that it reaches besides.
 
-    `whole`: whether no exception has cut off the last switching, on or off.
+    `only`: the namespaces that it reaches, None for all. `whole`: whether no exception has cut off the last switching,
+    on or off.
     """
 
     on = whole = False
     packages: frozenset[str] = frozenset()
+    only: Sequence[dict[str, Any]] | None = None
 
 
 def would_help(*names: str) -> bool:

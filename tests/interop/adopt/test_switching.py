@@ -99,3 +99,25 @@ def test_adopt_looks_for_namespaces_once(monkeypatch):
     with pb.adopt():
         assert walks == [False]
     assert walks == [False, True]
+
+
+def namespace_of(name):
+    """That of a module of the user's, which has run code."""
+    space = {"__name__": name, "__file__": f"/home/user/{name}.py"}
+    exec("import numpy as np", space)
+    return space
+
+
+def test_for_a_while_only_the_namespaces_are_adopted_that_count():
+    one, other, late = namespace_of("one"), namespace_of("other"), {"__name__": "late", "__file__": "late.py"}
+    with switch.adopt_meanwhile([one]):
+        assert one["np"] is not np
+        assert other["np"] is globals()["np"] is sys.modules["numpy"]
+        exec("import numpy as np", late)  # what is imported meanwhile is adopted, and given back
+        assert late["np"] is one["np"]
+        with pb.adopt():
+            assert one["np"] is other["np"] is not sys.modules["numpy"]
+        assert one["np"] is not sys.modules["numpy"]
+        assert other["np"] is sys.modules["numpy"]
+    assert one["np"] is other["np"] is late["np"] is sys.modules["numpy"]
+    assert not State.on
