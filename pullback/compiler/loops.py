@@ -6,7 +6,6 @@ block is used again once nobody reads it, and an array that nobody reads afterwa
 
 from __future__ import annotations
 
-from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -83,9 +82,7 @@ class Loop:
             ]
         if step.writes:
             args[0] += ".copy()"
-        called, close = f"{self._writer.kernel(step, kernel)}({', '.join(args)}", ")"
-        if kernel is getitem:
-            called, close = f"{args[0]}[{args[1]}", "]"
+        called, close = (text := self._writer.called(step, kernel, args))[:-1], text[-1]
         self._give_back(nr, step)
         if way.total:
             self._total(result, f"{called}{close}")

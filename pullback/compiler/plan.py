@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.arrays.traced.graph import Graph, Step, Value
 from pullback.compiler.blocks import grouped
+from pullback.compiler.parts import taken_apart
 from pullback.compiler.sums import added_in_place
 from pullback.compiler.writer import Writer
 
@@ -38,7 +39,7 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> None:
-        self.steps = added_in_place(steps, results)
+        self.steps = taken_apart(graph, added_in_place(steps, results))
         self.graph, self.inputs, self.results = graph, inputs, results
         self.parts = grouped(self.steps, results)
         writer = Writer(graph, inputs, self.parts, results)

@@ -18,14 +18,12 @@ from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
 from pullback.compiler.blocks import Group
 from pullback.compiler.loops import Loop
-from pullback.compiler.lowering import lowered
+from pullback.compiler.lowering import TRANSPOSED, lowered
 from pullback.compiler.memory import Memory
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 
-_REUSED = (
-    2048  # elements, from which on an array of the program's own is written into again: below, a new one is as quick
-)
+_REUSED = 512  # elements, from which on an array of the program's own is written into again: below a new one is quick
 
 
 class LeftError(Exception):
@@ -111,12 +109,18 @@ class Writer:
             args[0] += ".copy()"
         if ufunc and (target := self._target(at, step)) is not None:
             args.append(f"out={target}")
-        called = f"{args[0]}[{args[1]}]" if kernel is getitem else f"{self.kernel(step, kernel)}({', '.join(args)})"
+        called = self.called(step, kernel, args)
         results = ", ".join(map(self.name, step.results))
         lines = [f"{results}{',' if step.form is not ONE and len(step.results) == 1 else ''} = {called}"]
         if dead := self._dead(at, step):
             lines.append(f"del {', '.join(dead)}")
         return lines
+
+    def called(self, step: Step, kernel: Any, args: Sequence[str]) -> str:
+        """The text of a call."""
+        if kernel is getitem:
+            return f"{args[0]}[{args[1]}]"
+        return f"{args[0]}.T" if kernel is TRANSPOSED else f"{self.kernel(step, kernel)}({', '.join(args)})"
 
     def kernel(self, step: Step, kernel: Any) -> str:
         """The name of the function that a step calls."""
@@ -161,8 +165,8 @@ class Writer:
         return home == x.number and self.memory.is_own(home) and self._last[home] == at and not x.single
 
     def _dead(self, at: int, step: Step | Group) -> list[str]:
-        """The large arrays that nobody reads after this step."""
-        found = {x.number: x for x in (*step.values(), *step.results) if prod(x.shape) >= _REUSED}
+        """The arrays that nobody reads after this step: memory that is given back at once is still in the cache."""
+        found = {x.number: x for x in (*step.values(), *step.results)}
         return [
             self.name(x)
             for x in found.values()

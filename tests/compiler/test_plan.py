@@ -91,3 +91,46 @@ def test_large_constants_are_told_apart_by_their_numbers():
     made = recorder.program(f(recorder.tensor(pb.ones(5000))))
     for a, b in zip(made.compute([np.ones(5000)]), arrays_of(f(pb.ones(5000))), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def lowered(x, w):
+    """What the program says in steps of NumPy's, in one line each."""
+    left, right = x.chunk(2, 1)
+    return [
+        pb.sigmoid(x), left * right, *x.split(3, 1), x.mean(), x.mean(0), x.mean((0, 1), True), x.sum(-1), x.sum([0]),
+        x.sum((0, 1), True), 1 - x, 2.5 * x, x + 3, 0.1 / x, x < 0.3, x**3, pb.where(x > 0, 0, x),
+        pb.where(x > 0, x, w), pb.where(x > 0, x, 0.1), x.T @ w, x.permute(1, 0), x.transpose(-1, 0), pb.stack([x, w], -2), pb.stack([x, w]),
+        pb.select_scatter(x, w[0], 0, 1), x[1:].mean(),
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64"])
+@pytest.mark.parametrize("shape", [(2, 4), (30, 40)])
+def test_a_line_of_numpys_gives_what_the_kernel_gives(shape, dtype):
+    rng = np.random.default_rng(3)
+    x, w = (np.asarray(100 * rng.standard_normal(shape), dtype) for _ in range(2))
+    if dtype.startswith("f"):
+        x.flat[:8] = [0.0, -0.0, INF, -INF, NAN, 1e-30, 90.0, -90.0]
+        functions = range(len(lowered(pb.tensor(x), pb.tensor(w))))
+    else:
+        functions = None
+
+    def run(a, b):
+        if functions is None:  # of those that take complex or whole numbers
+            return [1 - a, 2.5 * a, a + 3, a**3, a.sum(-1), a.sum((0, 1), True), *a.chunk(2, 1), a.T, pb.stack([a, b])]
+        return lowered(a, b)
+
+    recorder = Recorder()
+    made = recorder.program(run(*(recorder.tensor(pb.tensor(t[::-1].copy())) for t in (x, w))))
+    recorder.spoil()
+    for a, b in zip(made.compute([x, w]), arrays_of(run(pb.tensor(x), pb.tensor(w))), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=4 * np.finfo(dtype).eps if dtype != "int64" else 0)
+
+
+def test_numbers_are_arrays_of_the_dtype_that_they_are_taken_for():
+    recorder = Recorder()
+    made = recorder.program([1 - recorder.tensor(pb.ones(3, dtype=np.float32)) * 2.5])
+    numbers = [x for name, x in made.plan.names.items() if name.startswith("x")]
+    assert [(type(x), x.dtype.name, x.shape) for x in numbers] == [(np.ndarray, "float32", ())] * 2

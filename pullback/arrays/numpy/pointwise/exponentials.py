@@ -10,7 +10,7 @@ from pullback.arrays.numpy.fast.kept_vectors import ones_of
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.numpy.scipy_functions import HALF, in_half, scipy_special
 
-_FEW = 384  # elements, below which SciPy's expit is quickest
+FEW_FOR_SIGMOID = 384  # elements, below which SciPy's expit is quickest
 
 
 def logaddexp(self, other):
@@ -33,12 +33,12 @@ def _sigmoid_plainly(x):
     return in_half(scipy_special().expit(x), x)
 
 
-@fast(plain=_sigmoid_plainly, pays_from=_FEW, exact=Exactness(4))
+@fast(plain=_sigmoid_plainly, pays_from=FEW_FOR_SIGMOID, exact=Exactness(4))
 def sigmoid(self):
     """1 / (1 + exp(-self)). SciPy's expit is quickest on small arrays, NumPy's vectorised exp on large ones."""
     if self.dtype.kind == "c":
         return complex_sigmoid(self)
-    if self.size < _FEW or self.dtype.kind != "f":
+    if self.size < FEW_FOR_SIGMOID or self.dtype.kind != "f":
         return _sigmoid_plainly(self)
     if self.dtype is HALF:  # exp(-self) overflows long before the result underflows
         return sigmoid(self.astype(np.float32)).astype(HALF)
