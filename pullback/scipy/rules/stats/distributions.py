@@ -73,7 +73,7 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     x, loc, scale, *shapes = map(array, (x, loc, scale, *shapes))
     given = (x, loc, scale, *shapes)
     # Of other precisions SciPy computes in double.
-    if is_hidden(*given) or any([v.dtype.char in "efFDgG" for v in given]):
+    if is_hidden(*given) or any(v.dtype.char in "efFDgG" for v in given):
         return None
     standard = x.dtype.kind == "f" and type(loc) is type(scale) is np.ndarray and not (loc.ndim or scale.ndim)
     standard = standard and loc == 0 and scale == 1
