@@ -166,6 +166,7 @@ def cleaned(x: Any, touched: Any) -> Any:
     if type(x) is type(touched) is ndarray:
         return np.where(touched, x, x.dtype.type(0))
     inside = parts_of(touched)[0]
+    inside = parts_of(x)[0] if is_plain(inside) else inside
     return array_type(inside).cleaned(inside, table_of((x, touched)).where, touched, x, x.dtype.type(0))
 
 

@@ -88,3 +88,9 @@ def test_a_compiled_node_pulls_back_with_care():
         compiled(x).backward()
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(x.grad.numpy(), pb.func.grad(chosen)(at), rtol=1e-12)
+
+
+def test_masks_that_are_known_beforehand_are_left_out_too():
+    program = program_of(pb.func.hessian(lambda x: ((x[1:] - x[:-1] ** 2) ** 2).sum()), AWAY)
+    assert program.suspect == [0]
+    assert "where" not in {step.what for step in program.plan.steps}

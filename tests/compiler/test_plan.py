@@ -99,7 +99,8 @@ def lowered(x, w):
     return [
         pb.sigmoid(x), left * right, *x.split(3, 1), x.mean(), x.mean(0), x.mean((0, 1), True), x.sum(-1), x.sum([0]),
         x.sum((0, 1), True), 1 - x, 2.5 * x, x + 3, 0.1 / x, x < 0.3, x**3, pb.where(x > 0, 0, x),
-        pb.where(x > 0, x, w), pb.where(x > 0, x, 0.1), x.T @ w, x.permute(1, 0), x.transpose(-1, 0), pb.stack([x, w], -2), pb.stack([x, w]),
+        pb.where(x > 0, x, w), pb.where(x > 0, x, 0.1), x.T @ w, x.permute(1, 0), x.transpose(-1, 0),
+        pb.stack([x, w], -2), pb.stack([x, w]),
         pb.select_scatter(x, w[0], 0, 1), x[1:].mean(),
     ]  # fmt: skip
 
