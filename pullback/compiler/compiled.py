@@ -18,6 +18,7 @@ from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
 from pullback.compiler.agreement import first_difference
 from pullback.compiler.audit import FIRST, Audit, StaleError
+from pullback.compiler.entry import Entry, entry_of
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.explanation import Explanation
 from pullback.compiler.numbers import differs
@@ -94,6 +95,7 @@ class Compiled(StandsFor):
         functools.update_wrapper(self, function, updated=["__dict__"] if type(function) is FunctionType else [])
         self._function, self._check, self._pure = function, check, pure
         self._by_signature: dict[Hashable, Variants] = {}
+        self._entry: Entry | None = None  # to what the call before has run
         self._reach: Reach | None = None
         self._live: set[int] = set()
         self._kinds: set[type] = set()  # the user's classes among the arguments
@@ -160,6 +162,8 @@ class Compiled(StandsFor):
             self._look_again()
         if self._eager is not None:
             return _EAGERLY
+        if (entry := self._entry) is not None and not kwargs and entry.is_for(state.off, args):
+            return self._by_program(entry.variants, [*args], args)
         signature, leaves, structure = signature_of(args, kwargs)
         given = leaves
         if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
@@ -178,6 +182,16 @@ class Compiled(StandsFor):
             if self._meet(structure, leaves):
                 return self._run(state, args, kwargs)
             variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
+        result = self._by_program(variants, leaves, [*given, *leaves[count:]])
+        if structure is None and variants.programs and variants.programs[0].calls >= _TIMED:
+            self._entry = variants.entry = variants.entry or entry_of(variants, state.off, args)
+        return result
+
+    def _by_program(self, variants: Variants, leaves: list[Any], given: Sequence[Any]) -> Any:
+        """The result of a call by one of these programs, or by a trace.
+
+        `given` are the leaves before numbers that vary were taken as arrays.
+        """
         if variants.eager is not None:
             return _EAGERLY
         try:
@@ -190,7 +204,7 @@ class Compiled(StandsFor):
             return self._trace(variants, leaves)
         program, result = found
         if program.calls >= program.look or self._check:
-            return self._look_at(variants, program, result, leaves, [*given, *leaves[count:]])
+            return self._look_at(variants, program, result, leaves, given)
         return result
 
     def _with_captured(self, leaves: list[Any]) -> Sequence[Any]:
@@ -207,6 +221,7 @@ class Compiled(StandsFor):
     def _look(self) -> None:
         """Find what the function can reach, and watch it."""
         self._by_signature.clear()
+        self._entry = None
         self._reach = reach = reach_of(self._function, self._kinds)
         self._alone = bool(reach.tensors)
         if reach.refused and not self._pure:
@@ -242,7 +257,7 @@ class Compiled(StandsFor):
 
     def _run_eagerly(self, why: str, place: Place | None = None) -> None:
         """Run the function from now on, and say so."""
-        self._eager, self._alone = why, False
+        self._eager, self._alone, self._entry = why, False, None
         self._by_signature.clear()
         self._say(why, place)
 
@@ -328,11 +343,8 @@ class Compiled(StandsFor):
         return id(owner_of(array)) in self._live
 
     # -- programs and the function, side by side -----------------------------------------------------------------------
-    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> Any:
-        """Compare a program with the function, now, or by an audit at the next call; returns the result of this call.
-
-        `given` are the leaves before numbers that vary were taken as arrays.
-        """
+    def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: Sequence[Any]) -> Any:
+        """Compare a program with the function, now, or by an audit at the next call; returns the call's result."""
         if isinstance(program, Audit):
             program = program.program
         elif (program.calls <= _TIMED or self._check) and not program.effects:
@@ -351,7 +363,7 @@ class Compiled(StandsFor):
         audit.program.audits.append(audit.program.calls)
         audit.program.look = audit.next(variants.trace_seconds)
 
-    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: list[Any]) -> Any:
+    def _compare(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: Sequence[Any]) -> Any:
         """Let the function run beside its program: the results must be equal, and the program no slower.
 
         Returns the result of the call, which is the function's where the program gives another.
@@ -360,7 +372,7 @@ class Compiled(StandsFor):
         self._running.add(me := get_ident())  # where the function calls itself, that is the function too
         try:
             begin = perf_counter()
-            expected = variants.call(given)
+            expected = variants.call([*given])
             middle = perf_counter()
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
             return _Eagerly(variants, str(error))

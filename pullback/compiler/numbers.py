@@ -24,8 +24,8 @@ def has_nan(x: Any) -> bool:
 
 def in_words(x: Any) -> str:
     """A number or an array in one short line."""
-    x = x.item() if type(x) is ndarray and not x.ndim else x
     text = np.array2string(x, threshold=6, precision=4) if type(x) is ndarray else repr(x)
+    text += "0" * text.endswith(".")  # as Python writes a number
     return text if len(text) < 60 else f"{text[:57]}..."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,17 @@ from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
-from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR, Trace, memories_of, set_grad, unwritable, write_into
+from pullback.compiler.tracing import (
+    ARRAY,
+    AS_IT_IS,
+    NUMBER,
+    TENSOR,
+    Trace,
+    memories_of,
+    set_grad,
+    unwritable,
+    write_into,
+)
 from pullback.core.pytree import unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.dispatch.operator import tags_of
@@ -74,6 +84,7 @@ class Program(Record):
         self.grads = trace.grads
         self.effects = bool(self.written or self.grads)
         self._look = trace.outputs[0][0] if trace.structure == 0 and not self.effects else None
+        self._looks = [] if self.effects else _looks(trace)
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
@@ -82,6 +93,8 @@ class Program(Record):
         found = self.compute(arrays)
         if self._look not in (None, AS_IT_IS):
             return looking(self._look, found[0])
+        if self._looks:
+            return tuple([look(x) for look, x in zip(self._looks, found, strict=True)])
         given = iter(found)
         results = [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]
         if self.effects:
@@ -129,9 +142,25 @@ def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:
     return Plan(trace.graph, trace.inputs, steps, results), suspect
 
 
+def _looks(trace: Trace) -> list[Callable[[Any], Any]]:
+    """How the results look, if they are a tuple of arrays and numbers, to which nothing else is to be done; else []."""
+    structure, outputs = trace.structure, trace.outputs
+    if not isinstance(structure, tuple) or structure != (list, tuple, [*range(len(outputs))]):
+        return []
+    looks: list[Any] = [_LOOKS.get(how) for how, _ in outputs]
+    return looks if all(looks) else []
+
+
+def _number(x: Any) -> Any:
+    return x[()] if type(x) is ndarray else x
+
+
+_LOOKS: dict[str, Callable[[Any], Any]] = {NUMBER: _number, ARRAY: np.asarray}
+
+
 def looking(how: str | None, array: Any) -> Any:
     """An array of a result as the caller is to see it."""
     if how is NUMBER:
-        return array[()] if type(array) is ndarray else array
+        return _number(array)
     array = np.asarray(array)
     return wrap(array) if how is TENSOR else array

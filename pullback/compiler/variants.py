@@ -56,6 +56,7 @@ class Variants:
         self.trace_seconds = 0.0
         self.structure: Any = None
         self.forms: Sequence[str] = ()
+        self.entry: Any = None  # the quick way here, once it is worth one
 
     @property
     def called(self) -> str:

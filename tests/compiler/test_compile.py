@@ -680,3 +680,22 @@ def test_the_compiler_is_imported_when_it_is_first_used():
     code = "import sys, pullback; print('pullback.compiler' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (np.ones(4), np.ones(4)), (np.ones(3), np.ones(3, np.float32)), (np.ones((3, 1)), np.ones(3)),
+        (np.ones(6)[::2], np.ones(3)), (np.ones(3), 2.0), (np.ones(3),),
+    ],
+)  # fmt: skip
+def test_after_a_call_by_the_quick_way_another_kind_of_call_finds_its_own_program(args):
+    compiled = pb.compile(lambda x, y=0.5: x * 2.0 + y)
+    x, y = np.arange(3.0), np.ones(3)
+    for _ in range(6):
+        compiled(x, y)
+    assert compiled._entry is not None
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(*args), args[0] * 2.0 + (args[1] if len(args) > 1 else 0.5))
+        np.testing.assert_array_equal(compiled(x, x), x * 3.0)
+        np.testing.assert_array_equal(compiled(x, y), x * 2.0 + y)
