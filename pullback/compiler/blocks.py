@@ -16,6 +16,7 @@ from pullback.core.types import Shape
 from pullback.dispatch.operator import tags_of
 
 _BYTES = 1 << 17  # of the largest array in a block: as a few such fit into the second-level cache
+_COSTLY = 1 << 18  # the same where kernels take a while to start, at each block
 _MOST = 1 << 13  # elements that a row may have
 _SMALLEST = 1 << 16  # elements, from which on arrays are taken apart
 
@@ -66,7 +67,7 @@ class Group:
         """The number of rows in a block."""
         found = [x for step, way in self.steps for x in _of_rows(step, way)]
         sizes = [x.dtype.itemsize * (1 if self.flat is not None else elements_of(x)) for x in found]
-        return max(1, _BYTES // max(sizes))
+        return max(1, (_COSTLY if any(map(_is_costly, self.steps)) else _BYTES) // max(sizes))
 
 
 def grouped(steps: Sequence[Step], results: Iterable[Value]) -> list[Step | Group]:
@@ -146,6 +147,12 @@ def _flatly(step: Step, shape: Shape | None) -> ByRows | None:
 
 def _is_pointwise(step: Step) -> bool:
     return isinstance(step.what, str) and "pointwise" in tags_of(step.what)
+
+
+def _is_costly(part: tuple[Step, ByRows]) -> bool:
+    """True for what is neither a ufunc, nor a view, nor a sum: products, softmax and its kin."""
+    step = part[0]
+    return isinstance(step.what, str) and step.what != "sum" and not tags_of(step.what) & {"pointwise", "view"}
 
 
 def _of_rows(step: Step, way: ByRows) -> list[Value]:
