@@ -18,6 +18,7 @@ from typing import Any
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.agreement import described, first_difference
 from pullback.compiler.backward import DifferentiableProgram
+from pullback.compiler.errors import StaleProgramError
 from pullback.compiler.numbers import differs
 from pullback.compiler.program import Program
 from pullback.compiler.tracing import AS_IT_IS, Trace, grad_of
@@ -33,6 +34,18 @@ class StaleError(Exception):
     def __init__(self, how: str, audits: Sequence[int]) -> None:
         super().__init__(how)
         self.audits = audits
+
+    def told(self, call: str) -> StaleProgramError:
+        """The error for the user, of this call in words."""
+        *before, now = self.audits
+        since = (
+            f"since the audit before, at call {before[-1]}," if before else "before, but for those of its first calls,"
+        )
+        return StaleProgramError(
+            f"{call}: at call {now} of its program the function did not do what was recorded: {self}. Results {since} "
+            "may be wrong. It depends on something that nothing can watch: pass that in as an argument. From now on "
+            "the function runs eagerly."
+        )
 
 
 class Audit:

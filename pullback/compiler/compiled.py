@@ -10,14 +10,16 @@ from collections.abc import Callable, Hashable, Sequence
 from threading import RLock, get_ident
 from time import perf_counter
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from pullback.arrays.traced.graph import Guard, UntraceableError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
 from pullback.compiler.agreement import first_difference
+from pullback.compiler.arguments import CHANGED, call_with, is_changed
 from pullback.compiler.audit import FIRST, Audit, StaleError
+from pullback.compiler.eagerly import EAGERLY, Eagerly
 from pullback.compiler.entry import Entry, entry_of
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.explanation import Explanation
@@ -28,6 +30,7 @@ from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
 from pullback.compiler.reach.reads import asks_what_arrays_are
+from pullback.compiler.rehearsal import Rehearsal, Rehearsed
 from pullback.compiler.signature import (
     Floats,
     Unfit,
@@ -44,27 +47,16 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
-from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
 
 _SIGNATURES = 64
 _WRAPPER = 2e-6  # seconds that the way to a program takes
 _CHANGES = 8  # how often what a function reads may change before its programs are given up
+_SLOWER = "its program is not faster than the function itself"
 _TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
 # One trace at a time, and nobody else in a function that captures Tensors, which hold traced arrays meanwhile.
 _TRACING = RLock()
-
-
-class _Eagerly(NamedTuple):
-    """Stands for the result of a call that the function itself must do; then `variants` are given up, if any."""
-
-    variants: Variants | None = None
-    why: str = ""
-    place: Place | None = None
-
-
-_EAGERLY = _Eagerly()
 
 
 class Compiled(StandsFor):
@@ -121,9 +113,12 @@ class Compiled(StandsFor):
                 result = self._run(state, args, kwargs)
         else:
             result = self._run(state, args, kwargs)
-        if type(result) is not _Eagerly:
+        if type(result) is not Eagerly:
             return result
+        begin = perf_counter()
         found = self._function(*args, **kwargs)
+        if result.beside is not None:
+            return result.beside(found, perf_counter() - begin, (args, kwargs))
         if result.variants is not None:  # else the error of the trace was the function's own
             self._give_up(result.variants, result.why, result.place)
         return found
@@ -157,11 +152,11 @@ class Compiled(StandsFor):
 
     # -- calls ---------------------------------------------------------------------------------------------------------
     def _run(self, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a call by a program or a trace; _EAGERLY if the function itself is to be called."""
+        """The result of a call by a program or a trace; EAGERLY if the function itself is to be called."""
         if self._reach is None or self._reach.watches.stale():
             self._look_again()
         if self._eager is not None:
-            return _EAGERLY
+            return EAGERLY
         if (entry := self._entry) is not None and not kwargs and entry.is_for(state.off, args):
             return self._by_program(entry.variants, [*args], args)
         signature, leaves, structure = signature_of(args, kwargs)
@@ -193,13 +188,14 @@ class Compiled(StandsFor):
         `given` are the leaves before numbers that vary were taken as arrays.
         """
         if variants.eager is not None:
-            return _EAGERLY
+            return EAGERLY
         try:
             found = variants.find(leaves)
         except StaleError as error:
-            raise self._stale(variants, error) from None
+            self._give_up(variants, f"an audit found a difference: {error}", tell=False)
+            raise error.told(f"{self._name}{variants.called}") from None
         except Exception:  # noqa: BLE001 - the function itself says what is wrong
-            return _EAGERLY
+            return EAGERLY
         if found is None:
             return self._trace(variants, leaves)
         program, result = found
@@ -265,7 +261,7 @@ class Compiled(StandsFor):
     def _new(
         self, key: Hashable, wrong: Unfit | None, structure: Any, leaves: Sequence[Any], captured: int
     ) -> Variants:
-        call = functools.partial(_call, self._function, structure, len(leaves) - captured)
+        call = functools.partial(call_with, self._function, structure, len(leaves) - captured)
         variants = Variants(call, captured, all(type(x) is ndarray for x in leaves))
         variants.structure, variants.forms = structure, [in_words(x) for x in leaves[: len(leaves) - captured]]
         if wrong is not None:
@@ -300,7 +296,7 @@ class Compiled(StandsFor):
                 return made, made.result
             finally:
                 self._running.discard(me)
-        return None, _Eagerly(variants, why, place)
+        return None, Eagerly(variants, why, place)
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         states = generator_states()
@@ -345,14 +341,15 @@ class Compiled(StandsFor):
     # -- programs and the function, side by side -----------------------------------------------------------------------
     def _look_at(self, variants: Variants, program: Any, result: Any, leaves: list[Any], given: Sequence[Any]) -> Any:
         """Compare a program with the function, now, or by an audit at the next call; returns the call's result."""
+        if isinstance(program, Rehearsal):
+            return Eagerly(beside=functools.partial(self._rehearsed, variants, program, result, leaves, given))
         if isinstance(program, Audit):
             program = program.program
-        elif (program.calls <= _TIMED or self._check) and not program.effects:
+        elif program.calls <= _TIMED or self._check:
             result = self._compare(variants, program, result, leaves, given)
         if program.calls == _TIMED:
             program.look = FIRST - 1
-        always = self._check and program.effects  # what it writes can be compared in no other way
-        if always or program.calls >= program.look >= _TIMED:
+        if program.calls >= program.look >= _TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
             variants.replace(program, audit)
         return result
@@ -375,7 +372,7 @@ class Compiled(StandsFor):
             expected = variants.call([*given])
             middle = perf_counter()
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
-            return _Eagerly(variants, str(error))
+            return Eagerly(variants, str(error))
         finally:
             self._running.discard(me)
         restore(states)  # the program draws the same numbers
@@ -383,28 +380,48 @@ class Compiled(StandsFor):
         took = perf_counter() - middle + _WRAPPER
         restore(states)
         if how := differs(again if program.draws else result, expected, leaves):
-            if self._check:
-                self._give_up(variants, f"its program gave {how}", tell=False)
-                raise StaleProgramError(f"{self._name}{variants.called}: the program gave {how}.")
-            self._give_up(variants, f"its program gave {how}")
+            self._differs(variants, how)
             return expected
         program.timed(middle - begin, took)
         if program.slower == _TIMED and not self._check:
-            variants.eager = "its program is not faster than the function itself"
+            variants.eager = _SLOWER
         return result
 
-    def _stale(self, variants: Variants, error: StaleError) -> StaleProgramError:
-        """The error of an audit that has found a difference."""
-        *before, now = error.audits
-        since = (
-            f"since the audit before, at call {before[-1]}," if before else "before, but for those of its first calls,"
-        )
-        self._give_up(variants, f"an audit found a difference: {error}", tell=False)
-        return StaleProgramError(
-            f"{self._name}{variants.called}: at call {now} of its program the function did not do what was recorded: "
-            f"{error}. Results {since} may be wrong. It depends on something that nothing can watch: pass that in as "
-            "an argument. From now on the function runs eagerly."
-        )
+    def _rehearsed(
+        self,
+        variants: Variants,
+        rehearsal: Rehearsal,
+        found: Rehearsed,
+        leaves: Sequence[Any],
+        given: Sequence[Any],
+        expected: Any,
+        took: float,
+        args: Any,
+    ) -> Any:
+        """Compare a program that has rehearsed a call with the function, which has done it; returns its result."""
+        program = rehearsal.program
+        program.calls += 1
+        if variants.structure is not None and is_changed(
+            args, variants.structure, given[: len(given) - variants.captured]
+        ):
+            self._give_up(variants, CHANGED)
+            return expected
+        if how := rehearsal.differs(found, expected, leaves):
+            self._differs(variants, how)
+            return expected
+        program.timed(took, found.seconds + _WRAPPER)
+        if program.slower == _TIMED and not self._check:
+            variants.eager = _SLOWER
+        if program.calls == _TIMED and not self._check:  # else each call is compared
+            program.look = FIRST - 1
+            variants.replace(rehearsal, program)
+        return program.results(found.arrays)
+
+    def _differs(self, variants: Variants, how: str) -> None:
+        """Give the programs up, one of which has given something else than the function."""
+        self._give_up(variants, f"its program gave {how}", tell=not self._check)
+        if self._check:
+            raise StaleProgramError(f"{self._name}{variants.called}: the program gave {how}.")
 
     # -- what is said --------------------------------------------------------------------------------------------------
     @property
@@ -472,16 +489,3 @@ class Compiled(StandsFor):
 
 def _compiled(function: Callable[..., Any], check: bool, pure: bool) -> Compiled:
     return Compiled(function, check, pure)
-
-
-def _call(function: Callable[..., Any], structure: Any, count: int, leaves: list[Any]) -> Any:
-    """Call the function with arguments of this structure, the first so many leaves."""
-    if structure is None:
-        return function(*leaves[:count])
-    args, kwargs = unflatten(structure, leaves)
-    result = function(*args, **kwargs)
-    now, form = flatten((args, kwargs))
-    same = len(now) == count and all(x is y for x, y in zip(now, leaves, strict=False))
-    if not same or frozen(form) != frozen(structure):
-        raise UntraceableError("it changes a container among its arguments")
-    return result

@@ -95,14 +95,21 @@ class Program(Record):
             return looking(self._look, found[0])
         if self._looks:
             return tuple([look(x) for look, x in zip(self._looks, found, strict=True)])
-        given = iter(found)
-        results = [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]
+        results = self.results(found)
         if self.effects:
+            given = iter(found[sum(how is not AS_IT_IS for how, _ in self.outputs) :])
             for place in self.written:
                 write_into(leaves[place], next(given))
             for place, at in self.grads:
                 set_grad(leaves[place], None if at is None else np.asarray(next(given)))
-        return unflatten(self.structure, results)
+        return results
+
+    def results(self, found: Sequence[Any]) -> Any:
+        """What the caller gets, of the arrays that were computed."""
+        given = iter(found)
+        return unflatten(
+            self.structure, [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]
+        )
 
     def compute(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """The arrays of the outputs, and of what is written, for these inputs."""

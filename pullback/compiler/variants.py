@@ -16,6 +16,7 @@ from typing import Any
 from pullback.compiler.agreement import described
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
+from pullback.compiler.rehearsal import Rehearsal
 from pullback.compiler.tracing import Trace
 from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
@@ -94,7 +95,8 @@ class Variants:
         for nr, (_, known, program) in enumerate(self.candidates):
             if known == description:
                 del self.candidates[nr]
-                self.programs.insert(0, program := program or self.program_of(trace))
+                program = program or self.program_of(trace)
+                self.programs.insert(0, Rehearsal(program) if program.effects else program)
                 return program, True
         program = None if trace.pulled is None else self.program_of(trace)
         self.candidates.append((trace, description, program))
