@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 from pullback.arrays.traced.graph import UntraceableError
-from pullback.compiler.signature import frozen
+from pullback.compiler.signature import frozen, signature_of
 from pullback.core.pytree import flatten, unflatten
 
 CHANGED = "it changes a container among its arguments"
 
 
-def call_with(function: Callable[..., Any], structure: Any, count: int, leaves: list[Any]) -> Any:
-    """Call the function with arguments of this structure, the first so many leaves; the containers are others.
+class Call:
+    """A function, to be called with arguments of this structure, the first so many leaves; the containers are others.
 
     Raises
     ------
     UntraceableError
         It has changed these containers.
     """
-    if structure is None:
-        return function(*leaves[:count])
-    args, kwargs = unflatten(structure, leaves)
-    result = function(*args, **kwargs)
-    if is_changed((args, kwargs), structure, leaves[:count]):
-        raise UntraceableError(CHANGED)
-    return result
+
+    def __init__(self, function: Callable[..., Any], structure: Any, count: int) -> None:
+        self._function, self._structure, self._count = function, structure, count
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        return self.timed(leaves)[0]
+
+    def timed(self, leaves: Sequence[Any]) -> tuple[Any, float]:
+        """(the result, the seconds that the function has taken)."""
+        structure, own = self._structure, [*leaves[: self._count]]
+        args, kwargs = (own, {}) if structure is None else unflatten(structure, own)
+        begin = perf_counter()
+        result = self._function(*args, **kwargs)
+        took = perf_counter() - begin
+        if structure is not None and is_changed((args, kwargs), structure, own):
+            raise UntraceableError(CHANGED)
+        return result, took
+
+    def seconds_to_take_in(self, leaves: Sequence[Any]) -> float:
+        """How long it takes to tell of what kind the arguments of a call are."""
+        structure, own = self._structure, [*leaves[: self._count]]
+        args, kwargs = (own, {}) if structure is None else unflatten(structure, own)
+        begin = perf_counter()
+        signature_of(args, kwargs)
+        return perf_counter() - begin
 
 
 def is_changed(args: Any, structure: Any, leaves: Sequence[Any]) -> bool:

@@ -17,10 +17,10 @@ from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
 from pullback.compiler.agreement import first_difference
-from pullback.compiler.arguments import CHANGED, call_with, is_changed
+from pullback.compiler.arguments import CHANGED, Call, is_changed
 from pullback.compiler.audit import FIRST, Audit, StaleError
 from pullback.compiler.eagerly import EAGERLY, Eagerly
-from pullback.compiler.entry import Entry, entry_of
+from pullback.compiler.entry import entry_of
 from pullback.compiler.errors import CompileWarning, StaleProgramError
 from pullback.compiler.explanation import Explanation
 from pullback.compiler.numbers import differs
@@ -53,6 +53,10 @@ from pullback.graph.held_records import owner_of
 _SIGNATURES = 64
 _WRAPPER = 2e-6  # seconds that the way to a program takes
 _CHANGES = 8  # how often what a function reads may change before its programs are given up
+_TOO_MANY = (
+    f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others run "
+    "eagerly: give numbers that vary as arrays, such as np.float64(x)"
+)
 _SLOWER = "its program is not faster than the function itself"
 _TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
 # One trace at a time, and nobody else in a function that captures Tensors, which hold traced arrays meanwhile.
@@ -87,7 +91,7 @@ class Compiled(StandsFor):
         functools.update_wrapper(self, function, updated=["__dict__"] if type(function) is FunctionType else [])
         self._function, self._check, self._pure = function, check, pure
         self._by_signature: dict[Hashable, Variants] = {}
-        self._entry: Entry | None = None  # to what the call before has run
+        self._entry: Any = None  # to what the call before has run
         self._reach: Reach | None = None
         self._live: set[int] = set()
         self._kinds: set[type] = set()  # the user's classes among the arguments
@@ -157,9 +161,9 @@ class Compiled(StandsFor):
             self._look_again()
         if self._eager is not None:
             return EAGERLY
-        if (entry := self._entry) is not None and not kwargs and entry.is_for(state.off, args):
-            return self._by_program(entry.variants, [*args], args)
-        signature, leaves, structure = signature_of(args, kwargs)
+        if (entry := self._entry) and (leaves := entry.leaves_of(state.off, args, kwargs)) is not None:
+            return self._by_program(entry.variants, leaves, leaves)
+        reach, (signature, leaves, structure) = self._reach, signature_of(args, kwargs)
         given = leaves
         if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
             signature, leaves = (*map(form_of, lifted), frozen(structure)), lifted
@@ -178,8 +182,11 @@ class Compiled(StandsFor):
                 return self._run(state, args, kwargs)
             variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
         result = self._by_program(variants, leaves, [*given, *leaves[count:]])
-        if structure is None and variants.programs and variants.programs[0].calls >= _TIMED:
-            self._entry = variants.entry = variants.entry or entry_of(variants, state.off, args)
+        settled = variants.eager is not None or (variants.programs and variants.programs[0].calls >= _TIMED)
+        if leaves is given and not captured and settled and self._reach is reach:  # which the call may have changed
+            if variants.entry is None:
+                variants.entry = entry_of(variants, state.off, args, kwargs, structure) or ()
+            self._entry = variants.entry
         return result
 
     def _by_program(self, variants: Variants, leaves: list[Any], given: Sequence[Any]) -> Any:
@@ -261,22 +268,16 @@ class Compiled(StandsFor):
     def _new(
         self, key: Hashable, wrong: Unfit | None, structure: Any, leaves: Sequence[Any], captured: int
     ) -> Variants:
-        call = functools.partial(call_with, self._function, structure, len(leaves) - captured)
+        call = Call(self._function, structure, len(leaves) - captured)
         variants = Variants(call, captured, all(type(x) is ndarray for x in leaves))
         variants.structure, variants.forms = structure, [in_words(x) for x in leaves[: len(leaves) - captured]]
-        if wrong is not None:
-            variants.eager = f"it is given {wrong.why}"
-            if wrong.why:
+        if wrong is not None or len(self._by_signature) >= _SIGNATURES:
+            variants.eager, variants.entry = _TOO_MANY if wrong is None else f"it is given {wrong.why}", ()
+            if wrong is None or wrong.why:
                 self._say(variants.eager)
             return variants
-        if len(self._by_signature) >= _SIGNATURES:
-            variants.eager = (
-                f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others "
-                "run eagerly: give numbers that vary as arrays, such as np.float64(x)"
-            )
-            self._say(variants.eager)
-            return variants
         self._by_signature[key] = variants
+        self._reach.watches.arrays(contents=True)  # type: ignore[union-attr]  # if all others run eagerly
         return variants
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
@@ -368,23 +369,22 @@ class Compiled(StandsFor):
         states = generator_states()
         self._running.add(me := get_ident())  # where the function calls itself, that is the function too
         try:
-            begin = perf_counter()
-            expected = variants.call([*given])
-            middle = perf_counter()
+            expected, eager = variants.call.timed(given)
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
             return Eagerly(variants, str(error))
         finally:
             self._running.discard(me)
         restore(states)  # the program draws the same numbers
+        begin = perf_counter()
         again = program.run(leaves, inputs_of(leaves))
-        took = perf_counter() - middle + _WRAPPER
+        took = perf_counter() - begin + _WRAPPER + variants.call.seconds_to_take_in(given)
         restore(states)
         if how := differs(again if program.draws else result, expected, leaves):
             self._differs(variants, how)
             return expected
-        program.timed(middle - begin, took)
+        program.timed(eager, took)
         if program.slower == _TIMED and not self._check:
-            variants.eager = _SLOWER
+            self._run_as_it_is(variants, _SLOWER)
         return result
 
     def _rehearsed(
@@ -409,9 +409,9 @@ class Compiled(StandsFor):
         if how := rehearsal.differs(found, expected, leaves):
             self._differs(variants, how)
             return expected
-        program.timed(took, found.seconds + _WRAPPER)
+        program.timed(took, found.seconds + _WRAPPER + variants.call.seconds_to_take_in(given))
         if program.slower == _TIMED and not self._check:
-            variants.eager = _SLOWER
+            self._run_as_it_is(variants, _SLOWER)
         if program.calls == _TIMED and not self._check:  # else each call is compared
             program.look = FIRST - 1
             variants.replace(rehearsal, program)
@@ -430,11 +430,17 @@ class Compiled(StandsFor):
 
     def _give_up(self, variants: Variants, why: str, place: Place | None = None, tell: bool = True) -> None:
         """Run the function for this signature from now on."""
-        variants.eager = why
         variants.programs.clear()
         variants.candidates.clear()
+        self._run_as_it_is(variants, why)
         if tell:
             self._say(why, place)
+
+    def _run_as_it_is(self, variants: Variants, why: str) -> None:
+        """Let calls of this kind run eagerly. Where all do, contents of arrays are watched for nothing."""
+        variants.eager = why
+        if self._reach is not None and all(x.eager is not None for x in self._by_signature.values()):
+            self._reach.watches.arrays(contents=False)
 
     def _say(self, why: str, place: Place | None = None) -> None:
         if why not in self._fallbacks:

@@ -67,7 +67,7 @@ def signature_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any
 
 def _repeated(leaves: Sequence[Any]) -> Hashable:
     """By position, the Tensors that are given more than once: a write into one is seen in the other."""
-    tensors = [id(x) for x in leaves if isinstance(x, Tensor)]
+    tensors = [id(x) for x in leaves if type(x) is not ndarray and isinstance(x, Tensor)]
     return None if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
@@ -78,8 +78,8 @@ def frozen(structure: Any) -> Hashable:
     sort, kind, parts = structure
     kind = kind if isinstance(kind, type) else getattr(kind, "kind", id(kind))
     if isinstance(parts, dict):
-        return (sort, kind, *((key, frozen(part)) for key, part in parts.items()))
-    return (sort, kind, *map(frozen, parts))
+        return (sort, kind, *[(key, part if type(part) is int else frozen(part)) for key, part in parts.items()])
+    return (sort, kind, *[part if type(part) is int else frozen(part) for part in parts])
 
 
 def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:

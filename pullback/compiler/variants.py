@@ -10,10 +10,11 @@ A trace depends on the numbers it looked at, so a signature may have several pro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pullback.compiler.agreement import described
+from pullback.compiler.arguments import Call
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.rehearsal import Rehearsal
@@ -29,8 +30,8 @@ class Variants:
 
     Parameters
     ----------
-    call : callable
-        (leaves) -> the result of the function of arguments with these leaves.
+    call : Call
+        The function of arguments with these leaves.
     captured : int
         How many of the leaves, the last ones, are Tensors that the function reads besides its arguments.
     bare : bool
@@ -49,7 +50,7 @@ class Variants:
         Of the arguments: their tree, and its leaves in words.
     """
 
-    def __init__(self, call: Callable[[list[Any]], Any], captured: int, bare: bool) -> None:
+    def __init__(self, call: Call, captured: int, bare: bool) -> None:
         self.call, self.captured, self._bare = call, captured, bare
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any, Any]] = []

@@ -25,6 +25,7 @@ Flatten: TypeAlias = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten: TypeAlias = Callable[[list[Any], Any], Any]
 
 _PLAIN = frozenset({dict, list, tuple, OrderedDict})
+_SURE = frozenset({np.ndarray, Tensor})  # leaves beyond doubt
 _LEAVES = (Tensor, np.ndarray, np.generic, int, float, complex, str, bytes, type(None))
 _REGISTERED: dict[type, tuple[Flatten, Unflatten]] = {}
 
@@ -270,7 +271,7 @@ def tree_map(
 
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """(leaves in order, structure): `tree_flatten` for the package's own use."""
-    if type(tree) is np.ndarray or type(tree) is Tensor:  # a leaf, beyond doubt
+    if type(tree) in _SURE:
         return [tree], 0
     leaves: list[Any] = []
     return leaves, _take_apart(tree, leaves, (), None)
@@ -389,7 +390,12 @@ def _items(
         with contextlib.suppress(TypeError):  # of keys of several types
             keys = sorted(found)
     for key in keys:
-        found[key] = _take_apart(found[key], leaves, around, is_leaf)
+        child = found[key]
+        if type(child) in _SURE:  # at once, for there may be hundreds
+            found[key] = len(leaves)
+            leaves.append(child)
+        else:
+            found[key] = _take_apart(child, leaves, around, is_leaf)
     return found
 
 

@@ -699,3 +699,45 @@ def test_after_a_call_by_the_quick_way_another_kind_of_call_finds_its_own_progra
         np.testing.assert_array_equal(compiled(*args), args[0] * 2.0 + (args[1] if len(args) > 1 else 0.5))
         np.testing.assert_array_equal(compiled(x, x), x * 3.0)
         np.testing.assert_array_equal(compiled(x, y), x * 2.0 + y)
+
+
+def test_contents_are_watched_for_programs_alone():
+    data = np.arange(4.0)
+
+    def function(x):
+        if len(x) > 2:
+            str(x)
+        return np.sin(data)[: len(x)] * x
+
+    compiled = pb.compile(function)
+    with pytest.warns(CompileWarning, match="a text of numbers"):
+        compiled(np.ones(3))
+    assert not compiled._reach.watches.reads_contents
+    for _ in range(6):
+        compiled(np.ones(2))
+    assert compiled._reach.watches.reads_contents
+    data[0] = 1.0
+    np.testing.assert_array_equal(compiled(np.ones(2)), np.sin(data)[:2])
+
+
+def test_the_quick_way_takes_containers_apart():
+    def function(state, *, scale):
+        return state["w"] @ state["b"][0] * scale["s"]
+
+    compiled = pb.compile(function)
+    w, b, s = np.arange(6.0).reshape(2, 3), np.arange(3.0), np.full(2, 2.0)
+    compiled.__dict__["_check"] = True  # stays compiled, though it is hardly faster
+    for _ in range(6):
+        compiled({"w": w, "b": [b, 3, "a", None]}, scale={"s": s})
+    assert compiled._entry
+    taken = compiled._entry.taken
+    right = ({"w": w, "b": [b, 3, "a", None]},), {"scale": {"s": s}}
+    assert [id(x) for x in taken(*right)[:1]] == [id(b)]
+    for args in (
+        ({"b": [b, 3, "a", None], "w": w},), ({"w": w, "b": [b, 3.0, "a", None]},), ({"w": w, "b": [b, 4, "a", None]},),
+        ({"w": w, "b": [b, 3, "a", 0]},), ({"w": w, "b": (b, 3, "a", None)},), ({"w": w, "b": [b, 3, "a"]},),
+        ({"w": w, "b": [b[::-1], 3, "a", None]},), ({"w": w, "b": [b, True, "a", None]},), ({"w": w},),
+    ):  # fmt: skip
+        assert taken(args, right[1]) is None
+    assert taken(right[0], {}) is None
+    assert taken((right[0][0], 1), right[1]) is None

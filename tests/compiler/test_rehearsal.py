@@ -107,3 +107,12 @@ def test_a_container_that_is_changed_on_another_way_is_the_callers():
         compiled(seen)
     assert seen["n"] == 7
     np.testing.assert_array_equal(seen["loss"], [4.0, 4.0])
+
+
+def test_the_time_to_take_arguments_in_counts():
+    compiled = pb.compile(lambda state: state["x0"] * 2.0)
+    state = {f"x{nr}": np.ones(2) for nr in range(300)}
+    for _ in range(6):
+        compiled(state)
+    (variants,) = compiled._by_signature.values()
+    assert variants.eager == "its program is not faster than the function itself"

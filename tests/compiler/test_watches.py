@@ -184,7 +184,7 @@ def test_zeros_of_two_signs_and_strides():
     assert made.stale()
 
 
-def test_contents_since_they_were_first_asked_for():
+def test_contents_since_they_were_asked_for():
     made, x = Watches(), np.zeros(3)
     made.add(ArrayForm(x, "x"))
     made.add_contents(x, "x")
@@ -194,6 +194,9 @@ def test_contents_since_they_were_first_asked_for():
     made.arrays(contents=False)
     x[0] = 2
     assert not made.stale()
+    made.arrays(contents=True)
+    assert not made.stale()
+    x[0] = 3
     made.arrays(contents=True)
     assert made.stale()
     assert made.changed() == "x has been written into"

@@ -53,7 +53,11 @@ class Watches:
         self._watched.append((x, said))
 
     def arrays(self, contents: bool) -> None:
-        """Watch the contents of the arrays too, or no longer: since this was first asked for."""
+        """Watch the contents of the arrays too, as they are now, or no longer."""
+        if contents is self.reads_contents and len(self._contents) == len(self._watched):
+            return
+        if not (contents and self.reads_contents):
+            self._contents.clear()
         if contents:
             self._contents += [Contents(*found) for found in self._watched[len(self._contents) :]]
         self.reads_contents = contents
