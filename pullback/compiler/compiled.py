@@ -55,7 +55,7 @@ _TIMED = 3  # calls at which a program must not be slower than the function, of 
 _TRACING = RLock()
 
 
-class _Eagerly(NamedTuple):
+class Eagerly(NamedTuple):
     """Stands for the result of a call that the function itself must do; then `variants` are given up, if any."""
 
     variants: Variants | None = None
@@ -63,7 +63,7 @@ class _Eagerly(NamedTuple):
     place: Place | None = None
 
 
-_EAGERLY = _Eagerly()
+_EAGERLY = Eagerly()
 
 
 class Compiled(StandsFor):
@@ -118,7 +118,7 @@ class Compiled(StandsFor):
                 result = self._run(state, args, kwargs)
         else:
             result = self._run(state, args, kwargs)
-        if type(result) is not _Eagerly:
+        if type(result) is not Eagerly:
             return result
         found = self._function(*args, **kwargs)
         if result.variants is not None:  # else the error of the trace was the function's own
@@ -281,7 +281,7 @@ class Compiled(StandsFor):
                 return made, made.result
             finally:
                 self._running.discard(me)
-        return None, _Eagerly(variants, why, place)
+        return None, Eagerly(variants, why, place)
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         states = generator_states()
@@ -355,7 +355,7 @@ class Compiled(StandsFor):
             expected = variants.call(given)
             middle = perf_counter()
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
-            return _Eagerly(variants, str(error))
+            return Eagerly(variants, str(error))
         finally:
             self._running.discard(me)
         restore(states)  # the program draws the same numbers
