@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from pullback.arrays.traced.calls import PlainCall
 from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of, place_of
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import Place
@@ -47,6 +48,8 @@ def _what(what: Any) -> Hashable:
         return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
         what = what.examine
+    if isinstance(what, PlainCall):
+        return what.key
     code = getattr(what, "__code__", None)
     return what if code is None else (code,)
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.arrays.traced.graph import Guard
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
@@ -43,6 +43,7 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of

@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
-from pullback.arrays.traced.graph import GUARD, Graph, UntraceableError, Value
+from pullback.arrays.traced.graph import GUARD, Graph, Value
 from pullback.autograd.api import gradients_of
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, program_run, wrap_array, wrap_as
 from pullback.core.array_type import memory_of
 from pullback.core.collector import collector_paused
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import bump
@@ -113,6 +114,7 @@ def trace(
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
     outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     memories = memories_of(leaves)
+    refused, run = UntraceableError.last, program_run.set(graph)  # of a trace around this one
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
@@ -135,6 +137,9 @@ def trace(
         made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
     finally:
+        graph.records = False
+        UntraceableError.last = refused
+        program_run.reset(run)
         lifted.put_back()
         modes.set_modes(outside)
     for x, array in effects:
@@ -303,7 +308,7 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
         if type(array) is ndarray:
             at = graph.constant(array)
         elif type(array) is TracedArray:
-            at = array.at
+            at = array.at if array.at.graph is graph else graph.constant(array.example)
         else:
             raise UntraceableError("the result belongs to a transform that is over.")
         return (NUMBER if type(x) in SCALAR_FACES else ARRAY if type(x) in ARRAYS else TENSOR), at

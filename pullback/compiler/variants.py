@@ -13,11 +13,11 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.arrays.traced.graph import LeftError
 from pullback.compiler.agreement import described
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.tracing import Trace
-from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
 
 MOST = 8  # programs of one signature, and traces that have not been confirmed

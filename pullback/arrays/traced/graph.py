@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from typing import Any, Final, Self, TypeAlias
+from threading import RLock
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from pullback.core.array_type import NUMPY
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import UntraceableError
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
@@ -166,17 +167,8 @@ class Check:
         return True
 
 
-class UntraceableError(UnsupportedError, page=None):
-    """Something in a function that a trace cannot follow; the text says what, and what to write instead.
-
-    `last` is the text of the last one: a function may catch the error, and its trace is of no use all the same.
-    """
-
-    last: str | None = None
-
-    def __new__(cls, *args: Any) -> Self:
-        UntraceableError.last = str(args[0]) if args else ""
-        return super().__new__(cls, *args)
+class LeftError(Exception):
+    """A program is not that of this call: a guard has not held, or a function that it calls has done something else."""
 
 
 class Graph:
@@ -189,7 +181,19 @@ class Graph:
         The arrays that were there already, each with whether it is read where it lies at each run: `live` has said so.
         Others are copies.
     steps : list of Step
+    records : bool
+        What is computed now is recorded. Not so in a function that is one step, and after the trace: what is left of it
+        then is numbers.
+    reads : Reads or None
+        While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
+    lock : RLock
+        Of the functions among the steps, which one thread runs at a time.
+    described : dict
+        The objects that these functions hold, by identity: see `described`.
     """
+
+    records = True
+    reads: Any = None
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0
@@ -198,7 +202,8 @@ class Graph:
         self.steps: list[Step] = []
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
-        self.live = live
+        self.live, self.lock = live, RLock()
+        self.described: dict[int, Any] = {}
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
         self._by_place: dict[Hashable, Value] = {}
@@ -273,6 +278,11 @@ class Graph:
         step.line = self.line()
         self.steps.append(step)
         return step
+
+    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value]) -> None:
+        """Note a call of a function of plain arrays; see `calls`."""
+        self.steps.append(step := Step(call, args, results, TUPLE, False))
+        step.line = self.line()
 
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""

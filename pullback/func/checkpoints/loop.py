@@ -23,7 +23,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.left_behind import leave
 from pullback.func.repeated import while_solving
-from pullback.func.rules.calls import handed_out, levels_of
+from pullback.func.rules.calls import handed_out, levels_of, moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -131,8 +131,8 @@ class _Loop:
         self.width, self._leaves = len(state), [*state, *given]
         self.shapes = [_shape(x) for x in state]
         self.moving = [i for i, x in enumerate(state) if _is_differentiable(x)]
-        self.free = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
-        self.recorded = bool(self.free) or any(isinstance(x, Tensor) for x in state)
+        self.free = [i for i, x in enumerate(given) if moves(x) and x.dtype.kind in "fc"]
+        self.recorded = bool(self.free) or any(map(moves, state))
         if self.recorded:
             self.captured.keep([x for x in self._leaves if isinstance(x, Tensor)])
 

@@ -22,10 +22,11 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
 from pullback.explain.call_site import home_of
-from pullback.func.closures import capture_tensors
+from pullback.func.closures import capture_tensors, tensors_at_stake
+from pullback.func.rules.calls import as_step, moves
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, first_tensor, slots_like
-from pullback.interop.adopt.rules import RULES
+from pullback.interop.adopt.rules import IMPLICIT, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
 from pullback.interop.unseen import unseen
@@ -116,6 +117,10 @@ class ScipyFunction(Dispatcher):
         """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
+        if (rule is None or name in IMPLICIT) and not any(map(_names_an_output, kwargs)):
+            found = [*tensors_at_stake((*args, *kwargs.values()))]
+            if found and not any(map(moves, found)):  # a trace records it
+                return as_step(found[0], name, self.genuine, args, kwargs)
         if rule is None:
             raise unsupported(name)
         try:
