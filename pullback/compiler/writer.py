@@ -106,7 +106,8 @@ class Writer:
             args.append(f"out={target}")
         called = f"{args[0]}[{args[1]}]" if kernel is getitem else f"{self.kernel(step, kernel)}({', '.join(args)})"
         results = ", ".join(map(self.name, step.results))
-        lines = [f"{results}{',' if step.form is not ONE and len(step.results) == 1 else ''} = {called}"]
+        results += "," if step.form is not ONE and len(step.results) == 1 else ""
+        lines = [f"{results} = {called}" if results else called]
         if dead := self._dead(at, step):
             lines.append(f"del {', '.join(dead)}")
         return lines

@@ -173,7 +173,8 @@ def record_call(call: PlainCall) -> Any:
     results = [x if type(x) in _PLAIN else call.traced(Value(graph, x), np.asarray(x)) for x in found]
     call.expected = [x if type(x) in _PLAIN else x.at for x in results]
     values = [x.at for x in given], [x.at for x in call.reads.values()]
-    graph.note_call(call, values, [x for x in call.expected if type(x) is Value])
+    kept = any(type(x) is not Value and x is not None for x in call.expected)
+    graph.note_call(call, values, [x for x in call.expected if type(x) is Value], kept)
     return call.tree(results)
 
 

@@ -71,23 +71,26 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     cleans : bool
         It puts 0 where nothing has touched a gradient; only a NaN can have been there.
+    kept : bool
+        It runs even if nobody needs what it gives.
     line : tuple of (file, line) or None
         Of the user's code that asked for it.
     """
 
-    __slots__ = ("_values", "aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("_values", "aliases", "args", "cleans", "form", "kept", "line", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
-        self.pure = self.cleans = False
+        self.pure = self.cleans = self.kept = False
         self._values: list[Value] | None = None
         self.line: Any = None
 
     def with_args(self, args: tuple[Any, ...]) -> Step:
         """The same step of other arguments."""
         made = Step(self.what, args, self.results, self.form, self.writes)
-        made.aliases, made.pure, made.cleans, made.line = self.aliases, self.pure, self.cleans, self.line
+        made.aliases, made.pure, made.cleans = self.aliases, self.pure, self.cleans
+        made.kept, made.line = self.kept, self.line
         return made
 
     @property
@@ -279,10 +282,10 @@ class Graph:
         self.steps.append(step)
         return step
 
-    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value]) -> None:
+    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
         """Note a call of a function of plain arrays; see `calls`."""
         self.steps.append(step := Step(call, args, results, TUPLE, False))
-        step.line = self.line()
+        step.line, step.kept = self.line(), kept
 
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""

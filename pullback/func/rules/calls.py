@@ -288,8 +288,13 @@ class Call:
         return names[: self.count] or [f"argument {i}" for i in range(self.count)]
 
 
-def as_step(tensor: Tensor, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return what a function of plain arrays gives, as one step for the array in a tensor, which records calls."""
+def as_step(
+    tensor: Tensor, name: str, function: Callable[..., Any], args: Any, kwargs: Any, numbers: bool = False
+) -> Any:
+    """Return what a function of plain arrays gives, as one step for the array in a tensor, which records calls.
+
+    With `numbers`, integers and truth values are Python's, and must be the same at each run.
+    """
     leaves, structure = flatten((args, kwargs))
     args, kwargs = unflatten(structure, [stripped(x) for x in leaves])
     inside = stripped(tensor)
@@ -298,6 +303,8 @@ def as_step(tensor: Tensor, name: str, function: Callable[..., Any], args: Any, 
         leaves, structure = flatten((args, kwargs))
         args, kwargs = unflatten(structure, [x.copy() if is_array(x) else x for x in leaves])  # to write into
         leaves, structure = flatten(function(*args, **kwargs))
+        if numbers:
+            return unflatten(structure, leaves)
         return unflatten(structure, [np.asarray(x)[()] if type(x) in (int, bool) else x for x in map(stripped, leaves)])
 
     return _shown(array_type(inside).record_call(inside, name, run, function, args, kwargs))
