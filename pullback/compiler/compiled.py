@@ -267,7 +267,7 @@ class Compiled(StandsFor):
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         """(the trace of a call, its result as the caller gets it), or (None, the result of the function)."""
-        me = get_ident()
+        me, states = get_ident(), generator_states()
         with _TRACING:
             self._running.add(me)
             try:
@@ -278,6 +278,7 @@ class Compiled(StandsFor):
                 why = str(error).partition("\n")[0]
                 why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
                 place = place_of(error)
+                restore(states)
             else:
                 return made, made.result
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,13 @@ class Record:
         self.eager_seconds, self.seconds = min(eager, self.eager_seconds), min(took, self.seconds)
         self.slower += took > 1.1 * eager
 
-    @property
+    @cached_property
     def draws(self) -> bool:
         """True if it draws random numbers."""
-        return any(isinstance(step.what, str) and "random" in tags_of(step.what) for step in self.plan.steps)
+        return any(
+            "random" in tags_of(step.what) if isinstance(step.what, str) else getattr(step.what, "drew", False)
+            for step in self.plan.steps
+        )
 
 
 class Program(Record):

@@ -12,11 +12,13 @@ import numpy as np
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import GUARD, Graph, Value
 from pullback.autograd.api import gradients_of
+from pullback.compiler.drawing import TracedDraws
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, program_run, wrap_array, wrap_as
 from pullback.core.array_type import memory_of
 from pullback.core.collector import collector_paused
+from pullback.core.drawing import drawing
 from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
@@ -114,7 +116,8 @@ def trace(
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
     outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     memories = memories_of(leaves)
-    refused, run = UntraceableError.last, program_run.set(graph)  # of a trace around this one
+    refused = UntraceableError.last  # of a trace around this one
+    run, draws = program_run.set(graph), drawing.set(TracedDraws(graph))
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
@@ -139,6 +142,7 @@ def trace(
     finally:
         graph.records = False
         UntraceableError.last = refused
+        drawing.reset(draws)
         program_run.reset(run)
         lifted.put_back()
         modes.set_modes(outside)

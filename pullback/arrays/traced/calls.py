@@ -34,6 +34,7 @@ class Reads(dict[int, Any]):
     """
 
     left = False
+    drew = False  # random numbers
 
     def __init__(self, name: str, known: dict[int, Any] | None = None) -> None:
         self.name, self.known = name, known
@@ -83,6 +84,8 @@ class PlainCall:
         Equal for two steps that do the same.
     reads : dict of int to TracedArray
         What else it reads.
+    drew : bool
+        It draws random numbers.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class PlainCall:
         self.leaves = [None if i in self.places else x for i, x in enumerate(leaves)]
         self.key = (name, described((function, self.leaves), graph, traced), repr(structure), tuple(self.places))
         self.reads: dict[int, Any] = {}
+        self.drew = False
         self._holding: list[tuple[Any, Any]] = []  # Tensors of the user's that held traced arrays at the trace
         self._form: Any = None
         self.expected: list[Any] = []  # of each leaf of the result, its value or what it must be
@@ -109,7 +113,7 @@ class PlainCall:
             found, self._form = self._run(examples)
         finally:
             graph.reads, graph.records = None, True
-        self.reads = dict(reads)
+        self.reads, self.drew = dict(reads), reads.drew
         return found
 
     def tree(self, leaves: Sequence[Any]) -> Any:
@@ -173,7 +177,7 @@ def record_call(call: PlainCall) -> Any:
     results = [x if type(x) in _PLAIN else call.traced(Value(graph, x), np.asarray(x)) for x in found]
     call.expected = [x if type(x) in _PLAIN else x.at for x in results]
     values = [x.at for x in given], [x.at for x in call.reads.values()]
-    kept = any(type(x) is not Value and x is not None for x in call.expected)
+    kept = call.drew or any(type(x) is not Value and x is not None for x in call.expected)
     graph.note_call(call, values, [x for x in call.expected if type(x) is Value], kept)
     return call.tree(results)
 

@@ -246,7 +246,8 @@ class Graph:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
-        kernel, writes, pure, sizes = _FACTS[name]
+        kernel, writes, draws, sizes = _FACTS[name]
+        pure = not (writes or draws)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
         args = tuple(map(self.lifted, args))
@@ -264,7 +265,7 @@ class Graph:
             if sizes:
                 for value in step.results:
                     self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
-            step.pure = pure
+            step.pure, step.kept = pure, draws
             step.aliases = _aliases(found, examples)
         if key is not None:
             self._memo[key] = step
@@ -345,7 +346,7 @@ def same_bits(a: Any, b: ndarray) -> bool:
 
 
 class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
-    """(NumPy's kernel, if it writes into its first argument, if it is pure, if numbers decide on sizes), by name."""
+    """(NumPy's kernel, if it writes into its first argument, if it draws random numbers, if these decide on sizes), by name."""
 
     def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])
@@ -354,7 +355,7 @@ class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
             raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
         writes = any(op.mutates for op in operators)
         tags = tags_of(name)
-        self[name] = facts = (kernel, writes, not (writes or "random" in tags), "value" in tags)
+        self[name] = facts = (kernel, writes, "random" in tags, "value" in tags)
         return facts
 
 
