@@ -25,6 +25,9 @@ from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
 
 
+_TEXT = "it makes a text of numbers that are being recorded"
+
+
 class TracedArray(Arithmetic):
     """An array that records the kernels it goes through.
 
@@ -173,6 +176,8 @@ class TracedType(ArrayType):
     def read(self, x: TracedArray, why: str) -> ndarray:
         if not x.at.graph.records:
             return shown(x)  # type: ignore[no-any-return]
+        if why == "format()":
+            raise UntraceableError(_TEXT)
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))
         return x.example
 
@@ -190,7 +195,7 @@ class TracedType(ArrayType):
     def shown(self, x: TracedArray, level: int) -> str:
         if not x.at.graph.records:
             return tensor_repr(wrap(shown(x), level))
-        raise UntraceableError("it makes a text of numbers that are being recorded")
+        raise UntraceableError(_TEXT)
 
     def layout(self, x: TracedArray) -> ndarray:
         return x.example  # its order in memory is that of every call with these strides
