@@ -139,6 +139,7 @@ def trace(
         made.constants = len(graph.constants)
         made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
+        effects += lifted.written_apart()
     finally:
         graph.records = False
         UntraceableError.last = refused
@@ -275,6 +276,17 @@ class _Lifted:
         return [
             (nr, x._array.at) for nr, (x, entered) in pairs if entered is not None and x._array.at is not entered.at
         ]
+
+    def written_apart(self) -> list[tuple[ndarray, ndarray]]:
+        """The memories of other tensors that have been written into, made in the trace perhaps, and the numbers.
+
+        Whoever keeps such a tensor has them at the next trace, which is not like this one then.
+        """
+        leaves = set(map(id, self.given))
+        held = [(x._array, memory) for x, memory in self._graph.held if id(x) not in leaves]
+        if any(not memory.flags.writeable for _, memory in held):
+            raise UntraceableError("it writes into an array that is read-only")
+        return [(memory, now.example) for now, memory in held if type(now) is TracedArray]
 
     def grads(self) -> list[tuple[int, Value | None]]:
         """The places of tensors whose gradient is another one, and which."""

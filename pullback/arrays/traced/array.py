@@ -24,7 +24,6 @@ from pullback.dispatch.operator import BY_KERNEL, OPERATORS
 from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
 
-
 _TEXT = "it makes a text of numbers that are being recorded"
 
 
