@@ -14,7 +14,7 @@ _REMEDIES = (
     ("would be compared at each call", "pass it in, or make an ndarray of it"),
     (
         "the item 'lr' of",
-        "give the optimizer lr=pb.tensor(...), whose number each call reads; schedulers write it there",
+        "give the optimizer lr=pb.tensor(...), which calls read and schedulers write into",
     ),
     ("places that may change", "pass in what the function needs of it"),
     ("moves on when it is read", "make a list or an ndarray of it, or pass it in"),

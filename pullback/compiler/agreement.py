@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 from pullback.arrays.traced.calls import PlainCall
@@ -47,7 +48,11 @@ def _what(what: Any) -> Hashable:
         expected = what.expected
         return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
-        what = what.examine
+        what, given = what.examine, list[Any]()
+        while isinstance(what, partial):  # two traces make two
+            given += [x for x in (*what.args, *what.keywords.values()) if type(x) in (bool, int, float, str)]
+            what = what.func
+        return (getattr(what, "__code__", what), *map(key_of, given))
     if isinstance(what, PlainCall):
         return what.key
     code = getattr(what, "__code__", None)

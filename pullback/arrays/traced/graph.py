@@ -346,7 +346,7 @@ def same_bits(a: Any, b: ndarray) -> bool:
 
 
 class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
-    """(NumPy's kernel, if it writes into its first argument, if it draws random numbers, if these decide on sizes), by name."""
+    """(NumPy's kernel, if it writes into its first argument, if it draws, if numbers decide on sizes), by name."""
 
     def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])

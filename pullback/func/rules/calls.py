@@ -324,6 +324,9 @@ def is_object(x: Any) -> bool:
 class _NotHeld:
     """In the place of an object that a library's function gives, which a program does not hold."""
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -227,7 +227,7 @@ def rate_of(group: dict[str, Any]) -> float:
 
 
 def set_rate(group: dict[str, Any], rate: float) -> None:
-    """Let a group have a rate: a Tensor stays, as in PyTorch, so that a compiled step reads the number that it holds."""
+    """Let a group have a rate: a Tensor stays, as in PyTorch, so that a compiled step reads it."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(rate)
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, SCALAR_FACES
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, program_run
 from pullback.core.array_type import numbers_of
 from pullback.core.cuts import left_behind, transform_runs
 from pullback.core.errors import DetachingError, GradientError, UnsupportedError, refusals
@@ -117,9 +117,10 @@ class ScipyFunction(Dispatcher):
         """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
-        if (rule is None or name in IMPLICIT) and not any(map(_names_an_output, kwargs)):
+        traced = program_run.get() is not None
+        if traced and (rule is None or name in IMPLICIT) and not any(map(_names_an_output, kwargs)):
             found = [*tensors_at_stake((*args, *kwargs.values()))]
-            if found and not any(map(moves, found)):  # a trace records it
+            if found and not any(map(moves, found)):  # it is recorded
                 return as_step(found[0], name, self.genuine, args, kwargs)
         if rule is None:
             raise unsupported(name)
