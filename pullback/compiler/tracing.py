@@ -12,6 +12,7 @@ import numpy as np
 from pullback.arrays.traced.array import TracedArray
 from pullback.arrays.traced.graph import GUARD, Graph, Value
 from pullback.autograd.api import gradients_of
+from pullback.compiler import functions  # noqa: F401 - which fills its slot
 from pullback.compiler.drawing import TracedDraws
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots

@@ -109,10 +109,13 @@ class PlainCall:
         graph.reads = reads = Reads(self.__name__)
         graph.records = False
         self._holding = [(x, x._array) for x, _ in graph.held]
+        grads = [_grad_of(x) for x, _ in graph.held]
         try:
             found, self._form = self._run(examples)
         finally:
             graph.reads, graph.records = None, True
+        if any(_grad_of(x) is not grad for (x, _), grad in zip(graph.held, grads, strict=True)):
+            raise UntraceableError(f"{self.__name__} changes the gradient of a Tensor around it")
         self.reads, self.drew = dict(reads), reads.drew
         return found
 
@@ -180,6 +183,10 @@ def record_call(call: PlainCall) -> Any:
     kept = call.drew or any(type(x) is not Value and x is not None for x in call.expected)
     graph.note_call(call, values, [x for x in call.expected if type(x) is Value], kept)
     return call.tree(results)
+
+
+def _grad_of(x: Any) -> Any:
+    return None if x._extra is None else x._extra.grad
 
 
 def _handed_out(x: Any) -> Any:

@@ -283,6 +283,16 @@ class Graph:
         self.steps.append(step)
         return step
 
+    def has_read_since(self, begin: int) -> bool:
+        """True if a guard on numbers is among the steps from this one on."""
+        return any(type(step.what) is Guard for step in self.steps[begin:])
+
+    def roll_back(self, begin: int) -> None:
+        """Forget the steps from this one on, which nobody uses."""
+        gone = {id(step) for step in self.steps[begin:]}
+        del self.steps[begin:]
+        self._memo = {key: step for key, step in self._memo.items() if id(step) not in gone}
+
     def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
         """Note a call of a function of plain arrays; see `calls`."""
         self.steps.append(step := Step(call, args, results, TUPLE, False))
