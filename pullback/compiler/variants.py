@@ -70,7 +70,7 @@ class Variants:
         """(program, result) of the first program whose guards hold."""
         arrays = leaves if self._bare else inputs_of(leaves)
         for nr, program in enumerate(self.programs):
-            states = generator_states() if program.draws else ()
+            states = generator_states() if program.draws else []
             try:
                 result = program.run(leaves, arrays)
             except LeftError:
