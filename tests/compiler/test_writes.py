@@ -47,3 +47,21 @@ def test_a_trace_that_fails_has_written_nothing(make):
     with pytest.warns(pb.compiler.CompileWarning, match="sparse matrix"):
         assert pb.compile(f)(given) == 10.0
     np.testing.assert_array_equal(np.asarray(given), [4.0, 6.0])
+
+
+def test_one_array_is_written_into_two_places_and_returned():
+    def f(p, q, x):
+        y = x * 2
+        p.copy_(y)
+        q.copy_(y)
+        return y
+
+    made = pb.compile(f)
+    for i in range(5):
+        p, q, x = pb.zeros(3), pb.zeros(3), pb.arange(3.0) + i
+        y = made(p, q, x)
+        y.add_(1)
+        p.mul_(3)
+        for found, factor, term in ((y, 2, 1), (p, 6, 0), (q, 2, 0)):
+            np.testing.assert_array_equal(found.numpy(), factor * x.numpy() + term)
+    assert "copy" not in made.explain().text

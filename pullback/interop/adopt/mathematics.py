@@ -39,7 +39,7 @@ class Mathematics(Dispatcher):
         self.rule = rule
 
     def __call__(self, *args: Any) -> Any:
-        if args and (type(args[0]) in ARRAYS or (len(args) > 1 and type(args[-1]) in ARRAYS)):
+        if args and type(args[0]) in ARRAYS:
             return self.on_tensors(args, {})  # at once, though Python's refusal would lead there too
         try:
             return self.genuine(*args)
@@ -69,6 +69,22 @@ class Mathematics(Dispatcher):
         if WATCHED:
             note_operator(name, first_tensor(args, kwargs))
         return value
+
+
+class OfSeveral(Mathematics):
+    """math.atan2 and others of several numbers: of one that comes second Python would read the number in a trace."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        if args and (type(args[-1]) in ARRAYS or type(args[0]) in ARRAYS):
+            return self.on_tensors(args, {})
+        try:
+            return self.genuine(*args)
+        except REFUSALS as error:
+            if not concerns_us(error, args, {}):
+                raise
+        return self.on_tensors(args, {})
 
 
 class WithKeywords(Mathematics):
@@ -169,6 +185,8 @@ CMATH: dict[str, Callable[..., Any]] = {name: _complex(getattr(np, name)) for na
 }  # fmt: skip
 
 _KINDS = {
+    "atan2": OfSeveral, "copysign": OfSeveral, "fma": OfSeveral, "fmod": OfSeveral, "hypot": OfSeveral,
+    "ldexp": OfSeveral, "log": OfSeveral, "pow": OfSeveral, "rect": OfSeveral, "remainder": OfSeveral,
     "isclose": WithKeywords, "nextafter": WithKeywords,
     "dist": OfIterables, "fsum": OfIterables, "prod": OfIterables, "sumprod": OfIterables,
 }  # fmt: skip
