@@ -163,10 +163,15 @@ def loop(x):
     return pb.func.checkpointed_loop(lambda s, k, x: np.sin(s) * x + k, x, 4, x).sum()
 
 
+def scanned(x):
+    carry, squares = pb.func.scan(lambda c, t: (np.sin(c) * t + x * c, c * t), x * 2, np.linspace(0.0, 1.0, 4))
+    return carry.sum() + squares.sum()
+
+
 FUNCTIONS = [
     *map(of_vectors, (custom, residuals, tangents, custom_in_vmap, custom_in_hessian, minimum, minimum_from_there)),
     *map(of_numbers, (integral, estimated_error, integrals_in_a_loop, gradient_of_integral, root, implicit_root, ode)),
-    *map(of_vectors, (fit, loop, nested_integrals)),
+    *map(of_vectors, (fit, loop, scanned, nested_integrals)),
     of_numbers(initial_value_problem),
 ]
 

@@ -79,7 +79,7 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     standard = standard and loc == 0 and scale == 1
     points = x if standard else (x - loc) / scale
     numbers = [
-        v if type(v) is np.ndarray else frozen(v, f"scipy.stats.{self.name}.{name}") for v in (points, *shapes, scale)
+        frozen(v, f"scipy.stats.{self.name}.{name}") if isinstance(v, Tensor) else v for v in (points, *shapes, scale)
     ]
     mask = self._support_mask if "pdf" in name else self._open_support_mask
     inside = mask(*numbers[:-1]) & self._argcheck(*numbers[1:-1]) & (numbers[-1] > 0)
@@ -96,7 +96,7 @@ def _spread(x: Any, shape: Any, flat: bool) -> Any:
     """A number for each point, in a row."""
     if flat and x.shape == shape:
         return x
-    if type(x) is np.ndarray and not x.ndim:  # broadcast_to takes ten times as long
+    if not isinstance(x, Tensor) and not x.ndim:  # broadcast_to takes ten times as long
         return np.full(math.prod(shape), x)
     return np.broadcast_to(x, shape).ravel()
 
