@@ -28,12 +28,12 @@ from pullback.core.errors import (
     GradientError,
     GradientTypeError,
     UnsupportedError,
-    UntraceableError,
     type_name,
     with_article,
 )
 from pullback.core.pytree import Structure, flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.func.rules.not_held import NotHeld, is_object
 from pullback.graph.snapshot import kept_apart
 
 # What a library raises when it is given a Tensor instead of an ndarray.
@@ -313,27 +313,7 @@ def as_step(
 def _shown(tree: Any) -> Any:
     """A tree that a step has given beside its result, as users see it."""
     leaves, structure = flatten(tree)
-    return unflatten(structure, [_NotHeld() if is_object(x) else _beside(x, 0) if is_array(x) else x for x in leaves])
-
-
-def is_object(x: Any) -> bool:
-    """True for what a step gives that is no array: it stands in an array of another type than ndarray."""
-    return type(x) in REGISTERED and x.dtype.hasobject
-
-
-class _NotHeld:
-    """In the place of an object that a library's function gives, which a program does not hold."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise UntraceableError(
-            f"{name!r} is asked of an object that a library's function has given, which is no array: no program holds "
-            "it. Call that function outside of the compiled one."
-        )
+    return unflatten(structure, [NotHeld() if is_object(x) else _beside(x, 0) if is_array(x) else x for x in leaves])
 
 
 def _by_position(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[Any, Any]:

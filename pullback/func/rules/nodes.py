@@ -30,6 +30,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
 from pullback.func.rules import calls
 from pullback.func.rules.calls import Call, Rule, handed_out, levels_of, shape_of, stripped
+from pullback.func.rules.not_held import is_object
 from pullback.graph.journal import refuse_writes, refuses_writes
 from pullback.graph.node import edge_to
 from pullback.graph.saved import Form, checked, save_other
@@ -403,7 +404,7 @@ def _own(name: str, x: Any) -> Any:
 
 def _result(call: Call, x: Any) -> Any:
     """A leaf of what the function returned, as a plain value that can carry a derivative or needs none."""
-    if calls.is_object(x):
+    if is_object(x):
         raise UntraceableError(
             f"{call.rule.name} gives an object that is no array, which no program can hand on. Call it outside of the "
             "compiled function, or let it return arrays and numbers."
