@@ -12,7 +12,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.arrays.traced.graph import Guard
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
@@ -43,6 +43,7 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
@@ -266,7 +267,7 @@ class Compiled(StandsFor):
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         """(the trace of a call, its result as the caller gets it), or (None, the result of the function)."""
-        me = get_ident()
+        me, states = get_ident(), generator_states()
         with _TRACING:
             self._running.add(me)
             try:
@@ -277,6 +278,7 @@ class Compiled(StandsFor):
                 why = str(error).partition("\n")[0]
                 why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
                 place = place_of(error)
+                restore(states)
             else:
                 return made, made.result
             finally:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
-from pullback.arrays.traced.graph import UntraceableError
 from pullback.autograd.engine import dependencies, execution
 from pullback.autograd.engine.accumulate import add_pending
 from pullback.autograd.engine.run import Output, Roots, Run
@@ -29,7 +28,7 @@ from pullback.autograd.engine.structural_zeros import root_cotangent
 from pullback.autograd.engine.user_callbacks import here
 from pullback.compiler.callbacks import Callback
 from pullback.compiler.graph_walks import walk_of
-from pullback.core.errors import type_name
+from pullback.core.errors import UntraceableError, type_name
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, STANDING_IN, AccumulateGrad, Node, NotCompiledError
