@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from pullback.arrays.traced.graph import UntraceableError
 from pullback.compiler.signature import frozen, signature_of
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import flatten, unflatten
 
 CHANGED = "it changes a container among its arguments"
@@ -35,9 +35,20 @@ class Call:
         begin = perf_counter()
         result = self._function(*args, **kwargs)
         took = perf_counter() - begin
-        if structure is not None and is_changed((args, kwargs), structure, own):
+        if self.has_changed((args, kwargs), own):
             raise UntraceableError(CHANGED)
         return result, took
+
+    def has_changed(self, args: Any, leaves: Sequence[Any]) -> bool:
+        """True if the arguments have other leaves now than these, or another structure."""
+        if self._structure is None:
+            return False
+        now, form = flatten(args)
+        return (
+            len(now) != self._count
+            or any(x is not y for x, y in zip(now, leaves, strict=False))
+            or frozen(form) != frozen(self._structure)
+        )
 
     def seconds_to_take_in(self, leaves: Sequence[Any]) -> float:
         """How long it takes to tell of what kind the arguments of a call are."""
@@ -46,13 +57,3 @@ class Call:
         begin = perf_counter()
         signature_of(args, kwargs)
         return perf_counter() - begin
-
-
-def is_changed(args: Any, structure: Any, leaves: Sequence[Any]) -> bool:
-    """True if the arguments have other leaves now than these, or another structure."""
-    now, form = flatten(args)
-    return (
-        len(now) != len(leaves)
-        or any(x is not y for x, y in zip(now, leaves, strict=True))
-        or frozen(form) != frozen(structure)
-    )

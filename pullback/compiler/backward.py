@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import Step, Value
+from pullback.arrays.traced.graph import LeftError, Step, Value
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.evaluate import evaluate
 from pullback.compiler.node import record
@@ -66,8 +66,8 @@ class DifferentiableProgram(Record):
         self._suspect = [nr - self._count for nr in suspect if nr >= self._count]
         self._given = [g is not None for g in pulled.gradients]
         self._gradients = results[self._count :]
-        forward = needed(steps, results[: self._count])
         self._inputs, self._cotangents = trace.inputs, pulled.cotangents
+        forward = needed(self._early(steps), results[: self._count])
         self._constants = {value.number: array for value, array, _ in graph.constants}
         self._backward, handed = self._split(steps, set(forward))
         inputs = {x.number for x in trace.inputs}
@@ -80,6 +80,16 @@ class DifferentiableProgram(Record):
             self._backward,
             self._gradients,
         )
+
+    def _early(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps that do not depend on cotangents."""
+        late, found = {x.number for x in self._cotangents}, []
+        for step in steps:
+            if late.isdisjoint(x.number for x in step.values()):
+                found.append(step)
+            else:
+                late.update(x.number for x in step.results)
+        return found
 
     def _split(self, steps: Sequence[Step], forward: set[Step]) -> tuple[list[Step], list[Value]]:
         """(the steps of backward, the values that they read of others)."""
@@ -104,9 +114,12 @@ class DifferentiableProgram(Record):
         return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
-        """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
+        """The gradients of the leaves at `places`; None where they must be computed with care, or in another way."""
         if all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
-            found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
+            try:
+                found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
+            except LeftError:  # a function among its steps has done something else
+                return None
             if any(has_nan(found[nr]) for nr in self._suspect):
                 return None
         else:

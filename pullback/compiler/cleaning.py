@@ -72,10 +72,10 @@ def _without(
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    """The steps that the wanted values, and the guards, are computed by."""
+    """The steps that the wanted values, the guards, and what is kept are computed by."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        if step.form is GUARD or not alive.isdisjoint(x.number for x in step.results):
+        if step.form is GUARD or step.kept or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)
     return kept[::-1]

@@ -12,12 +12,12 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any
 
-from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.arrays.traced.graph import Guard
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
 from pullback.compiler.agreement import first_difference
-from pullback.compiler.arguments import CHANGED, Call, is_changed
+from pullback.compiler.arguments import CHANGED, Call
 from pullback.compiler.audit import FIRST, Audit, StaleError
 from pullback.compiler.eagerly import EAGERLY, Eagerly
 from pullback.compiler.entry import entry_of
@@ -47,6 +47,7 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
+from pullback.core.errors import UntraceableError
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
 
@@ -98,6 +99,7 @@ class Compiled(StandsFor):
         self._alone = True
         self._adopts: Sequence[dict[str, Any]] | None = None  # the namespaces that are adopted in a trace, None for all
         self._doubts = asks_what_arrays_are(function)
+        self._rehearses = True  # unless the function keeps what it writes otherwise than a program
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
         self._floats = Floats()
@@ -117,8 +119,10 @@ class Compiled(StandsFor):
                 result = self._run(state, args, kwargs)
         else:
             result = self._run(state, args, kwargs)
-        if type(result) is not Eagerly:
-            return result
+        return self._do(result, args, kwargs) if type(result) is Eagerly else result
+
+    def _do(self, result: Eagerly, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call that no program does."""
         begin = perf_counter()
         found = self._function(*args, **kwargs)
         if result.beside is not None:
@@ -276,13 +280,13 @@ class Compiled(StandsFor):
             if wrong is None or wrong.why:
                 self._say(variants.eager)
             return variants
-        self._by_signature[key] = variants
+        self._by_signature[key], variants.rehearses = variants, self._rehearses
         self._reach.watches.arrays(contents=True)  # type: ignore[union-attr]  # if all others run eagerly
         return variants
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         """(the trace of a call, its result as the caller gets it), or (None, the result of the function)."""
-        me = get_ident()
+        me, states = get_ident(), generator_states()
         with _TRACING:
             self._running.add(me)
             try:
@@ -293,6 +297,7 @@ class Compiled(StandsFor):
                 why = str(error).partition("\n")[0]
                 why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
                 place = place_of(error)
+                restore(states)
             else:
                 return made, made.result
             finally:
@@ -346,11 +351,12 @@ class Compiled(StandsFor):
             return Eagerly(beside=functools.partial(self._rehearsed, variants, program, result, leaves, given))
         if isinstance(program, Audit):
             program = program.program
-        elif program.calls <= _TIMED or self._check:
+        elif (program.calls <= _TIMED or self._check) and not program.effects:
             result = self._compare(variants, program, result, leaves, given)
         if program.calls == _TIMED:
             program.look = FIRST - 1
-        if program.calls >= program.look >= _TIMED:
+        always = self._check and program.effects  # one that was not rehearsed can be compared in no other way
+        if always or program.calls >= program.look >= _TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
             variants.replace(program, audit)
         return result
@@ -388,22 +394,17 @@ class Compiled(StandsFor):
         return result
 
     def _rehearsed(
-        self,
-        variants: Variants,
-        rehearsal: Rehearsal,
-        found: Rehearsed,
-        leaves: Sequence[Any],
-        given: Sequence[Any],
-        expected: Any,
-        took: float,
-        args: Any,
-    ) -> Any:
+        self, variants: Variants, rehearsal: Rehearsal, found: Rehearsed, leaves: Sequence[Any], given: Sequence[Any],
+        expected: Any, took: float, args: Any,
+    ) -> Any:  # fmt: skip
         """Compare a program that has rehearsed a call with the function, which has done it; returns its result."""
         program = rehearsal.program
         program.calls += 1
-        if variants.structure is not None and is_changed(
-            args, variants.structure, given[: len(given) - variants.captured]
-        ):
+        if self._reach is None or self._reach.watches.stale():  # as by an optimizer, which counts in Python by itself
+            self._rehearses = False
+            self._look()
+            return expected
+        if variants.call.has_changed(args, given):
             self._give_up(variants, CHANGED)
             return expected
         if how := rehearsal.differs(found, expected, leaves):

@@ -13,13 +13,14 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.arrays.traced.graph import LeftError
+from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.agreement import described
 from pullback.compiler.arguments import Call
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.rehearsal import Rehearsal
 from pullback.compiler.tracing import Trace
-from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
 
 MOST = 8  # programs of one signature, and traces that have not been confirmed
@@ -56,6 +57,7 @@ class Variants:
         self.candidates: list[tuple[Trace, Any, Any]] = []
         self.eager: str | None = None
         self.trace_seconds = 0.0
+        self.rehearses = True  # before it writes
         self.structure: Any = None
         self.forms: Sequence[str] = ()
         self.entry: Any = None  # the quick way here, once it is worth one
@@ -72,10 +74,15 @@ class Variants:
         """(program, result) of the first program whose guards hold."""
         arrays = leaves if self._bare else inputs_of(leaves)
         for nr, program in enumerate(self.programs):
+            states = generator_states() if program.draws else []
             try:
                 result = program.run(leaves, arrays)
             except LeftError:
+                restore(states)
                 continue
+            except Exception:
+                restore(states)
+                raise
             if nr:
                 self.programs.insert(0, self.programs.pop(nr))
             program.calls += 1
@@ -97,7 +104,7 @@ class Variants:
             if known == description:
                 del self.candidates[nr]
                 program = program or self.program_of(trace)
-                self.programs.insert(0, Rehearsal(program) if program.effects else program)
+                self.programs.insert(0, Rehearsal(program) if program.effects and self.rehearses else program)
                 return program, True
         program = None if trace.pulled is None else self.program_of(trace)
         self.candidates.append((trace, description, program))
