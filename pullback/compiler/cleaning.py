@@ -26,6 +26,11 @@ _ARITHMETIC = frozenset({
 })  # fmt: skip
 # Others, which select, by the arguments in which a NaN comes through or is not chosen.
 _SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
+# Kernels that raise for some numbers: where no decomposition is found.
+_RAISING = frozenset({
+    "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh", "linalg_lstsq_matrices", "linalg_pinv_matrices",
+    "linalg_svd", "linalg_svdvals",
+})  # fmt: skip
 
 
 def _comes_through(step: Step, place: int) -> bool:
@@ -72,10 +77,10 @@ def _without(
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    """The steps that the wanted values, and the guards, are computed by."""
+    """The steps that the wanted values, and the guards, are computed by; and those that raise for some numbers."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        if step.form is GUARD or not alive.isdisjoint(x.number for x in step.results):
+        if step.form is GUARD or step.what in _RAISING or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)
     return kept[::-1]

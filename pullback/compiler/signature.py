@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.arrays.traced.graph import key_of
 from pullback.core.array_face import ARRAYS
+from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
@@ -139,7 +140,7 @@ class Floats:
     def lifted(self, signature: tuple[Any, ...], leaves: list[Any]) -> list[Any] | None:
         """The leaves with NumPy's numbers for Python's, where these vary; None if they stay."""
         places = [nr for nr, x in enumerate(leaves) if type(x) is float]
-        if not places or not all(_is_double(x) for x in leaves):
+        if not places or get_default_dtype() != np.float64 or not all(_is_double(x) for x in leaves):
             return None
         family = tuple(form for form in signature if type(form) is not tuple or form[:1] != (float,))
         values = self._seen.setdefault(family, set())

@@ -35,9 +35,9 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
 
-    def call(state: Modes, *args: Any) -> Any:  # noqa: PLR0912 - as above
+    def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912 - as above
         raws = list(args)
-        level, needs, arrays = -1, False, False
+        level, needs, arrays, tensors = -1, False, False, False
         for position in positions:
             x = args[position]
             kind = type(x)
@@ -49,16 +49,24 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 raws[position] = raw = x._array
                 if type(raw) in REGISTERED and type(raw) is not around:
                     return None
-                needs, arrays = needs or x._requires_grad, arrays or kind in ARRAYS
+                needs = needs or x._requires_grad
+                if kind in ARRAYS:
+                    arrays = True
+                else:
+                    tensors = True
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:
             kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
-            result = kernel(*(floated(op, raws) if floating else raws))
+            # Of NumPy's own arrays NumPy decides, which makes half precision of small whole numbers.
+            floats = floating and (tensors or level or not described.for_ndarrays)
+            result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
+        if arrays and tensors and not state.level and described.for_ndarrays:
+            arrays = False
         face = (array_faces if arrays else faces).get(type(result))
         if face is None:
             out: Any = (array_result if arrays else wrap_result)(result, level, view)

@@ -7,7 +7,8 @@ import pytest
 
 import pullback as pb
 from pullback.compiler import CompileWarning, backward, program, writer
-from tests.compiler.programs import Program, differences, leaves
+from tests.compiler.beside import differences, leaves
+from tests.compiler.programs import Program
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,10 @@ _ARRAYS = ARRAYS | {ndarray}
 _NO_OBJECTS = "Make a list of its elements instead: x.tolist()."
 
 
+def _blank(x: Any) -> Any:
+    return np.zeros(x.shape, x.dtype) if isinstance(x, Tensor) else x
+
+
 def _recorded(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
@@ -48,8 +52,10 @@ def _recorded(name: str) -> Callable[..., Any]:
             return array_function(self, function, (), (self, *args), kwargs)
         # Along which axes this goes, and what shape it gives, NumPy says; it is computed in one dimension.
         expected = on_numbers(of_numbers, (self, *args), kwargs)
+        if expected is None:  # there are no numbers, and others do as well
+            expected = of_numbers(*map(_blank, (self, *args)), **{key: _blank(x) for key, x in kwargs.items()})
         result = array_function(self, function, (), (np.reshape(self, 1), *args), kwargs)
-        shape = result.shape if expected is None else np.shape(expected)
+        shape = np.shape(expected)
         result = np.reshape(result, shape)
         return result if shape or type(expected) is np.ndarray else number(result)
 

@@ -1,0 +1,121 @@
+"""Tensors beside ndarrays in a compiled function, in place operators on arguments, and what becomes of the caller's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.compiler import CompileWarning
+
+X = np.array([0.5, 2.0, 4.0])
+
+
+def called(function, *made):
+    """What a function gives for arguments made anew, and these afterwards."""
+    args = [make() for make in made]
+    return function(*args), args
+
+
+def compare(function, *made, eager=False):
+    """Call a compiled function, and compare results, their types, and the arguments with the function's own."""
+    compiled = pb.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if eager else "error", CompileWarning)
+        for _ in range(5):
+            (expected, before), (found, after) = called(function, *made), called(compiled, *made)
+            for a, b in zip([*expected, *before], [*found, *after], strict=True):
+                assert type(a) is type(b)
+                assert np.shape(a) == np.shape(b)
+                np.testing.assert_array_equal(*(x.detach().numpy() if isinstance(x, pb.Tensor) else x for x in (a, b)))
+    assert eager or any(x.programs for x in compiled._by_signature.values())
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_ndarray_beside_a_tensor_gives_a_tensor(requires_grad):
+    compare(
+        lambda w, x: (w * x, x * w, np.sin(x) * w, x @ w, np.multiply(x, w), np.stack([x, w]), x * 2.0, (w * x).std()),
+        lambda: pb.tensor([1.0, 2.0, 3.0], requires_grad=requires_grad),
+        lambda: X,
+    )
+
+
+@pytest.mark.parametrize("number", [np.float64, float])
+def test_a_number_that_varies_beside_a_tensor_gives_a_tensor(number):
+    compiled = pb.compile(lambda x, q: (x * q, q))
+    for k in range(6):
+        found, q = compiled(pb.from_numpy(X), number(0.5 * k))
+        assert type(found) is pb.Tensor
+        assert isinstance(q, number)
+        np.testing.assert_array_equal(found.numpy(), X * 0.5 * k)
+
+
+def test_functions_of_small_whole_numbers_have_numpys_dtype():
+    compare(lambda x: (np.sin(x), np.sqrt(x), np.hypot(x, x)), lambda: np.array([True, False]))
+    compare(lambda x: (np.exp(x), np.log(x)), lambda: np.array([2, 3], np.int16))
+    compare(lambda x: (pb.exp(x), pb.sqrt(x)), lambda: pb.tensor([True, False]))
+
+
+def test_methods_of_an_array_without_dimensions_give_what_they_give():
+    compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
+
+
+def test_what_is_written_through_data_is_written():
+    def f(x):
+        y = 1 / x
+        y.data.mul_(2.0)
+        x.T.data.add_(1.0)
+        return (y,)
+
+    compare(f, lambda: pb.ones(2, 2))
+
+
+@pytest.mark.parametrize("function", [lambda x: x.unsqueeze_(0) * 2, lambda x: x.t_() * 2])
+def test_an_argument_that_becomes_another_view_is_left_to_eager_mode(function):
+    memory = np.arange(4.0).reshape(2, 2)
+    x, y = pb.from_numpy(memory), pb.ones(2, 2)
+    function(y)
+    with pytest.warns(CompileWarning, match="makes an argument another view of its memory"):
+        pb.compile(function)(x)
+    assert x.shape == y.shape
+    np.testing.assert_array_equal(memory, np.arange(4.0).reshape(2, 2))
+
+
+def test_a_write_into_an_argument_beside_gradients_is_done_once():
+    def f(w, s):
+        s += 1.0
+        return (w * s,)
+
+    compare(f, lambda: pb.ones(2, requires_grad=True), lambda: pb.ones(2), eager=True)
+
+
+def test_an_argument_into_which_a_gradient_was_written_in_a_trace_is_as_it_was():
+    def f(w, s):
+        s[s > 2.0] = w.sum()
+        return (w * 2,)
+
+    compare(f, lambda: pb.ones(2, requires_grad=True) * 1, lambda: pb.ones(2), eager=True)
+
+
+def test_a_decomposition_that_is_not_found_raises_whoever_wants_it():
+    compiled = pb.compile(lambda x: np.linalg.svd(x)[1] * 0 if x is None else [np.linalg.svd(x), x.sum()][1])
+    for _ in range(4):
+        compiled(np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        compiled(np.full((2, 2), np.nan))
+
+
+def test_rows_of_cotangents_and_numbers_among_the_results():
+    def f(x, q):
+        return x.clamp(min=0.25).sqrt(), q
+
+    compiled = pb.compile(f)
+    for k in range(5):
+        x = pb.tensor([0.0, 1.0, 4.0 + k], requires_grad=True)
+        for rows in (False, True):
+            given = pb.ones(2, 3) if rows else pb.ones(3)
+            found, expected = (
+                pb.autograd.grad(function(x, 0.5 * k)[0], x, given, is_grads_batched=rows)[0].numpy()
+                for function in (compiled, f)
+            )
+            np.testing.assert_array_equal(found, expected)
