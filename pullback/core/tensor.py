@@ -61,7 +61,9 @@ class Extra:
     base: Tensor | None  # the tensor whose memory a view shares
     inference: bool
     made_by: Any  # of a view: the view.Origin for which it may not be written into while recording
-    no_view: str | None  # of a copy that is a view in PyTorch: the operator that made it
+    # Of a copy that is a view in PyTorch: the operator that made it, whose result nobody may write into, or the
+    # graph.gathered.Gathered that lets the tensor that it is of have what is written; that too has one.
+    no_view: Any
     view_version: int | None  # of a view: the version at which its grad_fn was made
     # Of a base that does not require grad, or has views with steps: weak references to its views.
     views: list[weakref.ref[Tensor]] | None

@@ -70,6 +70,7 @@ from pullback.dispatch.targets import (
     with_room,
     write_result,
 )
+from pullback.graph.gathered import tie_of
 from pullback.graph.inplace_nodes import rebase_history
 from pullback.graph.journal import KEEPERS, note_write
 from pullback.graph.lent import refuse_if_lent
@@ -280,6 +281,8 @@ def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
     bump(target, op.inplace_name)
     if records:
         _record_write(op, target, given)
+    if target._extra is not None and (tied := tie_of(target)) is not None:
+        tied.written()
     return target
 
 
@@ -378,4 +381,6 @@ def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
             observer.mutating(target, op.name)
         write_result(op, target, result)
         bump(target, f"{op.shown}(out=...)")
+        if (tied := tie_of(target)) is not None:
+            tied.written()
     return out

@@ -16,13 +16,15 @@ from pullback.ops.tables import PUBLIC as _HOMES
 if _typing.TYPE_CHECKING:
     from pullback.func.batching import vmap
     from pullback.func.checking import check_grads
-    from pullback.func.checkpoints.api import checkpoint
-    from pullback.func.checkpoints.loop import checkpointed_loop
+    from pullback.func.checkpoint import checkpoint
     from pullback.func.forward import jvp
     from pullback.func.implicit.api import custom_fixed_point, custom_linear_solve, custom_minimum, custom_root
     from pullback.func.implicit.ode import odeint
     from pullback.func.jacobians import hessian, jacfwd, jacobian, jacrev
     from pullback.func.linearization import linearize
+    from pullback.func.loops.checkpointed import checkpointed_loop
+    from pullback.func.loops.cond import cond
+    from pullback.func.loops.scan import fori_loop, scan, while_loop
     from pullback.func.products import hvp, vhp
     from pullback.func.ravel import ravel_pytree
     from pullback.func.reverse import vjp
@@ -45,10 +47,12 @@ __all__ = [
     "checkpointed_loop",
     "color_hessian",
     "color_jacobian",
+    "cond",
     "custom_fixed_point",
     "custom_linear_solve",
     "custom_minimum",
     "custom_root",
+    "fori_loop",
     "functional_call",
     "grad",
     "grad_and_value",
@@ -64,6 +68,7 @@ __all__ = [
     "linearize",
     "odeint",
     "ravel_pytree",
+    "scan",
     "sparse_hessian",
     "sparse_jacobian",
     "stop_gradient",
@@ -71,19 +76,22 @@ __all__ = [
     "vhp",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 _LATE = {  # name -> module, imported when it is first asked for: arrays with tangents, say, come with jvp
     "Coloring": "sparse",
     "check_grads": "checking",
-    "checkpoint": "checkpoints.api",
-    "checkpointed_loop": "checkpoints.loop",
+    "checkpoint": "checkpoint",
+    "checkpointed_loop": "loops.checkpointed",
     "color_hessian": "sparse",
     "color_jacobian": "sparse",
+    "cond": "loops.cond",
     "custom_fixed_point": "implicit.api",
     "custom_linear_solve": "implicit.api",
     "custom_minimum": "implicit.api",
     "custom_root": "implicit.api",
+    "fori_loop": "loops.scan",
     "functional_call": "substitution",
     "hessian": "jacobians",
     "hessian_sparsity": "sparse",
@@ -97,12 +105,14 @@ _LATE = {  # name -> module, imported when it is first asked for: arrays with ta
     "linearize": "linearization",
     "odeint": "implicit.ode",
     "ravel_pytree": "ravel",
+    "scan": "loops.scan",
     "sparse_hessian": "sparse",
     "sparse_jacobian": "sparse",
     "stop_gradient": "substitution",
     "vhp": "products",
     "vjp": "reverse",
     "vmap": "batching",
+    "while_loop": "loops.scan",
 }
 
 

@@ -52,8 +52,8 @@ class Captures(Captured):
         buffers = self.recording()
         if buffers or self._last is None or any(a is not b for a, b in zip(self._last[0], leaves, strict=True)):
             triples = zip(leaves, self.tensors, self._faces, strict=True)
-            faced = {id(tensor): _faced(x, face, is_left_behind(tensor)) for x, tensor, face in triples}
-            made = self._copied(faced | buffers)
+            given = {id(tensor): faced(x, face, is_left_behind(tensor)) for x, tensor, face in triples}
+            made = self._copied(given | buffers)
             if buffers or any(map(is_left_behind, self.tensors)):  # arrays that record are new ones each time
                 return made
             self._last = [*leaves], made
@@ -80,7 +80,7 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
     return False
 
 
-def _faced(x: Any, face: type, is_written: bool) -> Any:
+def faced(x: Any, face: type, is_written: bool) -> Any:
     """A leaf with the face of the tensor in whose place it comes: a method of PyTorch's may be asked of it.
 
     If it `is_written`, by an earlier call, functions write into it again.

@@ -22,7 +22,7 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     extra: Any = target._extra
     state = modes.current()
     refuse_inference(target, name)
-    if extra is not None and extra.no_view is not None:
+    if extra is not None and isinstance(extra.no_view, str):
         _refuse_copy(extra.no_view, name)
     if memory_of(target._array) is None:
         refuse_overlap(target, name)  # what is written in one place could not be shown in the other

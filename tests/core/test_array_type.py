@@ -73,7 +73,7 @@ COUNTED = {
     "exchange/of_jax.py": (2, OF_USERS),
     "exchange/of_torch.py": (1, OF_USERS),
     "func/boundary.py": (10, OF_USERS),
-    "func/checkpoints/states.py": (1, OF_USERS),
+    "func/loops/states.py": (1, OF_USERS),
     "func/gradient.py": (1, FOR_SPEED),
     "func/implicit/linear_maps.py": (1, OF_USERS),
     "func/held_arrays.py": (1, OF_USERS),

@@ -14,8 +14,8 @@ import pullback as pb
 import pullback.scipy
 from pullback.core.errors import GradientError, IndependentResultWarning
 from pullback.func import checkpointed_loop, custom_root, grad, jvp, odeint, vmap
-from pullback.func.checkpoints import loop
 from pullback.func.implicit import functions, trajectories
+from pullback.func.loops import run
 from pullback.scipy import integrate, optimize
 from pullback.scipy.sparse import linalg
 
@@ -373,7 +373,7 @@ def test_what_is_left_behind_for_nobody_is_in_nobodys_way():
 
 @pytest.mark.parametrize("function", [in_a_dict, by_a_slope_of_ours, by_a_step, in_an_attribute])
 def test_what_the_samples_of_a_batch_leave_behind_is_nan(function, monkeypatch):
-    for rule in (functions._implicit, trajectories._trajectory, loop._checkpointed):
+    for rule in (functions._implicit, trajectories._trajectory, run._looped_by_rule):
         monkeypatch.setattr(rule._rule, "has_looped", True)  # said: others wait for the warning, which comes once
     assert np.isnan(vmap(function)(np.array([1.0, 2.0]))).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.arrays.batched.array import Batch, BatchedArray
-from pullback.arrays.batched.rules import RULES, on_matrices, refuse_as_kernel, rule, with_leading
+from pullback.arrays.batched.rules import RULES, laid_out, on_matrices, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import everywhere, rank_of, run, shape_of, shifted
 
 RULES["lu_permutation"] = with_leading("lu_permutation", (0,))
@@ -36,6 +36,7 @@ def _ldl_solve(batch: Batch, factors: Any, pivots: Any, b: Any, hermitian: bool)
 
 
 @rule("renorm")
+@laid_out
 def _renorm(batch: Batch, x: BatchedArray, p: Any, dim: int, maxnorm: Any) -> Any:
     if x.ndim < 2:
         refuse_as_kernel("renorm", batch, (x, p, dim, maxnorm))

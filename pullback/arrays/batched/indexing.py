@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.errors import unknown_shape
-from pullback.arrays.batched.rules import RULES, Rule, flat, refuse_as_kernel, rule, with_leading
+from pullback.arrays.batched.rules import RULES, Rule, flat, laid_out, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import (
     aligned,
     as_array,
@@ -248,7 +248,7 @@ def written_row(
 
 
 RULES.update({name: _writing(name, True) for name in ("index_add", "index_copy", "index_reduce")})
-RULES["index_fill"] = _writing("index_fill", False)
+RULES["index_fill"] = laid_out(_writing("index_fill", False))
 
 
 # -- the flattened array -----------------------------------------------------------------------------------------------
@@ -335,6 +335,7 @@ def _masked_select_backward(batch: Batch, grad: Any, shape: Any, mask: Any) -> A
 
 # -- looking for values ------------------------------------------------------------------------------------------------
 @rule("masked_fill")
+@laid_out
 def _masked_fill(batch: Batch, x: Any, mask: Any, value: Any) -> Any:
     rank = max(rank_of(x), rank_of(mask))
     whole, mask = everywhere(batch, x, rank), aligned(batch, mask, rank)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.batched.array import Batch
-from pullback.arrays.batched.rules import refuse_as_kernel, rule
+from pullback.arrays.batched.rules import laid_out, refuse_as_kernel, rule
 from pullback.arrays.batched.values import everywhere, rank_of, run, shape_of, shifted
 
 
 @rule("cat")
+@laid_out
 def _cat(batch: Batch, tensors: Any, dim: int) -> Any:
     ranks = [rank_of(x) for x in tensors]
     if not all(ranks):
@@ -22,6 +23,7 @@ def _cat(batch: Batch, tensors: Any, dim: int) -> Any:
 
 
 @rule("stack")
+@laid_out
 def _stack(batch: Batch, tensors: Any, dim: int) -> Any:
     return run("stack", [everywhere(batch, x) for x in tensors], shifted(dim, rank_of(tensors[0]) + 1, "stack"))
 

@@ -25,7 +25,8 @@ from pullback.arrays.batched.values import (
     shape_of,
     shifted,
 )
-from pullback.core.array_type import SCALARS
+from pullback.core.arguments import spread_lists
+from pullback.core.array_type import SCALARS, layout_of
 from pullback.core.errors import OperatorError
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import Operator, parameters_of
@@ -42,6 +43,35 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
         return function
 
     return enter
+
+
+def laid_out(function: Rule) -> Rule:
+    """A decorator: a rule of what makes a fresh array, which lies in memory as the kernel's would for one sample.
+
+    Only so is `y.reshape(-1)`, of what the rule gives, a view where it is one without vmap. Arguments in C order, of
+    which NumPy's kernels make results in C order, are looked after; of others the rule's own order stays.
+    """
+
+    def in_order(batch: Batch, *args: Any) -> Any:
+        values = function(batch, *args)
+        if type(values) is not ndarray or values.ndim < 3 or not values.size or values.flags.c_contiguous:
+            return values
+        samples_last = np.moveaxis(values, 0, -1)
+        if samples_last.flags.c_contiguous or not all(map(_is_in_order, spread_lists(args))):
+            return values
+        if values.strides[0] == values.itemsize:
+            return np.moveaxis(np.ascontiguousarray(samples_last), -1, 0)
+        return np.ascontiguousarray(values)
+
+    return in_order
+
+
+def _is_in_order(x: Any) -> bool:
+    layout = layout_of(x) if type(x) in (ndarray, BatchedArray) else None
+    if layout is None or layout.ndim < 2:
+        return True
+    steps = [abs(step) for step, n in zip(layout.strides, layout.shape, strict=True) if n > 1]
+    return steps == sorted(steps, reverse=True)
 
 
 def rule_by_category(op: Operator) -> Rule | None:

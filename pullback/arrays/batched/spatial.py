@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.batched.array import Batch, BatchedArray
-from pullback.arrays.batched.rules import RULES, Rule, refuse_as_kernel, rule, with_leading
+from pullback.arrays.batched.rules import RULES, Rule, laid_out, refuse_as_kernel, rule, with_leading
 from pullback.arrays.batched.values import everywhere, is_batched, rank_of, run, shape_of
 
 RULES["separable_map"] = with_leading("separable_map", (0,))
@@ -74,6 +74,7 @@ def _from_channels(batch: Batch, x: Any) -> Any:
 
 
 @rule("convolution")
+@laid_out
 def _convolution(batch: Batch, x: Any, weight: Any, bias: Any, *how: Any) -> Any:
     *steps, groups = how
     alone = bias is not None and not is_batched(batch, weight) and not is_batched(batch, bias)
@@ -93,6 +94,7 @@ def _convolution(batch: Batch, x: Any, weight: Any, bias: Any, *how: Any) -> Any
 
 
 @rule("convolution_input")
+@laid_out
 def _convolution_input(batch: Batch, grad: Any, weight: Any, *how: Any) -> Any:
     *steps, groups = how
     if not is_batched(batch, weight):
@@ -103,6 +105,7 @@ def _convolution_input(batch: Batch, grad: Any, weight: Any, *how: Any) -> Any:
 
 
 @rule("convolution_weight")
+@laid_out
 def _convolution_weight(batch: Batch, grad: Any, x: Any, shape: Any, *how: Any) -> Any:
     *steps, groups = how
     sizes = (batch.size * shape[0], *shape[1:])
@@ -120,6 +123,7 @@ def _boxes(batch: Batch, boxes: Any, images: int) -> Any:
 
 
 @rule("sample_bins")
+@laid_out
 def _sample_bins(batch: Batch, x: Any, boxes: Any, *how: Any) -> Any:
     if not is_batched(batch, boxes):
         return _from_channels(batch, run("sample_bins", _channels(batch, x), boxes, *how))
@@ -127,6 +131,7 @@ def _sample_bins(batch: Batch, x: Any, boxes: Any, *how: Any) -> Any:
 
 
 @rule("spread_bins")
+@laid_out
 def _spread_bins(batch: Batch, x: Any, boxes: Any, shape: Any, *how: Any) -> Any:
     images, channels, *pixels = shape
     if not is_batched(batch, boxes):

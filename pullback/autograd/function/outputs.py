@@ -15,6 +15,7 @@ from pullback.core.tensor import Tensor, detached_here, wrap
 from pullback.core.types import Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift
+from pullback.graph.gathered import tie_of
 from pullback.graph.inplace_nodes import rebase_history
 from pullback.graph.inplace_rules import check_inplace
 from pullback.graph.node import Edge, OutputEdge, edge_to
@@ -140,6 +141,8 @@ def _connect(ctx: FunctionNode, args: tuple[Any, ...], nr: int, out: Any, result
     if any(out is x for x in ctx._dirty):
         check_inplace(result, ctx.name(), True)
         rebase_history(result, entrance, edge_to(result), ctx.name())
+        if (tied := tie_of(result)) is not None:
+            tied.written()
     else:
         result._fn, result._requires_grad = entrance, True
 

@@ -36,7 +36,7 @@ def masked_fill(self, mask, value):
             return where(mask, value, self)
         return masked_fill_(np.array(self), mask, value)
     shape = np.broadcast_shapes(self.shape, mask.shape)
-    return masked_fill_(np.array(np.broadcast_to(self, shape)), mask, value)
+    return masked_fill_(np.array(np.broadcast_to(self, shape), order="C"), mask, value)
 
 
 def masked_select(self, mask):

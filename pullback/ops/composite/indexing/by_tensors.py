@@ -10,6 +10,8 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import SCALARS, array_type, innermost, refuse_where
 from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
+from pullback.dispatch.results import copy_into
+from pullback.graph.gathered import tie
 from pullback.ops.formulas.indexing.by_index import is_basic_index
 from pullback.ops.shapes import broadcast_shapes
 
@@ -22,12 +24,19 @@ def has_tensors(index):
 
 
 def read_at(self, index, *, ops):
-    """self[index]: a copy."""
+    """self[index]: a copy, tied to self where it is a view for one sample."""
     mask = _only_mask(index)
     if mask is not None and (len(mask.shape) == len(self.shape) or not _count_known(mask)):
         return ops.masked_select(self, mask)
     if (view := _view_at(self, index, ops)) is not None:
         return view
+    copy = _gathered(self, index, ops)
+    if is_basic_index(index) and isinstance(self, Tensor) and not _is_number(self, index):
+        _tie_to(copy, self, index, ops)
+    return copy
+
+
+def _gathered(self, index, ops):
     basic, arrays, places, at = _parsed(self, index, ops)
     row, flat, shape, rest = _in_row(ops.slice_view(self, basic), arrays, places, ops)
     found = ops.reshape(ops.index_select(row, 0, ops.reshape(flat, (-1,))), (*shape, *rest))
@@ -39,9 +48,26 @@ def _view_at(self, index, ops):
     items = index if isinstance(index, tuple) else (index,)
     if not is_basic_index(index) or any(array_type(innermost(i)).many for i in items if isinstance(i, Tensor)):
         return None
-    if type(self) in ARRAYS and len(items) == len(self.shape) and not any(type(i) in MANY for i in items):
-        return None  # NumPy gives a number, which nobody writes into
+    if _is_number(self, index):
+        return None
     return ops.slice_view(self, tuple([int(i) if isinstance(i, Tensor) else i for i in items]))
+
+
+def _is_number(self, index):
+    """True if NumPy gives a number for self[index], which nobody writes into."""
+    items = index if isinstance(index, tuple) else (index,)
+    return type(self) in ARRAYS and len(items) == len(self.shape) and not any(type(i) in MANY for i in items)
+
+
+def _tie_to(copy, self, index, ops):
+    """Where self[index] is a view, let writes go both ways."""
+    items = index if isinstance(index, tuple) else (index,)
+    at = tuple([ops.clone(i) if isinstance(i, Tensor) else i for i in items])  # whatever is written into these later
+    tie(
+        copy, self,
+        lambda copy: copy_into(copy, _gathered(self, at, ops), "__getitem__"),
+        lambda copy: copy_into(self, written_at(self, at, copy, ops=ops), "__setitem__"),
+    )  # fmt: skip
 
 
 def written_at(self, index, value, accumulate=False, *, ops):

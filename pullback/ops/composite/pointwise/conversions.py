@@ -25,7 +25,7 @@ def is_conj(self, *, ops):
 
 def resolve_conj(self, *, ops):
     """self, for it is no lazy conjugate; of what `conj` gave a copy, which may be written into."""
-    written_never = isinstance(self, Tensor) and self._extra is not None and self._extra.no_view
+    written_never = isinstance(self, Tensor) and self._extra is not None and isinstance(self._extra.no_view, str)
     return ops.clone(self) if written_never else self
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy import signal
 
+_CONVOLVED_FROM = 20_000  # products in a row
 _DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster
 
 
@@ -16,7 +17,10 @@ def moving_sum(x: Any, b: Any) -> Any:
     """By lfilter, which of one coefficient is a product."""
     if b.shape[-1] == 1:
         return x * b
-    one = np.ones(1, np.result_type(x, b))
+    dtype = np.result_type(x, b)
+    # If `a` has one number lfilter convolves each row by a call from Python, which for short rows takes three times as
+    # long as its recursion.
+    one = np.array([1, 0], dtype) if b.shape[-1] * x.shape[-1] < _CONVOLVED_FROM else np.ones(1, dtype)
     return _by_each_filter(lambda b, x: signal.lfilter(b, one, x), b, x)
 
 

@@ -73,24 +73,32 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     x, loc, scale, *shapes = map(array, (x, loc, scale, *shapes))
     given = (x, loc, scale, *shapes)
     # Of other precisions SciPy computes in double.
-    if any(map(is_hidden, given)) or any(v.dtype.char in "efFDgG" for v in given):
+    if is_hidden(*given) or any(v.dtype.char in "efFDgG" for v in given):
         return None
     standard = x.dtype.kind == "f" and type(loc) is type(scale) is np.ndarray and not (loc.ndim or scale.ndim)
     standard = standard and loc == 0 and scale == 1
     points = x if standard else (x - loc) / scale
-    numbers = [frozen(v, f"scipy.stats.{self.name}.{name}") for v in (points, *shapes, scale)]
+    numbers = [
+        frozen(v, f"scipy.stats.{self.name}.{name}") if isinstance(v, Tensor) else v for v in (points, *shapes, scale)
+    ]
     mask = self._support_mask if "pdf" in name else self._open_support_mask
     inside = mask(*numbers[:-1]) & self._argcheck(*numbers[1:-1]) & (numbers[-1] > 0)
     if not np.size(inside) or not np.all(inside):
         return None
     flat = inside.ndim == 1
-    spread = [
-        v if flat and v.shape == inside.shape else np.broadcast_to(v, inside.shape).ravel()
-        for v in (points, *shapes, scale)
-    ]
-    found = getattr(own, f"_{name}")(*spread[:-1])
-    found = found if standard else _SHARES[name](found, spread[-1])
+    points, *shapes = (_spread(v, inside.shape, flat) for v in (points, *shapes))
+    found = getattr(own, f"_{name}")(points, *shapes)
+    found = found if standard else _SHARES[name](found, _spread(scale, inside.shape, flat))
     return found if flat and found.shape == inside.shape else np.reshape(found, inside.shape)[()]
+
+
+def _spread(x: Any, shape: Any, flat: bool) -> Any:
+    """A number for each point, in a row."""
+    if flat and x.shape == shape:
+        return x
+    if not isinstance(x, Tensor) and not x.ndim:  # broadcast_to takes ten times as long
+        return np.full(math.prod(shape), x)
+    return np.broadcast_to(x, shape).ravel()
 
 
 def _shapes(self: Any) -> list[str]:

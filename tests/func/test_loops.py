@@ -1,0 +1,257 @@
+"""scan, fori_loop, while_loop and cond: values, derivatives and batches are those of Python's own loops."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import GradientError
+from pullback.func import (
+    cond,
+    fori_loop,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jet,
+    jvp,
+    linearize,
+    scan,
+    value_and_grad,
+    vmap,
+    while_loop,
+)  # fmt: skip
+
+RNG = np.random.default_rng(0)
+W, X = RNG.normal(size=(3, 3)), RNG.normal(size=(5, 3))
+
+
+def plain_scan(f, init, xs=None, length=None, reverse=False):
+    carry, ys = init, []
+    places = range(len(xs) if xs is not None else length)
+    for k in reversed(places) if reverse else places:
+        carry, y = f(carry, None if xs is None else xs[k])
+        ys.append(y)
+    return carry, np.stack(ys[::-1] if reverse else ys)
+
+
+def recurrent(loop, reverse=False):
+    def of(w, x):
+        def step(c, x):
+            c = np.tanh(w @ c + x)
+            return c, np.sum(c)
+
+        c, ys = loop(step, np.zeros(3) + 0 * x[0], x, reverse=reverse)
+        return np.sum(c**2) + np.sum(np.cos(ys) * np.arange(5.0))
+
+    return of
+
+
+def nested(loop):
+    def of(w, x):
+        def row(c, row):
+            d, ys = loop(lambda d, e: (np.sin(d * w[0, 0] + e), d * d), c, row)
+            return d + np.mean(ys), np.sum(ys)
+
+        return loop(row, w[1, 1], x)[0]
+
+    return of
+
+
+PROGRAMS = {"forwards": recurrent, "backwards": lambda loop: recurrent(loop, True), "nested": nested}
+TRANSFORMS = {
+    "value": lambda f: f,
+    "grad": grad,
+    "grad of xs": lambda f: grad(f, argnums=1),
+    "jvp": lambda f: lambda w, x: jvp(f, (w, x), (w, x))[1],
+    "hessian": hessian,
+    "reverse over forward": lambda f: grad(lambda w, x: jvp(f, (w, x), (w, x))[1]),
+    "forward over reverse": lambda f: lambda w, x: jvp(grad(f), (w, x), (w, x))[1],
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_scan_is_the_plain_loop_alone_and_in_a_batch(program, transform):
+    f, g = (TRANSFORMS[transform](PROGRAMS[program](loop)) for loop in (scan, plain_scan))
+    expected = g(W, X)
+    np.testing.assert_allclose(f(W, X), expected, rtol=1e-12, atol=1e-13)
+    batch = vmap(f, (0, None))(np.stack([W, 0.5 * W]), X)
+    np.testing.assert_allclose(batch, np.stack([expected, g(0.5 * W, X)]), rtol=1e-12, atol=1e-13)
+    batch = vmap(f, (None, 1))(W, np.stack([X, -X], 1))
+    np.testing.assert_allclose(batch, np.stack([expected, g(W, -X)]), rtol=1e-12, atol=1e-13)
+
+
+def test_a_gradient_of_a_batch_and_tensors():
+    f, g = recurrent(scan), recurrent(plain_scan)
+    weights = np.stack([W, 0.5 * W])
+    found = grad(lambda w: np.sum(vmap(f, (0, None))(w, X)))(weights)
+    np.testing.assert_allclose(found, [grad(g)(w, X) for w in weights], rtol=1e-12)
+    w = pb.tensor(W, requires_grad=True)
+
+    def step(c, x):
+        c = (w @ c + x).tanh()
+        return c, c.sum()
+
+    c, ys = scan(step, pb.zeros(3, dtype=pb.float64), pb.tensor(X))
+    assert type(c) is pb.Tensor
+    assert "loop" in repr(c)
+    (c.square().sum() + (ys.cos() * pb.arange(5.0, dtype=pb.float64)).sum()).backward()
+    np.testing.assert_allclose(w.grad.numpy(), grad(g)(W, X), rtol=1e-12)
+
+
+def newton(loop):
+    def root(a):
+        def wants(x):
+            return abs(x * x - a) > 1e-13 * a
+
+        return loop(wants, lambda x: 0.5 * (x + a / x), a + 1)
+
+    return root
+
+
+def plain_while(test, body, x):
+    while test(x):
+        x = body(x)
+    return x
+
+
+OF_ONE = {
+    "value": lambda f: f,
+    "grad": grad,
+    "second": lambda f: grad(grad(f)),
+    "jvp": lambda f: lambda a: jvp(f, (a,), (1.0,))[1],
+    "mixed": lambda f: jacfwd(grad(f)),
+}
+
+
+@pytest.mark.parametrize("transform", OF_ONE)
+def test_a_while_loop_is_the_plain_one_where_samples_take_different_numbers_of_steps(transform):
+    f, g = (OF_ONE[transform](newton(loop)) for loop in (while_loop, plain_while))
+    points = np.array([2.0, 9.0, 1000.0, 0.01])
+    expected = [g(a) for a in points]
+    np.testing.assert_allclose([f(a) for a in points], expected, rtol=1e-13)
+    np.testing.assert_allclose(vmap(f)(points), expected, rtol=1e-13)
+    if transform == "value":
+        np.testing.assert_allclose(grad(lambda a: np.sum(vmap(f)(a)))(points), [grad(g)(a) for a in points])
+
+
+def test_samples_that_need_numbers_run_one_by_one_each_with_its_own_number_of_steps():
+    def count_down(x):
+        return while_loop(lambda x: x > 1, lambda x: x * (0.5 if x > 4 else 0.9), x)
+
+    points = np.array([20.0, 3.0, 0.5])
+    with pytest.warns(UserWarning, match="looks at numbers"):
+        found = vmap(value_and_grad(count_down))(points)
+    expected = [value_and_grad(lambda x: plain_while(lambda x: x > 1, lambda x: x * (0.5 if x > 4 else 0.9), x))(x)
+                for x in points]  # fmt: skip
+    np.testing.assert_allclose(np.transpose(found), expected)
+
+
+def test_a_loop_that_counts():
+    def power(x, slots=None, first=2):
+        return fori_loop(first, 7, lambda i, y: y * x + i, 1.0, slots=slots)
+
+    def plain(x):
+        y = 1.0
+        for i in range(2, 7):
+            y = y * x + i
+        return y
+
+    for slots in (None, 1, 2, 9):
+        assert grad(power)(1.3, slots) == pytest.approx(grad(plain)(1.3), rel=1e-14)
+    np.testing.assert_allclose(jet(power, (1.3,), ([1.0, 0.0, 0.0],))[1], jet(plain, (1.3,), ([1.0, 0.0, 0.0],))[1])
+    assert linearize(power, 1.3)[1](2.0) == pytest.approx(2 * grad(plain)(1.3))
+    assert power(1.3, first=9) == 1.0
+    assert vmap(lambda x: fori_loop(0, 0, lambda i, y: y, x))(np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_trees_and_nothing():
+    carry, ys = scan(lambda c, x: ({"n": c["n"] + 1, "name": c["name"]}, (x["a"], None)), {"n": 0, "name": "count"},
+                     {"a": np.arange(3.0)})  # fmt: skip
+    assert carry == {"n": 3, "name": "count"}
+    np.testing.assert_array_equal(ys[0], np.arange(3.0))
+    assert ys[1] is None
+    assert scan(lambda c, x: (c + 1, None), 0, length=4) == (4, None)
+    carry, ys = scan(lambda c, x: (c, x + c), 1.0, np.zeros((0, 2), np.float32))
+    assert (carry, ys.shape) == (1.0, (0, 2))
+    assert scan(lambda c, x: (c, x > 1), 1.0, np.arange(3.0))[1].tolist() == [False, False, True]
+
+
+def test_a_variable_of_a_python_loop_is_read_as_it_was():
+    def total(a):
+        return sum(fori_loop(0, 2, lambda i, y: y + n * a * a, 0.0) for n in range(3))  # noqa: B023
+
+    assert grad(total)(3.0) == 2 * 3 * 6.0
+
+
+def test_memory_holds_carries_and_no_graph_of_all_steps():
+    def peak(loop):
+        def f(x):
+            def step(y):
+                for _ in range(10):
+                    y = np.sin(y)
+                return y
+
+            return np.sum(loop(step, x))
+
+        tracemalloc.start()
+        grad(f)(np.zeros(10_000))
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    plain = peak(lambda step, x: [x := step(x) for _ in range(50)][-1])
+    assert peak(lambda step, x: fori_loop(0, 50, lambda i, y: step(y), x)) < plain / 5
+
+
+def test_cond_runs_one_function_or_in_a_batch_both():
+    seen = []
+
+    def root(x):
+        seen.append("root")
+        return np.sqrt(x)
+
+    def f(x):
+        return cond(x > 0, root, lambda x: 0 * x, x)
+
+    assert [f(4.0), f(-1.0)] == [2.0, 0.0]
+    assert len(seen) == 1
+    points = np.array([4.0, -1.0, 0.0])
+    np.testing.assert_array_equal(vmap(f)(points), [2, 0, 0])
+    np.testing.assert_array_equal(vmap(grad(f))(points), [0.25, 0, 0])
+    np.testing.assert_array_equal(jacobian(vmap(f))(points), np.diag([0.25, 0, 0]))
+    assert vmap(lambda x: cond(True, np.cos, np.sin, x))(np.zeros(2)).tolist() == [1, 1]
+    with pytest.raises(GradientError, match=r"same structure and shapes, got .* with shapes \[\(\)\]"):
+        vmap(lambda x: cond(x > 0, lambda x: x, lambda x: (x, x), x))(points)
+    with pytest.raises(RuntimeError, match=r"one element, got shape \(3,\)"):
+        cond(points > 0, np.sin, np.cos, points)
+
+
+REFUSED = {
+    "no pair": (lambda: scan(lambda c, x: c, 0.0, np.ones(2)), TypeError, "must return a pair"),
+    "another shape": (lambda: scan(lambda c, x: (np.ones(2), x), 0.0, np.ones(2)), GradientError, "same shapes"),
+    "another tree": (lambda: fori_loop(0, 2, lambda i, c: [c], 0.0), GradientError, r"returns TreeSpec"),
+    "another kind": (lambda: fori_loop(0, 2, lambda i, c: c + 0.5, 0), GradientError, "kinds of numbers"),
+    "a list": (lambda: scan(lambda c, x: (c, x), 0.0, [1.0, 2.0]), TypeError, "make it one array"),
+    "two lengths": (lambda: scan(lambda c, x: (c, 0), 0, (np.ones(2), np.ones(3))), ValueError, r"equal, got \[2, 3\]"),
+    "length": (lambda: scan(lambda c, x: (c, x), 0.0, np.ones(2), 3), ValueError, "length is 3"),
+    "no length": (lambda: scan(lambda c, x: (c, x), 0.0), TypeError, "length must say"),
+    "text": (lambda: scan(lambda c, x: (c, "y"), 0.0, np.ones(2)), TypeError, "y must be an array"),
+    "another y": (lambda: scan(lambda c, x: (c + 1, c or 0.5), 0, length=3), GradientError, r"float64\(\); it"),
+    "slots": (lambda: scan(lambda c, x: (c, x), 0.0, np.ones(2), slots=0), ValueError, "at least 1"),
+    "bound": (lambda: fori_loop(0, 2.0, lambda i, c: c, 0.0), TypeError, "upper must be an int"),
+    "function": (lambda: fori_loop(0, 2, 3, 0.0), TypeError, "body must be callable"),
+    "test": (lambda: while_loop(3, abs, 0.0), TypeError, "test must be callable"),
+    "too many": (lambda: while_loop(lambda x: True, abs, 0.0, max_steps=9), GradientError, "after max_steps=9"),
+    "negative": (lambda: while_loop(lambda x: True, abs, 0.0, max_steps=-1), ValueError, "not be negative"),
+    "branch": (lambda: cond(True, 1, abs, 0.0), TypeError, "true_function must be callable"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_loop_is_refused(what):
+    call, kind, text = REFUSED[what]
+    with pytest.raises(kind, match=text):
+        call()
