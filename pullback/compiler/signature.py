@@ -77,10 +77,21 @@ def frozen(structure: Any) -> Hashable:
     if isinstance(structure, (int, type(None))):
         return structure
     sort, kind, parts = structure
-    kind = kind if isinstance(kind, type) else getattr(kind, "kind", id(kind))
+    kind = kind if isinstance(kind, type) else _frozen_kind(kind)
     if isinstance(parts, dict):
         return (sort, kind, *((key, frozen(part)) for key, part in parts.items()))
     return (sort, kind, *map(frozen, parts))
+
+
+def _frozen_kind(kind: Any) -> Hashable:
+    """What stands for a class that makes its containers in its own way: of a registered one, with their context."""
+    if hasattr(kind, "kind"):
+        return kind.kind  # type: ignore[no-any-return]
+    try:
+        hash(kind.context)
+    except TypeError:
+        return id(kind)  # equal to no other
+    return (kind.cls, type(kind.context), kind.context)
 
 
 def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:

@@ -26,7 +26,7 @@ class Call:
         Gradients of results that require grad, and theirs.
     """
 
-    def __init__(self, function, args, how, mixed=False):
+    def __init__(self, function, args, how, mixed=""):
         self.error, self.found, self.looks, self.pulled = None, [], [], []
         given = [*args]
         if "leaves" in how:
@@ -38,7 +38,7 @@ class Call:
         except Exception as error:  # noqa: BLE001 - it is compared
             self.error, self.text = type(error), f"{type(error).__name__}: {str(error)[:300]}"
         else:
-            self.looks = [mixed or _look(x, "leaves" in how) for x in result] + [_shape_of(form)]
+            self.looks = [mixed or _look(x, how) for x in result] + [_shape_of(form)]
             self.found = leaves(result)
             if "leaves" in how:
                 self.pulled = pulled(result, [x for x in args[:2] if isinstance(x, Tensor)])
@@ -65,8 +65,10 @@ class Call:
         return "shares memory with an argument" if shared else ""
 
 
-def _look(x, requires):
-    return (type(x), x.requires_grad) if isinstance(x, Tensor) and requires else type(x)
+def _look(x, how):
+    if isinstance(x, np.ndarray) and not x.ndim and "plain" not in how:
+        return type(x[()])  # transforms give both as numbers
+    return (type(x), x.requires_grad) if isinstance(x, Tensor) and "leaves" in how else type(x)
 
 
 def _looks_like(a, b):

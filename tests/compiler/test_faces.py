@@ -1,5 +1,7 @@
 """Tensors beside ndarrays in a compiled function, in place operators on arguments, and what becomes of the caller's."""
 
+import collections
+import dataclasses
 import warnings
 
 import numpy as np
@@ -7,8 +9,19 @@ import pytest
 
 import pullback as pb
 from pullback.compiler import CompileWarning
+from pullback.compiler.reach.reached import reach_of
 
 X = np.array([0.5, 2.0, 4.0])
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@dataclasses.dataclass
+class Held:
+    a: object
+    count: int
+
+
+pb.utils.pytree.register_pytree_node(Held, lambda x: ([x.a], x.count), lambda parts, count: Held(*parts, count))
 
 
 def called(function, *made):
@@ -98,7 +111,7 @@ def test_an_argument_into_which_a_gradient_was_written_in_a_trace_is_as_it_was()
 
 
 def test_a_decomposition_that_is_not_found_raises_whoever_wants_it():
-    compiled = pb.compile(lambda x: np.linalg.svd(x)[1] * 0 if x is None else [np.linalg.svd(x), x.sum()][1])
+    compiled = pb.compile(lambda x: [np.linalg.eigvals(x), x.sum()][1])
     for _ in range(4):
         compiled(np.eye(2))
     with pytest.raises(np.linalg.LinAlgError):
@@ -119,3 +132,25 @@ def test_rows_of_cotangents_and_numbers_among_the_results():
                 for function in (compiled, f)
             )
             np.testing.assert_array_equal(found, expected)
+
+
+def test_named_tuples_and_registered_classes_become_programs():
+    def f(pair):
+        return Pair(pair.a * 2, [pair, {"sorted": np.sort(pair.a)}])
+
+    compiled = pb.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CompileWarning)
+        for k in range(5):
+            found = compiled(Pair(X + k, Held(X, 3)))
+            assert type(found) is Pair
+            assert type(found.b[0].b) is Held
+            assert found.b[0].b.count == 3
+            np.testing.assert_array_equal(found.a, (X + k) * 2)
+    assert any(x.programs for x in compiled._by_signature.values())
+
+
+def test_an_operator_that_is_made_when_first_asked_for_is_the_librarys():
+    scope = {"pb": pb}
+    exec("def f(x):\n    return pb.erf(x) + pb.special.expit(x)", scope)
+    assert len(reach_of(scope["f"]).watches.all) < 20
