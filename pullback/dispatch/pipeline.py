@@ -224,8 +224,10 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
 def _shows_arrays(tensors: Sequence[Tensor]) -> bool:
     """True if what an operator makes of these has NumPy's face."""
     arrays = [x for x in tensors if type(x) in ARRAYS]
-    if not arrays or len(arrays) == len(tensors) or modes.current().level:
+    if not arrays or len(arrays) == len(tensors) or any(x._level for x in arrays):
         return bool(arrays)
+    if modes.current().level and not any(x._level for x in tensors):
+        return True  # inside of a transform, which has made the others
     return not any(array_type(innermost(x)).for_ndarrays for x in tensors)
 
 

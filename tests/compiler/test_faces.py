@@ -69,8 +69,27 @@ def test_functions_of_small_whole_numbers_have_numpys_dtype():
     compare(lambda x: (pb.exp(x), pb.sqrt(x)), lambda: pb.tensor([True, False]))
 
 
+def test_a_tangent_has_the_dtype_of_what_is_written_into():
+    def f(x):
+        def write(x):
+            y = x * 1
+            y.lerp_(pb.ones(3), 0.5)
+            return y
+
+        return pb.func.jvp(write, (x,), (x * 1,))
+
+    compare(f, lambda: pb.tensor([1.0, 2.0, 3.0]).float())
+
+
+def test_a_number_that_varies_does_not_give_a_function_of_tensors_numpys_face():
+    compiled = pb.compile(pb.func.value_and_grad(lambda x, q: (x * q).sum()))
+    for k in range(5):
+        assert [type(x) for x in compiled(pb.ones(2), 0.5 * k)] == [pb.Tensor, pb.Tensor]
+
+
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
+    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
 
 
 def test_what_is_written_through_data_is_written():

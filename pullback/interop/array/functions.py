@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar, show_as_plural
 from pullback.core.array_type import TENSOR, layout_of, memory_of, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.late import ready
@@ -226,18 +226,23 @@ def astype(
     if dtype.kind in "fc":
         lies_so = order not in ("C", "F") or self.flags[f"{order}_CONTIGUOUS"]
         if dtype != self.dtype:
-            made = TENSOR._to_copy(self, dtype)
+            made = _cast(self, dtype)
             return made if lies_so else _copy(made, order)
         return self if lies_so and not copy else _copy(self, order)
     if dtype.kind == "O" and needs_grad(self):
         raise would_detach("make an array of objects of numbers that are being differentiated", _NO_OBJECTS)
     numbers = numbers_of(self)
     if numbers is None:
-        return TENSOR._to_copy(self, dtype)
+        return _cast(self, dtype)
     if WATCHED:
         note_operator(f"the cast to {dtype}", self)
     made = numbers.astype(dtype, order, casting, subok, True)
     return made[()] if type(self) in SCALAR_FACES else made
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    made = TENSOR._to_copy(x, dtype)
+    return made if type(x) in SCALAR_FACES else show_as_plural(made)
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
