@@ -265,7 +265,7 @@ def chosen_places(rule: Any, inputs: Any, where: Any, outs: Any, name: str) -> A
     made = []
     parts = tuple(map(array, parts)) if isinstance(parts, tuple) else array(parts)
     for part, out in zip(parts if isinstance(parts, tuple) else (parts,), outs, strict=True):
-        base = np.zeros(shape, part.dtype) if out is None else np.astype(out, part.dtype)
+        base = np.zeros(shape, part.dtype) if out is None else np.astype(out, np.result_type(part.dtype, out.dtype))
         made.append(ops.where(mask, part, base) if hidden else ops.setitem(base, mask, part))
     return tuple(made) if isinstance(parts, tuple) else made[0]
 
