@@ -87,6 +87,16 @@ def test_a_number_that_varies_does_not_give_a_function_of_tensors_numpys_face():
         assert [type(x) for x in compiled(pb.ones(2), 0.5 * k)] == [pb.Tensor, pb.Tensor]
 
 
+def test_eigenvalues_are_real_where_all_of_them_are():
+    compiled = pb.compile(np.linalg.eigvals)
+    for angle in (0.0, 1.0) * 3:
+        x = np.array([[1.0, -angle], [angle, 1.0]])
+        found, expected = compiled(x), np.linalg.eigvals(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected)
+    assert sum(len(x.programs) for x in compiled._by_signature.values()) == 2
+
+
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
     compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
