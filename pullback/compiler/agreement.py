@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of, place_of
@@ -47,6 +48,8 @@ def _what(what: Any) -> Hashable:
         return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
         what = what.examine
+    if isinstance(what, partial):
+        return (_what(what.func), _keys(what.args), *((name, _keys(x)) for name, x in what.keywords.items()))
     code = getattr(what, "__code__", None)
     return what if code is None else (code,)
 

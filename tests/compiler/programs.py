@@ -62,6 +62,7 @@ class Program:
         if self.how in TWICE:  # second derivatives of NaN are 0 or NaN, by what is known to be 0
             self.way = [at for at in self.way if at != STRANGE]
         self.mixed = self.rng.choice(["", "", "", "", "", "x", "y", "g"])  # what is an ndarray in a program of Tensors
+        self.varies = self.rng.random() < 0.25  # whether its numbers of Python do
         self.moves = self.rng.random() < 0.2  # whether what it reads of itself changes
         self.lines, self.count = [], 0
         self.names = {
@@ -99,7 +100,7 @@ class Program:
         m = np.array([rng.random() < 0.6 for _ in range(3)])
         s, e = self._numbers(rng, ()), np.zeros((0, 3))
         arrays = [self._wrapped(z, name) for z, name in zip((x, y, i, m, s, e), "xyimse", strict=True)]
-        return [*arrays, rng.choice(NUMBERS), 1 + seed % 2]
+        return [*arrays, *((rng.choice(NUMBERS), 1 + seed % 2) if self.varies else (0.75, 2))]
 
     def _numbers(self, rng, shape, kind="f8"):
         made = np.array([rng.choice(NUMBERS) for _ in range(math.prod(shape))]).reshape(shape).astype(KINDS[kind])

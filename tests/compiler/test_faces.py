@@ -179,6 +179,16 @@ def test_named_tuples_and_registered_classes_become_programs():
     assert any(x.programs for x in compiled._by_signature.values())
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: np.choose([0, 1, 0], [x, x * 2]), lambda x: np.unravel_index(x.argmax(), (3, 1))[0]]
+)
+def test_checks_of_numbers_are_the_same_in_two_traces(function):
+    compiled = pb.compile(function)
+    for k in range(3):
+        np.testing.assert_array_equal(compiled(X + k), function(X + k))
+    assert any(x.programs for x in compiled._by_signature.values())
+
+
 def test_an_operator_that_is_made_when_first_asked_for_is_the_librarys():
     scope = {"pb": pb}
     exec("def f(x):\n    return pb.erf(x) + pb.special.expit(x)", scope)
