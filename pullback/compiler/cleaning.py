@@ -26,8 +26,12 @@ _ARITHMETIC = frozenset({
 })  # fmt: skip
 # Others, which select, by the arguments in which a NaN comes through or is not chosen.
 _SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
-# Kernels that raise for some numbers: where no decomposition is found.
-_RAISING = frozenset({"linalg_eig", "linalg_eigvals"})
+# Kernels that raise for some numbers: programs run these whoever wants what they give.
+_RAISING = frozenset({
+    "bernoulli", "bin_edges", "binary_cross_entropy_elements", "bincount", "embedding_rows", "histogram_boxes",
+    "linalg_eig", "linalg_eigvals", "linalg_solve_matrices", "linalg_solve_triangular", "nll_loss", "one_hot",
+    "unravel_index",
+})  # fmt: skip
 
 
 def _comes_through(step: Step, place: int) -> bool:

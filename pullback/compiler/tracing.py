@@ -261,12 +261,18 @@ class _Lifted:
                 x = wrap_array(entered, 0, single=True)
             self.given.append(x)
             self._entered.append(entered)
+        self._require = [x._requires_grad for x in self._tensors()]
+
+    def _tensors(self) -> Iterator[Tensor]:
+        return (x for x in self.given if isinstance(x, Tensor))
 
     def written(self) -> list[tuple[int, Value]]:
         """The places that hold another value than in the beginning, and which."""
         pairs = list(enumerate(zip(self.given, self._entered, strict=True)))
         if any(entered is not None and type(x._array) is not TracedArray for _, (x, entered) in pairs):
             raise UntraceableError("it gives an argument other data")
+        if self._require != [x._requires_grad for x in self._tensors()]:
+            raise UntraceableError("it changes whether an argument requires grad")
         return [
             (nr, x._array.at) for nr, (x, entered) in pairs if entered is not None and x._array.at is not entered.at
         ]

@@ -97,6 +97,38 @@ def test_eigenvalues_are_real_where_all_of_them_are():
     assert sum(len(x.programs) for x in compiled._by_signature.values()) == 2
 
 
+def test_draws_in_place_inside_forward_mode():
+    def f(x):
+        def drawn(x):
+            y = x * 1
+            y.bernoulli_(0.0)
+            return y + x
+
+        return pb.func.jvp(drawn, (x,), (x * 1,))
+
+    compare(f, lambda: pb.ones(3))
+
+
+@pytest.mark.parametrize("made", [np.array, pb.tensor])
+def test_a_mask_of_other_sizes_is_refused(made):
+    def write(x, m):
+        x[m] = 1
+        return x * 1
+
+    for function in (lambda x, m: x[m], lambda x, m: x[0, m], write):
+        for size in (1, 2, 4):
+            compiled, x, m = pb.compile(function), made(np.ones((3, 3))), made(np.array([False] * size))
+            with pytest.raises(IndexError), warnings.catch_warnings(action="ignore"):
+                compiled(x, m)
+
+
+def test_a_leaf_that_no_longer_requires_grad_is_left_to_eager_mode():
+    compiled = pb.compile(lambda x: x.requires_grad_(False) * 2)
+    with pytest.warns(CompileWarning, match="it changes whether an argument requires grad"):
+        compiled(x := pb.ones(2, requires_grad=True))
+    assert not x.requires_grad
+
+
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
     compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
@@ -139,12 +171,17 @@ def test_an_argument_into_which_a_gradient_was_written_in_a_trace_is_as_it_was()
     compare(f, lambda: pb.ones(2, requires_grad=True) * 1, lambda: pb.ones(2), eager=True)
 
 
-def test_a_decomposition_that_is_not_found_raises_whoever_wants_it():
-    compiled = pb.compile(lambda x: [np.linalg.eigvals(x), x.sum()][1])
-    for _ in range(4):
-        compiled(np.eye(2))
-    with pytest.raises(np.linalg.LinAlgError):
-        compiled(np.full((2, 2), np.nan))
+@pytest.mark.parametrize("function", [np.linalg.eigvals, lambda x: np.linalg.solve(x, x), np.histogram])
+def test_a_kernel_that_raises_does_so_whoever_wants_what_it_gives(function):
+    compiled = pb.compile(lambda x: [function(x), x.sum()][1])
+    for k in range(4):
+        compiled(np.eye(2) * (k + 1))
+    error = ValueError if function is np.histogram else np.linalg.LinAlgError
+    wrong = np.zeros((2, 2)) if error is np.linalg.LinAlgError else np.full((2, 2), np.nan)
+    if function is np.linalg.eigvals:
+        wrong[:] = np.nan
+    with pytest.raises(error):
+        compiled(wrong)
 
 
 def test_rows_of_cotangents_and_numbers_among_the_results():
