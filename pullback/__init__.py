@@ -88,6 +88,7 @@ if _typing.TYPE_CHECKING:
     from pullback.autograd.cut_log import watch_cuts, why_no_grad
     from pullback.checkup import check
     from pullback.compiler import compile
+    from pullback.compiler.graphs import compiled_autograd
     from pullback.core.progress import show_progress
     from pullback.exchange import for_jax, for_torch, jax_function, torch_function
     from pullback.func.batching import vmap
@@ -128,6 +129,7 @@ _FUNCTIONS = {  # and so are these functions
     "release": "pullback.interop.adopt.switch",
     **dict.fromkeys(("default_generator", "get_rng_state", "manual_seed", "set_rng_state"), "pullback.random"),
     "vmap": "pullback.func.batching", "compile": "pullback.compiler",
+    "compiled_autograd": "pullback.compiler.graphs",
     "check": "pullback.checkup", "show_progress": "pullback.core.progress",
     **dict.fromkeys(("watch_cuts", "why_no_grad"), "pullback.autograd.cut_log"),
     **dict.fromkeys(("for_jax", "for_torch", "jax_function", "torch_function"), "pullback.exchange"),
@@ -142,7 +144,7 @@ __all__ = [  # noqa: RUF022 - by kind
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "custom_jvp", "custom_vjp", "for_jax", "for_torch", "jax_function", "torch_function", "vmap",
-    "check", "compile", "show_progress", "watch_cuts", "why_no_grad",
+    "check", "compile", "compiled_autograd", "show_progress", "watch_cuts", "why_no_grad",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
     "array_api", "autograd", "compiler", "extend", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
     "optimize", "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",

@@ -78,6 +78,7 @@ from pullback.exchange import torch_function as torch_function
 from pullback.func.batching import vmap as vmap
 from pullback.checkup import check as check
 from pullback.compiler import compile as compile
+from pullback.compiler.graphs import compiled_autograd as compiled_autograd
 from pullback.core.progress import show_progress as show_progress
 from pullback.autograd.cut_log import watch_cuts as watch_cuts
 from pullback.autograd.cut_log import why_no_grad as why_no_grad

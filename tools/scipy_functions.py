@@ -20,8 +20,12 @@ import yaml  # noqa: E402
 from scipy.stats._distn_infrastructure import rv_generic  # noqa: E402
 from scipy.stats._multivariate import multi_rv_generic  # noqa: E402
 
-from pullback.interop.adopt.rules import DISTRIBUTIONS_OF_VECTORS, RULES  # noqa: E402
-from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, IMPLICIT, WITHOUT_GRADIENT  # noqa: E402
+from pullback.interop.adopt.rules import (  # noqa: E402
+    DISTRIBUTIONS_OF_VECTORS,
+    IMPLICIT,
+    RULES,
+)
+from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, WITHOUT_GRADIENT  # noqa: E402
 from pullback.interop.adopt.scipy.ways import REFUSED as ERRORS  # noqa: E402
 from pullback.interop.ufuncs import find_ufunc  # noqa: E402
 

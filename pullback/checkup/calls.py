@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core.cuts import PACKAGE
-from pullback.interop.adopt.rules import CMATH, MATH, NAMES, RULES
-from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, IMPLICIT, WITHOUT_GRADIENT
+from pullback.interop.adopt.rules import CMATH, IMPLICIT, MATH, NAMES, RULES
+from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, WITHOUT_GRADIENT
 from pullback.interop.adopt.views import genuine_of
 from pullback.interop.registry import find_function
 from pullback.interop.suggest import advice

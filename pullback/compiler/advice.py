@@ -12,6 +12,10 @@ _REMEDIES = (
     ("what is outside the program", "do it outside, and pass in what the function needs"),
     ("changes the state of a library", "do it once, outside the function"),
     ("would be compared at each call", "pass it in, or make an ndarray of it"),
+    (
+        "the item 'lr' of",
+        "give the optimizer lr=pb.tensor(...), which calls read and schedulers write into",
+    ),
     ("places that may change", "pass in what the function needs of it"),
     ("moves on when it is read", "make a list or an ndarray of it, or pass it in"),
     ("holds what no watch can look at", "pass in what the function needs of it"),

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
+from pullback.arrays.traced.calls import PlainCall
 from pullback.arrays.traced.graph import Check, Guard, Step, Value, key_of, place_of
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import Place
@@ -47,9 +48,13 @@ def _what(what: Any) -> Hashable:
         expected = what.expected
         return ("guard", what.why, _contents(expected, False) if type(expected) is ndarray else key_of(expected))
     if isinstance(what, Check):
-        what = what.examine
-    if isinstance(what, partial):
-        return (_what(what.func), _keys(what.args), *((name, _keys(x)) for name, x in what.keywords.items()))
+        what, given = what.examine, list[Any]()
+        while isinstance(what, partial):  # two traces make two
+            given += [x for x in (*what.args, *what.keywords.values()) if type(x) in (bool, int, float, str)]
+            what = what.func
+        return (getattr(what, "__code__", what), *map(key_of, given))
+    if isinstance(what, PlainCall):
+        return what.key
     code = getattr(what, "__code__", None)
     return what if code is None else (code,)
 

@@ -53,6 +53,7 @@ class Audit:
         self, program: Program | DifferentiableProgram, over: Callable[[], None], trace: Callable[[Any], Any]
     ) -> None:
         self.program, self.trace, self._over, self._trace = program, program.trace, over, trace
+        self.draws = program.draws
         self.calls = self.look = 0
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import Step, Value
+from pullback.arrays.traced.graph import LeftError, Step, Value
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.node import record
 from pullback.compiler.numbers import has_nan
@@ -65,8 +65,9 @@ class DifferentiableProgram(Record):
         self._suspect = [nr - self._count for nr in suspect if nr >= self._count]
         self._given = [g is not None for g in pulled.gradients]
         self._gradients = results[self._count :]
-        forward = needed(steps, results[: self._count])
-        there = {x.number for x in (*pulled.cotangents, *(value for value, _, _ in graph.constants))}
+        moving = {x.number for x in pulled.cotangents}
+        forward = needed(_early(steps, moving), results[: self._count])
+        there = moving | {value.number for value, _, _ in graph.constants}
         backward, handed = self._split(steps, set(forward), there)
         inputs = {x.number for x in trace.inputs}
         self._handed = [x for x in handed if x.number not in inputs]
@@ -102,11 +103,25 @@ class DifferentiableProgram(Record):
         return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
-        """The gradients of the leaves at `places`; None where a NaN tells that they must be computed with care."""
+        """The gradients of the leaves at `places`; None where they must be computed with care, or in another way."""
         if not all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
             return None  # batches of them, which the function's own operators know
-        found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
+        try:
+            found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
+        except LeftError:  # a function among its steps has done something else
+            return None
         if any(has_nan(found[nr]) for nr in self._suspect):
             return None
         given = iter(found)
         return [next(given) if there else None for there in self._given]
+
+
+def _early(steps: Sequence[Step], cotangents: set[int]) -> list[Step]:
+    """The steps that do not depend on cotangents, whose numbers are given."""
+    late, found = {*cotangents}, []
+    for step in steps:
+        if late.isdisjoint(x.number for x in step.values()):
+            found.append(step)
+        else:
+            late.update(x.number for x in step.results)
+    return found

@@ -83,14 +83,16 @@ def _in_groups(steps: Sequence[Step]) -> list[Step | Group]:
         before: list[Step] = []
         after: list[Step] = []
         late: set[int] = set()  # what is made after the group
+        waits = False  # whether a step is among these that is kept: such steps stay in order
         for step in steps[nr + 1 :]:
             read = {x.number for x in step.values()}
             if late.isdisjoint(read) and (way := group.way(step)) is not None:
                 group.add(step, way)
-            elif late.isdisjoint(read) and group.made.isdisjoint(read):
+            elif late.isdisjoint(read) and group.made.isdisjoint(read) and not (step.kept and waits):
                 before.append(step)
             else:
                 after.append(step)
+                waits = waits or step.kept
                 late.update(x.number for x in step.results)
         return [*made, *_in_groups(before), group, *_in_groups(after)]
     return made

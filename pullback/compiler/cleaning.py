@@ -78,10 +78,11 @@ def _without(
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    """The steps that the wanted values, and the guards, are computed by; and those that raise for some numbers."""
+    """The steps that the wanted values, the guards, and what is kept are computed by; and those that may raise."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        if step.form is GUARD or step.what in _RAISING or not alive.isdisjoint(x.number for x in step.results):
+        stays = step.form is GUARD or step.kept or step.what in _RAISING
+        if stays or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)
     return kept[::-1]

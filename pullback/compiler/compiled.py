@@ -12,7 +12,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from pullback.arrays.traced.graph import Guard, UntraceableError
+from pullback.arrays.traced.graph import Guard
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
@@ -43,6 +43,7 @@ from pullback.compiler.variants import MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
@@ -55,7 +56,7 @@ _TIMED = 3  # calls at which a program must not be slower than the function, of 
 _TRACING = RLock()
 
 
-class _Eagerly(NamedTuple):
+class Eagerly(NamedTuple):
     """Stands for the result of a call that the function itself must do; then `variants` are given up, if any."""
 
     variants: Variants | None = None
@@ -63,7 +64,7 @@ class _Eagerly(NamedTuple):
     place: Place | None = None
 
 
-_EAGERLY = _Eagerly()
+_EAGERLY = Eagerly()
 
 
 class Compiled(StandsFor):
@@ -118,7 +119,7 @@ class Compiled(StandsFor):
                 result = self._run(state, args, kwargs)
         else:
             result = self._run(state, args, kwargs)
-        if type(result) is not _Eagerly:
+        if type(result) is not Eagerly:
             return result
         found = self._function(*args, **kwargs)
         if result.variants is not None:  # else the error of the trace was the function's own
@@ -266,7 +267,7 @@ class Compiled(StandsFor):
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         """(the trace of a call, its result as the caller gets it), or (None, the result of the function)."""
-        me = get_ident()
+        me, states = get_ident(), generator_states()
         with _TRACING:
             self._running.add(me)
             try:
@@ -277,11 +278,12 @@ class Compiled(StandsFor):
                 why = str(error).partition("\n")[0]
                 why = UntraceableError.last or f"{type(error).__name__}: {why}"  # it may have been wrapped on its way
                 place = place_of(error)
+                restore(states)
             else:
                 return made, made.result
             finally:
                 self._running.discard(me)
-        return None, _Eagerly(variants, why, place)
+        return None, Eagerly(variants, why, place)
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         states = generator_states()
@@ -355,7 +357,7 @@ class Compiled(StandsFor):
             expected = variants.call(given)
             middle = perf_counter()
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
-            return _Eagerly(variants, str(error))
+            return Eagerly(variants, str(error))
         finally:
             self._running.discard(me)
         restore(states)  # the program draws the same numbers

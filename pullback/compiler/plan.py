@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.arrays.traced.calls import PlainCall, run_alone
 from pullback.arrays.traced.graph import Graph, Step, Value
 from pullback.compiler.blocks import grouped
 from pullback.compiler.sums import added_in_place
@@ -45,3 +46,5 @@ class Plan:
         self.source, self.names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text
         self.call: Callable[..., Sequence[Any]] = self.names["plan"]
+        if any(type(step.what) is PlainCall for step in self.steps):
+            self.call = run_alone(graph, self.call)

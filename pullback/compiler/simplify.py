@@ -198,4 +198,13 @@ def _selected(known: Simplified, condition: Any, a: Any, b: Any) -> Iterator[Any
         yield b
 
 
-_RULES: dict[Any, Callable[..., Iterator[Any]]] = {"mul": _factors, "div": _quotient, "where": _selected}
+def _copied(known: Simplified, target: Any, source: Any) -> Iterator[Any]:
+    yield source
+
+
+_RULES: dict[Any, Callable[..., Iterator[Any]]] = {
+    "mul": _factors,
+    "div": _quotient,
+    "where": _selected,
+    "copy": _copied,
+}

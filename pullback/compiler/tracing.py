@@ -10,13 +10,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pullback.arrays.traced.array import TracedArray
-from pullback.arrays.traced.graph import GUARD, Graph, UntraceableError, Value
+from pullback.arrays.traced.graph import GUARD, Graph, Value
 from pullback.autograd.api import gradients_of
+from pullback.compiler import functions  # noqa: F401 - which fills its slot
+from pullback.compiler.drawing import TracedDraws
 from pullback.compiler.places import place_below
 from pullback.core import cuts, modes, slots
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, wrap_array, wrap_as
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, program_run, wrap_array, wrap_as
 from pullback.core.array_type import memory_of
 from pullback.core.collector import collector_paused
+from pullback.core.drawing import drawing
+from pullback.core.errors import UntraceableError
 from pullback.core.pytree import Structure, flatten, unflatten
 from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import bump
@@ -113,6 +117,8 @@ def trace(
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
     outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     memories = memories_of(leaves)
+    refused = UntraceableError.last  # of a trace around this one
+    run, draws = program_run.set(graph), drawing.set(TracedDraws(graph))
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
@@ -136,7 +142,12 @@ def trace(
         made.constants = len(graph.constants)
         made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
+        effects += lifted.written_apart()
     finally:
+        graph.records = False
+        UntraceableError.last = refused
+        drawing.reset(draws)
+        program_run.reset(run)
         lifted.put_back()
         modes.set_modes(outside)
     for x, array in effects:
@@ -277,6 +288,17 @@ class _Lifted:
             (nr, x._array.at) for nr, (x, entered) in pairs if entered is not None and x._array.at is not entered.at
         ]
 
+    def written_apart(self) -> list[tuple[ndarray, ndarray]]:
+        """The memories of other tensors that have been written into, made in the trace perhaps, and the numbers.
+
+        Whoever keeps such a tensor has them at the next trace, which is not like this one then.
+        """
+        leaves = set(map(id, self.given))
+        held = [(x._array, memory) for x, memory in self._graph.held if id(x) not in leaves]
+        if any(not memory.flags.writeable for _, memory in held):
+            raise UntraceableError("it writes into an array that is read-only")
+        return [(memory, now.example) for now, memory in held if type(now) is TracedArray]
+
     def grads(self) -> list[tuple[int, Value | None]]:
         """The places of tensors whose gradient is another one, and which."""
         found: list[tuple[int, Value | None]] = []
@@ -313,7 +335,7 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
         if type(array) is ndarray:
             at = graph.constant(array)
         elif type(array) is TracedArray:
-            at = array.at
+            at = array.at if array.at.graph is graph else graph.constant(array.example)
         else:
             raise UntraceableError("the result belongs to a transform that is over.")
         return (NUMBER if type(x) in SCALAR_FACES else ARRAY if type(x) in ARRAYS else TENSOR), at

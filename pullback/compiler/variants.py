@@ -13,11 +13,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.arrays.traced.graph import LeftError
+from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.agreement import described
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
 from pullback.compiler.tracing import Trace
-from pullback.compiler.writer import LeftError
 from pullback.core.pytree import unflatten
 
 MOST = 8  # programs of one signature, and traces that have not been confirmed
@@ -69,10 +70,15 @@ class Variants:
         """(program, result) of the first program whose guards hold."""
         arrays = leaves if self._bare else inputs_of(leaves)
         for nr, program in enumerate(self.programs):
+            states = generator_states() if program.draws else []
             try:
                 result = program.run(leaves, arrays)
             except LeftError:
+                restore(states)
                 continue
+            except Exception:
+                restore(states)
+                raise
             if nr:
                 self.programs.insert(0, self.programs.pop(nr))
             program.calls += 1

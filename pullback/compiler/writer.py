@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
-from pullback.arrays.traced.graph import GUARD, ONE, Graph, Guard, Step, Value, key_of, spread
+from pullback.arrays.traced.graph import GUARD, ONE, Graph, LeftError, Step, Value, key_of, spread
 from pullback.compiler.blocks import Group
 from pullback.compiler.loops import Loop
 from pullback.compiler.lowering import lowered
@@ -26,13 +26,6 @@ from pullback.core.late import ready
 _REUSED = (
     2048  # elements, from which on an array of the program's own is written into again: below, a new one is as quick
 )
-
-
-class LeftError(Exception):
-    """A guard has not held: the program is not that of this call."""
-
-    def __init__(self, guard: Guard) -> None:
-        self.guard = guard
 
 
 def _is_like(x: Value, result: Value) -> bool:
@@ -113,7 +106,8 @@ class Writer:
             args.append(f"out={target}")
         called = f"{args[0]}[{args[1]}]" if kernel is getitem else f"{self.kernel(step, kernel)}({', '.join(args)})"
         results = ", ".join(map(self.name, step.results))
-        lines = [f"{results}{',' if step.form is not ONE and len(step.results) == 1 else ''} = {called}"]
+        results += "," if step.form is not ONE and len(step.results) == 1 else ""
+        lines = [f"{results} = {called}" if results else called]
         if dead := self._dead(at, step):
             lines.append(f"del {', '.join(dead)}")
         return lines

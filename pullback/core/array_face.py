@@ -211,3 +211,5 @@ def in_memory_of(x: Tensor, fresh: Tensor) -> Tensor:
 # The level of transforms above which `adopt()` lets np.zeros and its kin make Arrays, in this thread or task: inside a
 # function of plain ndarrays with rules of its own, that at which it was called.
 plain_until: contextvars.ContextVar[int] = contextvars.ContextVar("pullback_plain_until", default=0)
+# In this thread or task the trace, or the run of a program some steps of which are functions of ndarrays; else None.
+program_run: contextvars.ContextVar[object] = contextvars.ContextVar("pullback_program_run", default=None)

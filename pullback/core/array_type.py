@@ -208,6 +208,14 @@ class ArrayType:
         """A constant, such as the zeros for an undefined gradient, as it must be to stand beside `x`."""
         return constant
 
+    def records_calls(self, x: Any) -> bool:
+        """True if a function of ndarrays, called with `x` for one of them, becomes a step of a program."""
+        return False
+
+    def record_call(self, x: Any, name: str, run: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> Any:
+        """Return what run(function, args, kwargs) gives, as one step; arrays like `x` are leaves of the arguments."""
+        raise NotImplementedError
+
     def copy(self, x: Any) -> Any:
         """The same numbers in memory of their own."""
         return x

@@ -8,6 +8,7 @@
     +-- DetachingError              a tensor that requires grad would have become a plain array
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     |   +-- ReadError               the numbers of an array are wanted that has none to show
+    |   +-- UntraceableError        a function that is compiled does something that a trace cannot follow
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
     |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
     |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
@@ -240,6 +241,19 @@ class IndependentResultWarning(UserWarning):
 
 class UnsupportedError(Explained, RuntimeError, TypeError):
     """Something that pullback has no rule for, said instead of guessing."""
+
+
+class UntraceableError(UnsupportedError, page=None):
+    """Something in a function that a trace cannot follow; the text says what, and what to write instead.
+
+    `last` is the text of the last one: a function may catch the error, and its trace is of no use all the same.
+    """
+
+    last: str | None = None
+
+    def __new__(cls, *args: Any) -> Self:
+        UntraceableError.last = str(args[0]) if args else ""
+        return super().__new__(cls, *args)
 
 
 class ReadError(UnsupportedError):

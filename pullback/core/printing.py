@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pullback.core.array_type import array_type
@@ -13,15 +15,16 @@ _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(comple
 
 def tensor_repr(self: Tensor) -> str:
     """tensor([1., 2.], grad_fn=<MulBackward0>): dtype only where the numbers do not imply it."""
-    if not isinstance(self._array, np.ndarray):
-        return array_type(self._array).shown(self._array, self._level)
+    array: Any = self._array
+    if not issubclass(type(array), np.ndarray):  # which an Array says it is
+        return array_type(array).shown(array, self._level)
     prefix = "tensor("
-    body = np.array2string(self._array, separator=", ", prefix=prefix)
+    body = np.array2string(array, separator=", ", prefix=prefix)
     parts = []
-    if self._array.size == 0 and self._array.shape != (0,):
-        parts.append(f"size={self._array.shape}")
-    if self._array.dtype not in _IMPLIED or (self._array.size == 0 and self._array.dtype.kind != "f"):
-        parts.append(f"dtype={self._array.dtype}")
+    if array.size == 0 and array.shape != (0,):
+        parts.append(f"size={array.shape}")
+    if array.dtype not in _IMPLIED or (array.size == 0 and array.dtype.kind != "f"):
+        parts.append(f"dtype={array.dtype}")
     text = prefix + ", ".join([body, *parts])
     if type(self) is Tensor and self._level:  # of a transform, directly around numbers
         return f"GradTrackingTensor(lvl={self._level}, value={text}))"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback.core import slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
-from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
+from pullback.core.array_type import LEVELLED, NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes, current
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
@@ -31,6 +31,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     positions = [position for position, _ in op.tensors]
     name, kernels, record, view = op.kernel, described.kernels, op.record, op.view
     floating = op.floating and around in REGISTERED  # the operator on Tensors sees to that itself
+    low = described.rank < LEVELLED  # a Tensor beside such an array computes
     faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
     array_faces = {kind: NestedScalar if kind in SCALAR_FACES and not view else NestedArray for kind in ARRAYS}
     inner = slots.array_call(op, around) if around in (Array, Scalar) else None
@@ -47,7 +48,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 elif x._level != level:
                     return None
                 raws[position] = raw = x._array
-                if type(raw) in REGISTERED and type(raw) is not around:
+                inside = type(raw)
+                if inside is not around and (inside in REGISTERED or (low and inside in TENSOR_CLASSES)):
                     return None
                 needs = needs or x._requires_grad
                 if kind in ARRAYS:

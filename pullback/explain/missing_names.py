@@ -19,7 +19,7 @@ _THREADS = "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra dec
 _COMPILED = "pullback.compile(f) records a function at its first calls and runs it as a program"
 _MODULES = "pullback has functions and no modules: make tensors with requires_grad=True, call pullback.nn.functional"
 _DATA = "slice arrays: numpy.random.default_rng().permutation(n) gives the order, order[i : i + size] a batch"
-_LOOPS = "write Python's for, while and if; pullback.func.checkpointed_loop saves the memory of a long loop"
+_LOOPS = "write Python's for, while and if, or pullback.func.scan, fori_loop, while_loop, cond"
 _RANDOM = "draw with NumPy: rng = numpy.random.default_rng(seed), rng.normal(size=n), ..."
 _RULES = "give a function its derivative by pullback.custom_vjp or pullback.custom_jvp"
 _OPTIMIZERS = (
@@ -88,7 +88,7 @@ INSTEAD = {
     "remat": "it is pullback.func.checkpoint",
     "numpy": "write `import numpy as np`: NumPy's own functions are differentiated",
     "lax": f"{_LOOPS}; stop_gradient, custom_root and custom_linear_solve are in pullback.func",
-    **dict.fromkeys(("scan", "func.cond", "while_loop", "fori_loop"), _LOOPS),
+    **{name: f"it is pullback.func.{name}" for name in ("scan", "while_loop", "fori_loop")},
     **dict.fromkeys(("random.key", "PRNGKey", "random.uniform", "random.permutation", "default_rng"), _RANDOM),
     **dict.fromkeys(("disable_jit", "make_jaxpr", "eval_shape"), _COMPILED),
     **dict.fromkeys(("device_put", "device_get"), _DEVICE),

@@ -6,7 +6,7 @@ is. The objects that are reachable are walked for them, and copies are made that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from pullback.core.array_face import ARRAYS, as_tensor, plain_until, wrap_array
 from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
 from pullback.func.left_behind import is_left_behind
-from pullback.func.rules.calls import stripped
+from pullback.func.rules.calls import is_at_stake
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import LEAVES, is_users_class, parts_of
 
 
 class Captures(Captured):
-    """The things that functions read at a call, with the tensors by which a derivative is at stake as arguments.
+    """The things that functions read at a call, with those tensors as arguments by which something is at stake.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Captures(Captured):
 
     def __init__(self, name: str, *functions: Any) -> None:
         super().__init__(name, *functions)
-        self.tensors = [x for x in self.held_tensors if isinstance(stripped(x), Tensor)]
+        self.tensors = [x for x in self.held_tensors if is_at_stake(x)]
         self._faces = [type(x) for x in self.tensors]  # as they are now: a rule shows Arrays as Tensors while it runs
         self._last: tuple[list[Any], tuple[Any, ...]] | None = None
 
@@ -61,14 +61,22 @@ class Captures(Captured):
 
 
 def capture_tensors(functions: Sequence[Any]) -> bool:
-    """True if a derivative is at stake by what functions hold; globals, which cost more to look at, are left out."""
+    """True if something is at stake by what functions hold; globals, which cost more to look at, are left out."""
+    return next(tensors_at_stake(functions), None) is not None
+
+
+def tensors_at_stake(functions: Sequence[Any]) -> Iterator[Tensor]:
+    """Yield the tensors that functions hold, by which something is at stake.
+
+    Globals, which cost more to look at, are left out.
+    """
     seen: dict[int, Any] = {}  # by identity, which what is made by looking must not give away
     todo = [*functions]
     while todo:
         x = todo.pop()
         if issubclass(type(x), Tensor):
-            if isinstance(stripped(x), Tensor):
-                return True
+            if is_at_stake(x):
+                yield x
         elif isinstance(x, type):
             if is_users_class(x) and id(x) not in seen:
                 seen[id(x)] = x
@@ -77,7 +85,6 @@ def capture_tensors(functions: Sequence[Any]) -> bool:
             seen[id(x)] = x
             todo.append(type(x))
             todo += [part for part in parts_of(x) if type(part) not in CONSTANTS]  # of long lists
-    return False
 
 
 def faced(x: Any, face: type, is_written: bool) -> Any:

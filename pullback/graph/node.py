@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
+import numpy as np
+
 from pullback.core import slots
 from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError
@@ -28,6 +30,10 @@ Unpack: TypeAlias = "Callable[[Any, Any, Node], Any]"
 
 _N = TypeVar("_N", bound="Node")
 _M = TypeVar("_M", bound="MultiNode")
+
+
+class NotCompiledError(Exception):
+    """Raised where a backward must run as it is, and not as a program; says why."""
 
 
 class InputMetadata:
@@ -65,7 +71,7 @@ MASKING = NodeExtra()
 KEEPS_ARGUMENT = NodeExtra()
 # The same where that is an ndarray of few elements: its formula does without the kernels' fast ways for many.
 KEEPS_FEW = NodeExtra()
-_STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT, KEEPS_FEW)
+STANDING_IN = (None, LEAF, MASKING, KEEPS_ARGUMENT, KEEPS_FEW)
 
 
 @cache
@@ -172,6 +178,28 @@ class Node:
                 saved, version = pack(saved, version)
             setattr(self, slot, saved)
             setattr(self, version_slot, version)
+
+    def compiled_args(self, kept: Unpack) -> tuple[Any, ...]:
+        """What of this node tells one graph from another, for compiled autograd: plain arguments and saved forms.
+
+        `kept(saved, version, node)` gives what stands for a saved tensor, whose array is an argument of the program.
+        `apply` with another `unpack` applies the node to such arguments.
+        """
+        if not self.inputs or hasattr(self, "__dict__"):
+            raise NotCompiledError(f"{self.name()} is no node of an operator")
+        found: list[Any] = [getattr(self, "_output_metadata", None)]
+        for slot in own_slots(type(self)):  # type: ignore[arg-type]  # types have a hash
+            kind, _, name = slot.partition("_")
+            x = getattr(self, slot, NotCompiledError)  # what no gradient needs was not saved
+            if kind == "version":
+                continue
+            if kind == "saved" and x is not NotCompiledError:
+                version = getattr(self, f"version_{name}")
+                pairs = zip(x, version, strict=True) if type(x) is tuple else [(x, version)]
+                found.append(tuple([kept(*pair, self) for pair in pairs]))
+            else:
+                found.append(fixed(x, self))
+        return tuple(found)
 
     def node(self) -> Node:
         """The node that this entrance belongs to: itself."""
@@ -310,6 +338,32 @@ def entrance_of(edge: Any) -> Edge | None:
     return OutputEdge(node, nr, *node._output_metadata[nr]) if isinstance(node, MultiNode) else node
 
 
+_FEW_BYTES = 4096  # of an index that is compared
+
+
+@cache
+def own_slots(cls: Any) -> tuple[str, ...]:
+    """The slots of an operator's nodes."""
+    bases = [base for base in cls.__mro__ if base not in (Node, MultiNode)]
+    return tuple(name for base in bases for name in getattr(base, "__slots__", ()) if base is not object)
+
+
+def fixed(x: Any, node: Node) -> Any:
+    """An argument that a node keeps, as something to compare."""
+    kind = type(x)
+    if kind in (float, complex):
+        return kind, repr(x)  # a NaN is no other than itself, and -0.0 another than 0.0
+    if kind in (int, bool, str, type(None), type(Ellipsis), type) or isinstance(x, np.dtype):
+        return kind, x
+    if kind is tuple or kind is list:
+        return kind, tuple([fixed(part, node) for part in x])
+    if kind is slice:
+        return kind, x.start, x.stop, x.step
+    if kind is np.ndarray and x.nbytes <= _FEW_BYTES:  # an index
+        return kind, x.shape, x.dtype, x.tobytes()
+    raise NotCompiledError(f"{node.name()} keeps a {kind.__name__} among its arguments")
+
+
 def saved_slots(cls: type[Node]) -> tuple[str, ...]:
     """The slots in which nodes of this class keep saved tensors: 'saved_self', ..."""
     names = (name for base in cls.__mro__ for name in getattr(base, "__slots__", ()))
@@ -388,9 +442,9 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 def node_extra(node: Node) -> NodeExtra:
     """The NodeExtra of `node`, made if there is none yet."""
     extra = node._extra
-    if extra in _STANDING_IN:
+    if extra in STANDING_IN:
         with one_thread:
             extra = node._extra
-            if extra in _STANDING_IN:
+            if extra in STANDING_IN:
                 extra = node._extra = NodeExtra()
     return extra

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS
+from pullback.core.array_face import ARRAYS, program_run
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError, type_name
-from pullback.core.modes import enable_grad
+from pullback.core.modes import enable_grad, no_grad
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.explain.calls import shown
+from pullback.func.rules.calls import is_recorded
 from pullback.graph.journal import note_write
+from pullback.optim import recorded
 from pullback.optim.functional import FunctionalOptimizer, begun
 from pullback.optim.options import check_options, checked, shown_dict
 from pullback.optim.rules import Rule, State
@@ -99,6 +101,7 @@ class Optimizer:
         self.defaults = dict(defaults)
         self.param_groups: list[Group] = []
         self.state: ByIdentity = ByIdentity()
+        self._run = program_run.get()
         given: list[Any] = list(params)
         if not given:
             raise ValueError(f"{type(self).__name__}: there is no parameter to optimise")
@@ -290,7 +293,7 @@ class Optimizer:
         numbers = {id(p): n for n, p in enumerate(self._params())}
         next_number = count()
         return {
-            "state": {numbers[id(p)]: dict(kept) for p, kept in self.state.items()},
+            "state": {numbers[id(p)]: recorded.plain(kept) for p, kept in self.state.items()},
             "param_groups": [
                 {**group, "params": [next(next_number) for _ in group["params"]]} for group in self.param_groups
             ],
@@ -452,11 +455,19 @@ class Optimizer:
         return state
 
     def _move(self, p: Tensor, options: Group) -> None:
-        name = type(self).__name__
-        values, grad = memory_of(p, name), memory_of(p.grad, name)
+        name, gradient = type(self).__name__, p.grad
+        plain = type(p._array) is ndarray and type(gradient._array) is ndarray  # type: ignore[union-attr]
+        if not plain and (is_recorded(p) or is_recorded(gradient)):
+            state = self._state_of(p, np.zeros(p.shape, p.dtype), options)
+            with no_grad():
+                recorded.step(name, p, gradient, state, options, type(self).rule, self._run is program_run.get())
+            return
+        values, grad = memory_of(p, name), memory_of(gradient, name)
         if np.iscomplexobj(values):  # each part is a parameter, as in PyTorch
             values, grad = (np.stack([x.real, x.imag]) for x in (values, grad))
         state = self._state_of(p, values, options)
+        if isinstance(state.get("step"), Tensor):
+            state.update(recorded.plain(state))
         t = state["step"] = int(state.get("step", 1)) + 1
         with writing(p, f"{name}.step") as target:
             if np.iscomplexobj(target):

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.func.rules.calls import moves
+
 State = dict[str, Any]
 Options = dict[str, Any]
 Rule = Callable[[Any, Any, State, Options, int], Any]
@@ -154,7 +156,7 @@ def _moments(g: Any, state: State, beta1: Any, beta2: Any) -> tuple[Any, Any]:
 
 def _root(x: Any) -> Any:
     """The square root of a mean of squares. Its derivative is 0 where every g was 0: it stands beside a mean of 0."""
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray or not moves(x):
         return np.sqrt(x)
     zero = x == 0
     return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, x)))

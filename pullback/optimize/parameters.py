@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import numbers_of
+from pullback.core.array_face import ARRAYS, wrap_as
+from pullback.core.array_type import innermost, numbers_of
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.ravel import ravel_pytree
-from pullback.func.rules.calls import stripped
+from pullback.func.rules.calls import is_recorded, stripped
 
 
 class Parameters:
@@ -177,6 +177,8 @@ def without_derivative(x: Any) -> Any:
         return x
     found = numbers_of(x)
     if found is None:
+        if is_recorded(x):
+            return wrap_as(x, innermost(x), 0)
         raise TypeError(
             "x0 has no numbers here: vmap maps it, or a trace does not know it yet. A solver starts from one point; "
             "give what is mapped in args."

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.arrays.traced.array import TracedArray
+from pullback.arrays.traced.graph import Graph
 from pullback.core.errors import IndependentResultWarning
 from pullback.core.tensor import extra_of, wrap
 
@@ -133,6 +135,17 @@ def test_an_inner_result_that_leaks_stays_differentiable_outside():
 
 
 # -- modes, in-place operations, views -------------------------------------------------------------------------
+
+
+def test_a_recorded_array_beside_a_tensor_of_a_lower_level_is_a_constant():
+    graph, numbers = Graph(), np.array([1.0, 2.0])
+
+    def recorded():
+        return TracedArray(graph.input(numbers), numbers)
+
+    assert type((wrap(recorded(), 2) * wrap(recorded(), 2))._array) is TracedArray
+    lower = wrap(recorded(), 1).requires_grad_()
+    assert (wrap(recorded(), 2) * wrap(lower, 2))._array.requires_grad
 
 
 def test_in_place_at_a_level():

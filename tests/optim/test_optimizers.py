@@ -551,3 +551,14 @@ def test_a_plateau_takes_a_loss_of_one_element():
     for loss in (pb.tensor([2.0]), np.ones((1, 1)), np.float32(0.5), 0):
         scheduler.step(loss)
     assert scheduler.best == 0
+
+
+def test_a_rate_in_a_tensor_is_written_into_for_each_group():
+    x, y = (pb.zeros(1, requires_grad=True) for _ in range(2))
+    rate = pb.tensor(1.0)
+    optimizer = pb.optim.SGD([{"params": [x]}, {"params": [y]}], lr=rate)
+    scheduler = pb.optim.lr_scheduler.LambdaLR(optimizer, [lambda epoch: 0.5**epoch, lambda epoch: 0.25**epoch])
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.5, 0.25]
+    assert optimizer.param_groups[0]["lr"] is rate
+    assert [group["lr"].item() for group in optimizer.param_groups] == [0.5, 0.25]

@@ -12,24 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.traced.graph import (
-    GUARD,
-    LIST,
-    ONE,
-    Check,
-    Graph,
-    Guard,
-    Raised,
-    UntraceableError,
-    Value,
-    added_at,
-)
+from pullback.arrays.traced.calls import PlainCall, record_call, written_in_a_call
+from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, Raised, Value, added_at
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
-from pullback.core.tensor import Tensor, hold, ndarray
+from pullback.core.errors import UntraceableError
+from pullback.core.printing import tensor_repr
+from pullback.core.pytree import flatten
+from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.dispatch.mixed import Arithmetic, MixedTable
-from pullback.dispatch.operator import OPERATORS
+from pullback.dispatch.operator import BY_KERNEL, OPERATORS
 from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
+
+_TEXT = "it makes a text of numbers that are being recorded"
 
 
 class TracedArray(Arithmetic):
@@ -68,20 +63,32 @@ def bare(x: Any) -> Any:
 def placed(x: Any) -> Any:
     """The values of traced arrays, in Tensors, lists and tuples too; anything else as it is."""
     if type(x) is TracedArray:
-        return x.at
+        return x.at if x.at.graph.records else shown(x)  # one of a trace around this one is a constant here
     if isinstance(x, Tensor):
         return placed(innermost(x))
     return type(x)(map(placed, x)) if type(x) in (list, tuple) else x
 
 
+def shown(x: Any) -> Any:
+    """The numbers of an array that nobody records now, noted as read if a function runs that is one step."""
+    if type(x) is TracedArray:
+        if (reads := x.at.graph.reads) is not None:
+            reads.note(x)
+        return x.example
+    if isinstance(x, Tensor):
+        return shown(innermost(x))
+    return type(x)(map(shown, x)) if type(x) in (list, tuple) else x
+
+
 def graph_of(args: Sequence[Any]) -> Graph | None:
-    """The graph of the traced arrays among these arguments."""
+    """The graph that records what is computed of the traced arrays among these arguments, if one does."""
     for x in args:
         if isinstance(x, Tensor):
             x = innermost(x)
         if type(x) is TracedArray:
-            return x.at.graph
-        if type(x) in (list, tuple) and (found := graph_of(x)) is not None:
+            if x.at.graph.records:
+                return x.at.graph
+        elif type(x) in (list, tuple) and (found := graph_of(x)) is not None:
             return found
     return None
 
@@ -103,7 +110,9 @@ class _Kernels(dict[str, Callable[..., Any]]):
         def kernel(*args: Any) -> Any:
             graph = graph_of(args)
             if graph is None:
-                return NUMPY.kernels[name](*args)
+                if type(args[0]) is TracedArray and any(op.mutates for op in BY_KERNEL.get(name, {}).values()):
+                    return _written_apart(name, *args)
+                return NUMPY.kernels[name](*map(shown, args))
             step, found = graph.compute(name, placed(args), bare(args))
             return made(step, found)
 
@@ -111,16 +120,35 @@ class _Kernels(dict[str, Callable[..., Any]]):
         return kernel
 
 
+def _written_apart(name: str, target: TracedArray, *args: Any) -> Any:
+    """Run a kernel that writes where nothing is recorded: the trace is over, or a function runs that is one step."""
+    written_in_a_call(target.at.graph, name)
+    return NUMPY.kernels[name](target.example.copy(), *map(shown, args))
+
+
 class TracedType(ArrayType):
     """Arrays that record: values that are replaced, whose numbers show to nobody without a guard."""
 
     may_index = for_ndarrays = True
 
+    def numbers(self, x: TracedArray) -> ndarray | None:
+        return None if x.at.graph.records else shown(x)
+
+    def records_calls(self, x: TracedArray) -> bool:
+        return x.at.graph.records
+
+    def record_call(
+        self, x: TracedArray, name: str, run: Callable[..., Any], function: Any, args: Any, kwargs: Any
+    ) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
+
     def lift_constant(self, x: TracedArray, constant: Any) -> Any:
         if type(constant) is TracedArray:
             return constant
         constant = np.asarray(constant)
-        return TracedArray(x.at.graph.constant(constant), constant)
+        graph = x.at.graph
+        return TracedArray(graph.constant(constant), constant) if graph.records else constant
 
     def cleaned(self, x: TracedArray, where: Callable[..., Any], *args: Any) -> Any:
         graph = x.at.graph
@@ -131,12 +159,15 @@ class TracedType(ArrayType):
             graph.cleans = outside
 
     def add_at(self, x: TracedArray, index: Any, value: Any) -> bool:
+        if not x.at.graph.records:
+            return False
         x.example = added_at(x.example.copy(), index, bare(value))
         step = x.at.graph.note(added_at, (x.at, index, placed(value)), x.example, writes=True)
         x.at = step.results[0]
         return True
 
     def assign(self, name: str, x: TracedArray, value: Any) -> Any:
+        written_in_a_call(x.at.graph, name)
         value = self.lift_constant(x, value)
         if value.dtype == x.dtype:
             return value
@@ -145,13 +176,17 @@ class TracedType(ArrayType):
         return self.kernels["to_copy"](value, x.dtype, None)
 
     def read(self, x: TracedArray, why: str) -> ndarray:
+        if not x.at.graph.records:
+            return shown(x)  # type: ignore[no-any-return]
+        if why == "format()":
+            raise UntraceableError(_TEXT)
         x.at.graph.guard(Guard(why, x.example.copy()), (x.at,))
         return x.example
 
     def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
         graph = graph_of(arrays)
         try:
-            examine(*bare(list(arrays)))
+            examine(*(bare if graph is not None else shown)(list(arrays)))
         except Exception as error:
             if graph is not None:
                 graph.guard(Raised("a check", examine, type(error)), placed(tuple(arrays)))
@@ -160,7 +195,9 @@ class TracedType(ArrayType):
             graph.guard(Check(examine), placed(tuple(arrays)))
 
     def shown(self, x: TracedArray, level: int) -> str:
-        raise UntraceableError("it makes a text of numbers that are being recorded")
+        if not x.at.graph.records:
+            return tensor_repr(wrap(shown(x), level))
+        raise UntraceableError(_TEXT)
 
     def layout(self, x: TracedArray) -> ndarray:
         return x.example  # its order in memory is that of every call with these strides

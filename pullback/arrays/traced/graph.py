@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from typing import Any, Final, Self, TypeAlias
+from threading import RLock
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from pullback.core.array_type import NUMPY
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import UntraceableError
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
@@ -70,23 +71,26 @@ class Step:
         It gives the same for the same arguments, and does nothing else.
     cleans : bool
         It puts 0 where nothing has touched a gradient; only a NaN can have been there.
+    kept : bool
+        It runs even if nobody needs what it gives.
     line : tuple of (file, line) or None
         Of the user's code that asked for it.
     """
 
-    __slots__ = ("_values", "aliases", "args", "cleans", "form", "line", "pure", "results", "what", "writes")
+    __slots__ = ("_values", "aliases", "args", "cleans", "form", "kept", "line", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
         self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
         self.aliases: tuple[int, ...] = ()
-        self.pure = self.cleans = False
+        self.pure = self.cleans = self.kept = False
         self._values: list[Value] | None = None
         self.line: Any = None
 
     def with_args(self, args: tuple[Any, ...]) -> Step:
         """The same step of other arguments."""
         made = Step(self.what, args, self.results, self.form, self.writes)
-        made.aliases, made.pure, made.cleans, made.line = self.aliases, self.pure, self.cleans, self.line
+        made.aliases, made.pure, made.cleans = self.aliases, self.pure, self.cleans
+        made.kept, made.line = self.kept, self.line
         return made
 
     @property
@@ -166,17 +170,8 @@ class Check:
         return True
 
 
-class UntraceableError(UnsupportedError, page=None):
-    """Something in a function that a trace cannot follow; the text says what, and what to write instead.
-
-    `last` is the text of the last one: a function may catch the error, and its trace is of no use all the same.
-    """
-
-    last: str | None = None
-
-    def __new__(cls, *args: Any) -> Self:
-        UntraceableError.last = str(args[0]) if args else ""
-        return super().__new__(cls, *args)
+class LeftError(Exception):
+    """A program is not that of this call: a guard has not held, or a function that it calls has done something else."""
 
 
 class Graph:
@@ -189,7 +184,19 @@ class Graph:
         The arrays that were there already, each with whether it is read where it lies at each run: `live` has said so.
         Others are copies.
     steps : list of Step
+    records : bool
+        What is computed now is recorded. Not so in a function that is one step, and after the trace: what is left of it
+        then is numbers.
+    reads : Reads or None
+        While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
+    lock : RLock
+        Of the functions among the steps, which one thread runs at a time.
+    described : dict
+        The objects that these functions hold, by identity: see `described`.
     """
+
+    records = True
+    reads: Any = None
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0
@@ -199,7 +206,8 @@ class Graph:
         self.given: list[Any] = []  # what the function is given, Tensors of the caller's among it
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
-        self.live = live
+        self.live, self.lock = live, RLock()
+        self.described: dict[int, Any] = {}
         self.line: Callable[[], Any] = lambda: None
         self._memo: dict[Hashable, Step] = {}
         self._by_place: dict[Hashable, Value] = {}
@@ -239,7 +247,8 @@ class Graph:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def compute(self, name: str, args: tuple[Any, ...], examples: Sequence[Any]) -> tuple[Step, Any]:
         """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
-        kernel, writes, pure, sizes = _FACTS[name]
+        kernel, writes, draws, sizes = _FACTS[name]
+        pure = not (writes or draws)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
         args = tuple(map(self.lifted, args))
@@ -257,7 +266,7 @@ class Graph:
             if sizes:
                 for value in step.results:
                     self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
-            step.pure = pure
+            step.pure, step.kept = pure, draws
             step.aliases = _aliases(found, examples)
         if key is not None:
             self._memo[key] = step
@@ -274,6 +283,21 @@ class Graph:
         step.line = self.line()
         self.steps.append(step)
         return step
+
+    def has_read_since(self, begin: int) -> bool:
+        """True if a guard on numbers is among the steps from this one on."""
+        return any(type(step.what) is Guard for step in self.steps[begin:])
+
+    def roll_back(self, begin: int) -> None:
+        """Forget the steps from this one on, which nobody uses."""
+        gone = {id(step) for step in self.steps[begin:]}
+        del self.steps[begin:]
+        self._memo = {key: step for key, step in self._memo.items() if id(step) not in gone}
+
+    def note_call(self, call: Any, args: tuple[Any, ...], results: list[Value], kept: bool) -> None:
+        """Note a call of a function of plain arrays; see `calls`."""
+        self.steps.append(step := Step(call, args, results, TUPLE, False))
+        step.line, step.kept = self.line(), kept
 
     def guard(self, guard: Guard | Check, args: Sequence[Any], what: What | None = None) -> Step:
         """Note that a program has looked: `guard` must hold of the arguments, or of what `what` gives for them."""
@@ -333,7 +357,7 @@ def same_bits(a: Any, b: ndarray) -> bool:
 
 
 class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
-    """(NumPy's kernel, if it writes into its first argument, if it is pure, if numbers decide on sizes), by name."""
+    """(NumPy's kernel, if it writes into its first argument, if it draws, if numbers decide on sizes), by name."""
 
     def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])
@@ -342,7 +366,7 @@ class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
             raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
         writes = any(op.mutates for op in operators)
         tags = tags_of(name)
-        self[name] = facts = (kernel, writes, not (writes or "random" in tags), "value" in tags)
+        self[name] = facts = (kernel, writes, "random" in tags, "value" in tags)
         return facts
 
 

@@ -51,6 +51,11 @@ def execute(
     outputs of these that it names by number. With it, a dict from (node, output number) to a key, they are collected
     there instead, and only nodes on the way to them run; returns the dict of captured gradients.
     """
+    compiler = user_callbacks.here.compiler
+    if compiler is not None and not level and not create_graph and modes.current().plain:
+        found: dict[int, Gradient] | None = compiler._execute(roots, keep_graph, captures, towards)
+        if found is not None:
+            return found
     run = Run(level, keep_graph, create_graph, captures, towards)
     for edge, grad in roots:
         if type(grad) is ndarray or not issubclass(type(grad), np.generic):  # a loss's own 1 has no zeros

@@ -21,6 +21,7 @@ DEEPEST = 30  # users' functions inside each other in one thread
 class _Here(threading.local):
     depth = 0  # how many users' functions this thread is inside of
     outside = 0  # and how many there are around those, in the threads that wait for this one
+    compiler: Any = None  # compiled_autograd(), in whose block this thread is
     nest: Any = None  # what all these threads have in common; None for a thread that nobody waits for
 
     def __init__(self) -> None:

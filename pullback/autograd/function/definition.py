@@ -40,6 +40,8 @@ from pullback.graph.view import make_view
 dual_apply: Callable[..., Any] | None = None
 # The same where an argument is batched, by the Function's own vmap; None: there is none. Filled with vmap.
 batched_apply: Callable[..., Any] | None = None
+# (class, arguments) -> (what it gives,) where a trace records an argument, or None: see compiler.functions.
+recorded_apply: Callable[..., Any] | None = None
 # The same where an argument moves along a curve. Filled with jet.
 taylor_apply: Callable[..., Any] | None = None
 
@@ -417,6 +419,10 @@ class Function(metaclass=_FunctionMeta):
             found = batched_apply(cls, args, level)
             if found is not None:
                 return found
+        if recorded_apply is not None:
+            found = recorded_apply(cls, args)
+            if found is not None:
+                return found[0]
         if taylor_apply is not None:
             found = taylor_apply(cls, args)
             if found is not None:

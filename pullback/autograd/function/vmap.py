@@ -15,7 +15,8 @@ from pullback.arrays.batched import Batch, BatchedArray
 from pullback.arrays.batched.boundary import at_front
 from pullback.autograd.function import definition
 from pullback.autograd.function.arrays import differentiated_inside
-from pullback.core.array_type import SCALARS, TENSOR, is_array
+from pullback.core.array_face import wrap_array
+from pullback.core.array_type import NDARRAY, SCALARS, TENSOR, is_array, type_of
 from pullback.core.cuts import frames_to_user
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, leaves_like, unflatten
@@ -93,6 +94,8 @@ def _stacked(column: Sequence[Any]) -> tuple[Any, int | None]:
     if any(isinstance(x, Tensor) for x in column):
         return TENSOR.stack([x if isinstance(x, Tensor) else np.asarray(x) for x in column]), 0
     if type(first) in SCALARS or is_array(first):
+        if (kind := type_of(column)) is not NDARRAY:
+            return wrap_array(kind.table.stack(list(column)), 0), 0
         return np.stack([np.asarray(x) for x in column]), 0
     return first, None
 
@@ -134,7 +137,7 @@ def _incompatible(called: str, out_dims: Any, why: str) -> GradientError:
 
 def samples_first(called: str, x: Any, dim: int, batch: Batch) -> Any:
     """The values of a result, with the dimension of the samples in front."""
-    if not isinstance(x, Tensor) and not issubclass(type(x), ndarray):
+    if not is_array(x) and not issubclass(type(x), ndarray):
         x = np.asarray(x)
     shape = tuple(x.shape)
     if not -len(shape) <= dim < len(shape) or shape[dim] != batch.size:

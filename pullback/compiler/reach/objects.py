@@ -45,6 +45,7 @@ from pullback.compiler.reach.places import (
 from pullback.compiler.reach.reads import reads_of
 from pullback.compiler.reach.values import shown
 from pullback.compiler.reach.walk import Site, Walk, named
+from pullback.core import slots
 from pullback.core.tensor import Tensor, ndarray
 from pullback.explain.call_site import is_users_file
 from pullback.graph.held_objects import is_of_library
@@ -243,6 +244,9 @@ def _ufunc(walk: Walk, x: np.ufunc, said: str, site: Site) -> None:
 
 def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
     """Look into an object of a class: at its attributes, and at what the class says of them."""
+    if (stood_for := slots.genuine(x)) is not x:  # while `adopt()` is in force
+        walk.reached(stood_for, said, site)
+        return
     kind: Any = type(x)
     librarys = is_librarys_class(kind)
     if is_function_in_c(x) or (librarys and (tells(x) or outside(x) or is_librarys_own(x))):

@@ -110,9 +110,9 @@ def reads_of(code: CodeType) -> Reads:
     first = code.co_varnames[0] if code.co_varnames else None
     gives_first = first in code.co_cellvars
     for nr, instruction in enumerate(instructions):
-        name = instruction.opname
+        name, before = instruction.opname, instructions[nr - 1]
         line = (instruction.positions and instruction.positions.lineno) or line
-        if name in _SETTING and instruction.argval not in _OF_TENSORS and not makes:
+        if name in _SETTING and instruction.argval not in _OF_TENSORS and not makes and not _of_context(code, before):
             leaves.setdefault(f"the attribute `{instruction.argval}`", line)
         elif name in _REBINDING and (name.endswith("GLOBAL") or instruction.argval in code.co_freevars):
             leaves.setdefault(f"the variable `{instruction.argval}`", line)
@@ -145,6 +145,12 @@ def reads_of(code: CodeType) -> Reads:
             leaves = {**more.leaves, **leaves}
             asks = asks or more.asks
     return Reads(tuple(places), names, by_pattern, gives_first, leaves, asks)
+
+
+def _of_context(code: CodeType, before: dis.Instruction) -> bool:
+    """True if the context of a user's Function is loaded there, whose attributes are for its backward."""
+    named = code.co_name in ("forward", "setup_context") and code.co_varnames[:1] == ("ctx",)
+    return named and before.opname.startswith("LOAD_FAST") and before.argval == "ctx"
 
 
 def _asks(instructions: list[dis.Instruction], nr: int) -> bool:

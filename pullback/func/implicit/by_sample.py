@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Tensor
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
+from pullback.func.rules.calls import moves
 from pullback.func.rules.custom import CustomFunction
 
 
@@ -27,7 +27,7 @@ class _Run:
 
     def __init__(self, function: Callable[[Leaves], Any], leaves: Leaves) -> None:
         self.function = function
-        self.free = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.free = [i for i, x in enumerate(leaves) if moves(x) and x.dtype.kind in "fc"]
 
     def values(self, leaves: Leaves) -> Leaves:
         """Return what it gives, in leaves."""

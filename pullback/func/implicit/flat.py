@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import program_run
 from pullback.core.errors import GradientTypeError, with_article
 
 
@@ -68,15 +69,21 @@ class Layout:
 
 
 class Kept:
-    """Keeps what forward leaves for backward, by its numbers: those of one call, or of each sample of a batch."""
+    """Keeps what forward leaves for backward, by its numbers: those of one call, or of each sample of a batch.
 
-    __slots__ = ("found",)
+    A program makes the same call at each run: what an earlier one has left is let go of.
+    """
+
+    __slots__ = ("found", "run")
 
     def __init__(self) -> None:
         self.found: list[tuple[Sequence[Any], Any]] = []
+        self.run: object = None
 
     def keep(self, point: Sequence[Any], what: Any) -> None:
         """Keep `what` for these numbers, unless something is kept for them already."""
+        if (run := program_run.get()) is not self.run:
+            self.run, self.found = run, []
         if self.at(point) is None:
             self.found.append((point, what))
 

@@ -19,7 +19,7 @@ from pullback.func.implicit.flat import Layout
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.implicit.linear_systems import ONE_SYSTEM, System
 from pullback.func.left_behind import leave
-from pullback.func.rules.calls import stripped
+from pullback.func.rules.calls import moves, stripped
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -68,19 +68,18 @@ class ImplicitFunction:
             call.beside.samples = call.captured.samples
             leave(call.beside)
         solution = unflatten(call.form, leaves)
-        return (solution, call.aux) if self._has_aux else solution
+        return (solution, call.aux[-1]) if self._has_aux else solution
 
 
 class Call:
     """One call of an implicit function."""
 
     form: Any  # the structure of the solution
-    aux: Any = None
 
     def __init__(self, implicit: ImplicitFunction, x0: Any, args: Any, options: Any) -> None:
         self.implicit = implicit
         for key, value in options.items():
-            if any(isinstance(stripped(x), Tensor) for x in flatten(value)[0]):
+            if any(map(moves, flatten(value)[0])):
                 raise GradientError(
                     f"{implicit._name}: {key!r} is being differentiated, but keyword arguments go only to the solver, "
                     "and have no derivative. Pass it by position, to solver and condition; or detach() it."
@@ -88,8 +87,9 @@ class Call:
         start, structure = flatten((x0, options))
         self.x0, self.options = unflatten(structure, [plain(x) for x in start])
         self._leaves, self.args = flatten(args)
-        self.free = [i for i, x in enumerate(self._leaves) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.free = [i for i, x in enumerate(self._leaves) if moves(x) and x.dtype.kind in "fc"]
         self.captured = implicit._captured or Captured(implicit._name, *implicit._functions())
+        self.aux: list[Any] = []  # what the solver has given beside the solution
         self.beside: Captured | None = None  # what the solver captures, which does not run again
         if self.free and not implicit._captured:
             self.beside = Captured(implicit._name, implicit._solver)
@@ -122,7 +122,8 @@ class Call:
         if implicit._has_aux:
             if not isinstance(found, tuple) or len(found) != 2:
                 raise GradientError(f"{name}: with has_aux=True the solver must return a pair (solution, aux).")
-            found, self.aux = found
+            found, aux = found
+            self.aux.append(aux)
         self.captured.renew(for_sample=True)
         x, self.form = flatten(found_by(name, found))
         x = [without_capture(y, name, "solver") for y in x]
@@ -172,6 +173,7 @@ def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, *args: Any) -> Leaves
 _solution.__name__ = "implicit_function"  # of the node
 _implicit = CustomFunction(_solution, _vjp, _jvp)
 _implicit._rule.instead = ONE_SYSTEM
+_implicit._rule.beside = lambda args: args[0].aux
 
 
 def plain(x: Any) -> Any:

@@ -19,6 +19,7 @@ from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
+from pullback.func.rules.calls import moves
 from pullback.graph.captured import Captured
 
 _DOUBLE, _SINGLE = (1e-8, 1e-10), (1e-5, 1e-7)  # tolerances that rounding leaves room for
@@ -115,8 +116,9 @@ def odeint(
     if at_stake:
         captured.keep(at_stake)
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
-    if sensitivity == "adjoint":
-        found = problem.solve(start, t, given)
+    if sensitivity == "adjoint":  # which refuses captured variables that are differentiated
+        others = [] if any(map(moves, captured.tensors)) else captured.tensors
+        found = problem.solve(start, t, [*given, *others])
     else:
         found = solve_discretely(problem, start, t, [*given, *captured.tensors])
     leave(captured)

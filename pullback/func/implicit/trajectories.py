@@ -22,6 +22,7 @@ from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, val
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
 from pullback.func.repeated import while_solving
+from pullback.func.rules.calls import moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 
@@ -59,10 +60,10 @@ class _Solve:
 
     def __init__(self, problem: Problem, count: int, leaves: Leaves) -> None:
         self.problem, self.count = problem, count
-        self.of_time = isinstance(leaves[0], Tensor)
-        self.recorded = any(isinstance(x, Tensor) for x in leaves)
-        self.of_start = self.of_time or any(isinstance(x, Tensor) for x in leaves[1 : 1 + count])
-        self.free = [i for i, x in enumerate(leaves[1 + count :]) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
+        self.of_time = moves(leaves[0])
+        self.recorded = any(map(moves, leaves))
+        self.of_start = self.of_time or any(map(moves, leaves[1 : 1 + count]))
+        self.free = [i for i, x in enumerate(leaves[1 + count :]) if moves(x) and x.dtype.kind in "fc"]
         self.moved = Kept()  # (the sensitivities,), of each sample of a batch
         self.kept = Kept()  # (y at any time, as the numbers of `layout`; some slopes), of each sample of a batch
 

@@ -29,7 +29,7 @@ from pullback.func.left_behind import leave
 from pullback.func.loops.schedule import on_disk, reversal
 from pullback.func.loops.states import States, copied
 from pullback.func.repeated import while_solving
-from pullback.func.rules.calls import handed_out, levels_of
+from pullback.func.rules.calls import handed_out, levels_of, moves
 from pullback.func.rules.custom import CustomFunction
 
 Step = Callable[[Leaves, int, Leaves, Leaves], "tuple[Leaves, Leaves]"]  # (carry, k, x, args) -> (carry, y)
@@ -78,9 +78,9 @@ class Loop:
         self._leaves = [*carry, *xs, *args]
         self.shapes = [shape_of(x) for x in carry]
         self.moving = [i for i, x in enumerate(carry) if _is_differentiable(x)]
-        self.x_moving = [i for i, x in enumerate(xs) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
-        self.free = [i for i, x in enumerate(args) if isinstance(x, Tensor) and x.dtype.kind in "fc"]
-        self.recorded = any(isinstance(x, Tensor) for x in (*carry, *xs, *args))
+        self.x_moving = [i for i, x in enumerate(xs) if moves(x) and x.dtype.kind in "fc"]
+        self.free = [i for i, x in enumerate(args) if moves(x) and x.dtype.kind in "fc"]
+        self.recorded = any(map(moves, (*carry, *xs, *args)))
 
     def run(self) -> tuple[Leaves, Leaves]:
         """(the carry after the last step, the y of all steps)."""

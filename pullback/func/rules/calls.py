@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 
 from pullback.core import cuts, modes
-from pullback.core.array_face import ARRAYS, as_array, plain_until, show_as_array, wrap_array
-from pullback.core.array_type import ARRAY_TYPES, NDARRAY, NUMBERS, array_type, carries_derivative, read
+from pullback.core.array_face import ARRAYS, as_array, plain_until, program_run, show_as_array, wrap_array
+from pullback.core.array_type import (
+    ARRAY_TYPES,
+    NDARRAY,
+    NUMBERS,
+    REGISTERED,
+    array_type,
+    carries_derivative,
+    innermost,
+    is_array,
+    read,
+)
 from pullback.core.errors import (
     DetachingError,
     GradientError,
@@ -22,7 +32,8 @@ from pullback.core.errors import (
     with_article,
 )
 from pullback.core.pytree import Structure, flatten, leaves_like, unflatten
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.func.rules.not_held import NotHeld, is_object
 from pullback.graph.snapshot import kept_apart
 
 # What a library raises when it is given a Tensor instead of an ndarray.
@@ -59,6 +70,8 @@ class Rule:
         self.has_looped = False  # over a batch, and said so
         # (a rule that needs numbers, arguments) -> what it gives where a batch is further in: func.implicit.by_sample
         self.by_sample: Callable[..., Any] | None = None
+        # (its arguments) -> the list in which a call leaves what else it has found, for its caller
+        self.beside: Callable[[tuple[Any, ...]], list[Any]] | None = None
         # (a rule's arguments) -> True where vjp and jvp are made of operators and such rules, and so know batches
         self.takes_batches: Callable[[tuple[Any, ...]], bool] | None = None
         self.instead = f"If you know its result for all samples at once, name it with @{self.name}.defvmap"
@@ -69,7 +82,33 @@ class Rule:
             self.signature = None
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Call one of the user's functions with plain values: their own copies, where it may write into them."""
+        """Call one of the user's functions with plain values: their own copies, where it may write into them.
+
+        Where arrays record calls, that is one step for them.
+        """
+        if program_run.get() is None:  # no trace runs
+            return self._call(function, args, kwargs)
+        for x in flatten((args, kwargs))[0]:
+            if (kind := REGISTERED.get(type(x))) is not None and kind.records_calls(x):
+                break
+        else:
+            return self._call(function, args, kwargs)
+        if self.beside is None or function is not self.function:
+            return kind.record_call(x, self.name, self._call, function, args, kwargs)
+        said = self.beside(args)
+
+        def run(*given: Any) -> Any:
+            before = len(said)
+            found = self._call(*given)
+            more = [said.pop() for _ in said[before:]]
+            leaves, structure = flatten(more)
+            return found, unflatten(structure, [np.asarray(x)[()] if type(x) in (int, bool) else x for x in leaves])
+
+        found, more = kind.record_call(x, self.name, run, function, args, kwargs)
+        said += _shown(more)
+        return found
+
+    def _call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self.writable:
             leaves, structure = flatten((args, kwargs))
             args, kwargs = unflatten(structure, [x.copy() if type(x) is ndarray else x for x in leaves])
@@ -249,6 +288,34 @@ class Call:
         return names[: self.count] or [f"argument {i}" for i in range(self.count)]
 
 
+def as_step(
+    tensor: Tensor, name: str, function: Callable[..., Any], args: Any, kwargs: Any, numbers: bool = False
+) -> Any:
+    """Return what a function of plain arrays gives, as one step for the array in a tensor, which records calls.
+
+    With `numbers`, integers and truth values are Python's, and must be the same at each run.
+    """
+    leaves, structure = flatten((args, kwargs))
+    args, kwargs = unflatten(structure, [stripped(x) for x in leaves])
+    inside = stripped(tensor)
+
+    def run(function: Any, args: Any, kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        args, kwargs = unflatten(structure, [x.copy() if is_array(x) else x for x in leaves])  # to write into
+        leaves, structure = flatten(function(*args, **kwargs))
+        if numbers:
+            return unflatten(structure, leaves)
+        return unflatten(structure, [np.asarray(x)[()] if type(x) in (int, bool) else x for x in map(stripped, leaves)])
+
+    return _shown(array_type(inside).record_call(inside, name, run, function, args, kwargs))
+
+
+def _shown(tree: Any) -> Any:
+    """A tree that a step has given beside its result, as users see it."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [NotHeld() if is_object(x) else _beside(x, 0) if is_array(x) else x for x in leaves])
+
+
 def _by_position(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The arguments as they were given, by position if they can be; a default only where it stands before one."""
     try:
@@ -285,9 +352,29 @@ def stripped(x: Any, rule: Rule | None = None) -> Any:
         if (x._requires_grad and state.records(x._level)) or carries_derivative(inside) or array_type(inside).many:
             return x
         if type(inside) is not ndarray and not isinstance(inside, Tensor):
+            if array_type(inside).records_calls(inside):
+                return inside
             inside = read(inside, "a custom rule" if rule is None else f"the custom rule of {rule.name}")
         x = inside
     return x
+
+
+def moves(x: Any) -> bool:
+    """True if a derivative with respect to an argument is wanted."""
+    return isinstance(stripped(x), Tensor)
+
+
+def is_at_stake(x: Any) -> bool:
+    """True if a derivative with respect to a tensor is wanted, or if its numbers are recorded by a trace."""
+    inside = stripped(x)
+    return isinstance(inside, Tensor) or type(inside) in REGISTERED
+
+
+def is_recorded(x: Any) -> bool:
+    """True if the numbers at the bottom of a tensor are recorded by a trace."""
+    inside = innermost(x)
+    kind = REGISTERED.get(type(inside))
+    return kind is not None and kind.records_calls(inside)
 
 
 def levels_of(x: Any) -> Iterator[Tensor]:
@@ -328,7 +415,9 @@ def handed_out(x: Any) -> Any:
 
 def _beside(x: Any, level: int) -> Any:
     """A constant among arrays that record, as one of them, so that what is made like it can hold what they are."""
-    if type(x) is not ndarray or x.dtype.kind not in "fc":
+    if type(x) is not ndarray:
+        return wrap_array(x, level, not x.ndim) if is_array(x) and not isinstance(x, Tensor) else x
+    if x.dtype.kind not in "fc":
         return x
     owner = x if x.base is None else x.base
     fixed = type(owner) is ndarray and not owner.flags.writeable
@@ -381,12 +470,12 @@ def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
     dtype = np.result_type(point) if type(point) in NUMBERS else getattr(point, "dtype", None)
     if dtype is None or dtype.kind not in "fc":
         return None
-    if not isinstance(value, (Tensor, ndarray, np.generic, int, float, complex)):
+    if not isinstance(value, (Tensor, ndarray, np.generic, int, float, complex)) and not is_array(value):
         raise GradientTypeError(
             f"{whose} must be an array of shape {shape_of(point)} and dtype {dtype}, got {with_article(value)}."
         )
     value = stripped(value)
-    value = value if isinstance(value, Tensor) else np.asarray(value)
+    value = value if is_array(value) else np.asarray(value)
     if value.dtype.kind not in "biufc":
         raise GradientTypeError(f"{whose} must be of dtype {dtype}, got dtype {value.dtype}.")
     shape = shape_of(point)
@@ -396,6 +485,7 @@ def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
         raise GradientError(f"{whose} must be real ({dtype}), got a complex one ({value.dtype}); return its real part.")
     if value.dtype == dtype:
         return value
+    value = wrap(value) if type(value) in REGISTERED else value
     return value.to(dtype) if isinstance(value, Tensor) else value.astype(dtype)
 
 

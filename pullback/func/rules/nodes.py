@@ -21,6 +21,7 @@ from pullback.core.errors import (
     GradientTypeError,
     ReadError,
     UnsupportedError,
+    UntraceableError,
     with_article,
 )
 from pullback.core.factory import from_numpy
@@ -29,6 +30,7 @@ from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, new_extra, wrap
 from pullback.func.rules import calls
 from pullback.func.rules.calls import Call, Rule, handed_out, levels_of, shape_of, stripped
+from pullback.func.rules.not_held import is_object
 from pullback.graph.journal import refuse_writes, refuses_writes
 from pullback.graph.node import edge_to
 from pullback.graph.saved import Form, checked, save_other
@@ -119,7 +121,7 @@ class Recorded(Function):
             outputs, residuals, lent, lending = _computed(ctx, call, inside)
         # A user's Tensor in a transform: what was given as a Tensor gives Tensors.
         ctx.around = any(y._level == 0 for x in leaves if isinstance(x, Tensor) for y in levels_of(x._array))
-        call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
+        call.single = [is_single(y) if is_array(y) or issubclass(type(y), np.generic) else False for y in outputs]
         made: dict[int, Any] = {}
         for i, y in enumerate(outputs):
             again = id(y) in made and issubclass(type(y), ndarray)  # two results share no memory
@@ -132,8 +134,9 @@ class Recorded(Function):
         saved: list[Any] = []
 
         def keep(x: Any) -> Any:
-            if not isinstance(x, (Tensor, ndarray, np.inexact)) or x.dtype.kind not in "biufc":
+            if not (is_array(x) or issubclass(type(x), np.inexact)) or x.dtype.kind not in "biufc":
                 return x
+            x = x if isinstance(x, (Tensor, ndarray, np.inexact)) else wrap(x)
             saved.append(x)
             return _Kept(len(saved) - 1)
 
@@ -320,7 +323,7 @@ def _transposed(rule: Rule, linear: _Map, points: Sequence[Any], cotangents: Seq
             if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
                 inside: Any = y._array
                 if not isinstance(cotangent, Tensor):  # which flows beside what is inside, and may be saved there
-                    plain = np.array(cotangent)
+                    plain = np.array(cotangent) if issubclass(type(cotangent), (ndarray, np.generic)) else cotangent
                     cotangent = wrap(plain) if isinstance(inside, Tensor) else plain
                 roots.append((edge_to(y), array_type(inside).root_gradient(y, cotangent)))
         if roots:
@@ -401,7 +404,12 @@ def _own(name: str, x: Any) -> Any:
 
 def _result(call: Call, x: Any) -> Any:
     """A leaf of what the function returned, as a plain value that can carry a derivative or needs none."""
-    if call.differentiated and not isinstance(x, _LEAVES):
+    if is_object(x):
+        raise UntraceableError(
+            f"{call.rule.name} gives an object that is no array, which no program can hand on. Call it outside of the "
+            "compiled function, or let it return arrays and numbers."
+        )
+    if call.differentiated and not isinstance(x, _LEAVES) and not is_array(x):
         raise GradientTypeError(
             f"{call.rule.name} returned {with_article(x)}, through which no gradient flows; return arrays, numbers or "
             "trees of these (lists, tuples, dicts, registered classes)."
@@ -414,6 +422,8 @@ _LEAVES = (Tensor, ndarray, np.generic, int, float, complex, str, bytes)
 
 def _as_output(y: Any, ctx: Any) -> Any:
     """A leaf of the result as a tensor of the graph, if it can be one."""
+    if type(y) is not ndarray and is_array(y):
+        return y if isinstance(y, Tensor) else wrap(_further_out(y, ctx), ctx._level)
     is_one = isinstance(y, np.inexact) or (type(y) is ndarray and y.dtype.kind in "biufc")
     return wrap(_further_out(from_numpy(np.asarray(y))._array, ctx), ctx._level) if is_one else y
 
@@ -465,13 +475,13 @@ def _zeros(x: Any) -> Any:
 
 
 def _is_differentiable(x: Any) -> bool:
-    return isinstance(x, (Tensor, ndarray, np.generic)) and x.dtype.kind in "fc"
+    return (is_array(x) or issubclass(type(x), np.generic)) and x.dtype.kind in "fc"
 
 
 def _at_level(x: Any, ctx: Any) -> Any:
     """A gradient or tangent as a Tensor of the node's level, with the face of the arguments."""
     faced = as_array if ctx.call.arrays else as_tensor
-    x = faced(x) if isinstance(x, Tensor) else _further_out(np.asarray(x), ctx)
+    x = faced(x) if isinstance(x, Tensor) else _further_out(x if is_array(x) else np.asarray(x), ctx)
     return x if isinstance(x, Tensor) and x._level == ctx._level else faced(wrap(x, ctx._level))
 
 

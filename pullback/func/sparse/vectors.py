@@ -10,13 +10,13 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, surfaced
 from pullback.core.array_type import memory_of
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, UntraceableError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.batching import vmap
 from pullback.func.boundary import Argnums, Choice, floating_argument, split_aux
 from pullback.func.held_arrays import arrays_held
-from pullback.func.rules.calls import stripped
+from pullback.func.rules.calls import is_recorded, stripped
 
 
 def one_argument(transform: str, function: Any, argnums: Argnums) -> Choice:
@@ -131,6 +131,11 @@ def plain(x: Any, transform: str) -> Any:
             f"func.{transform} gives a scipy.sparse matrix, which holds no derivative, but here it depends on what is "
             "being differentiated (or batched by vmap) further out. Use func.jacobian or func.hessian, or func.jvp for "
             "a product with it; where a constant is meant, func.stop_gradient(x)."
+        )
+    if is_recorded(x):
+        raise UntraceableError(
+            f"func.{transform} gives a scipy.sparse matrix, which no program can hold. Call it outside of the compiled "
+            "function, or use func.jacobian or func.hessian."
         )
     return wrap(np.asarray(inside), 0) if isinstance(x, Tensor) and type(x) not in ARRAYS else np.asarray(inside)
 

@@ -1,6 +1,7 @@
 """`math` and `cmath`, as adopted modules see them: on our tensors by NumPy's functions, with Python's errors.
 
 Python's function runs first, on the plain values: it refuses what is outside of the domain, as programs expect it to.
+Where these are not at hand, as in a trace, it does so later.
 Functions that are constant between jumps (floor, isnan) give what Python gives, a plain number without gradient.
 """
 
@@ -14,10 +15,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import numbers_of
+from pullback.core.array_face import ARRAYS, program_run
+from pullback.core.array_type import check, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor
+from pullback.func.rules.calls import as_step, is_recorded
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, at_stake, concerns_us, first_tensor
 from pullback.interop.awaited import FILES
 from pullback.interop.operands import array, frozen
@@ -46,6 +49,15 @@ class Mathematics(Dispatcher):
         return self.on_tensors(args, {})
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        if program_run.get() is not None:  # a trace runs
+            leaves = flatten((args, kwargs))[0]
+            recorded = next(filter(is_recorded, leaves), None)
+            if recorded is not None and self.rule is not None:
+                if len(leaves) == len(args):  # what takes collections refuses no number
+                    check(lambda *given: self.genuine(*map(_number, given)), *leaves)
+                return self.rule(*map(_scalar, args), **kwargs)
+            if recorded is not None and not (at_stake(args) or at_stake(kwargs)):
+                return as_step(recorded, self.genuine.__name__, self.genuine, args, kwargs, numbers=True)
         value = self.genuine(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if not at_stake(args) and not at_stake(kwargs):
             return value
@@ -57,6 +69,22 @@ class Mathematics(Dispatcher):
         if WATCHED:
             note_operator(name, first_tensor(args, kwargs))
         return value
+
+
+class OfSeveral(Mathematics):
+    """math.atan2 and others of several numbers: of one that comes second Python would read the number in a trace."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        if args and (type(args[-1]) in ARRAYS or type(args[0]) in ARRAYS):
+            return self.on_tensors(args, {})
+        try:
+            return self.genuine(*args)
+        except REFUSALS as error:
+            if not concerns_us(error, args, {}):
+                raise
+        return self.on_tensors(args, {})
 
 
 class WithKeywords(Mathematics):
@@ -74,7 +102,14 @@ class OfIterables(WithKeywords):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return super().__call__(*(x if hasattr(x, "__len__") else list(x) for x in args), **kwargs)
+        given = [x if hasattr(x, "__len__") else list(x) for x in args]
+        if any(type(x) in (list, tuple) and x and (type(x[0]) in ARRAYS or type(x[-1]) in ARRAYS) for x in given):
+            return self.on_tensors(tuple(given), kwargs)
+        return super().__call__(*given, **kwargs)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if hasattr(x, "item") else x
 
 
 def _plain(x: Any) -> Any:
@@ -150,6 +185,8 @@ CMATH: dict[str, Callable[..., Any]] = {name: _complex(getattr(np, name)) for na
 }  # fmt: skip
 
 _KINDS = {
+    "atan2": OfSeveral, "copysign": OfSeveral, "fma": OfSeveral, "fmod": OfSeveral, "hypot": OfSeveral,
+    "ldexp": OfSeveral, "log": OfSeveral, "pow": OfSeveral, "rect": OfSeveral, "remainder": OfSeveral,
     "isclose": WithKeywords, "nextafter": WithKeywords,
     "dist": OfIterables, "fsum": OfIterables, "prod": OfIterables, "sumprod": OfIterables,
 }  # fmt: skip

@@ -52,6 +52,9 @@ METHODS_OF_VECTORS = ("__call__", "cov", "entropy", "logpdf", "logpmf", "mean", 
 RULES: LateDict[Callable[..., Any]] = LateDict()  # "scipy.linalg.expm" -> the same function, of tensors
 
 
+IMPLICIT: set[str] = set()  # what is differentiated by the implicit function theorem, whatever ran to find it
+
+
 def _load_rules(name: str) -> None:
     slots.load_scipy_rules(name)  # looked up now: the slot may be filled after this module is imported
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pullback.core.tensor import Tensor
 from pullback.explain.calls import shown
 from pullback.optim.optimizer import Optimizer
 from pullback.optim.options import checked, shown_dict
@@ -52,9 +53,12 @@ class LRScheduler:
             raise TypeError(f"{type(self).__name__}: give a pullback.optim.Optimizer, not {shown(optimizer)}")
         self.optimizer, self.last_epoch = optimizer, last_epoch
         self._is_initial = True
+        for group, before in zip(optimizer.param_groups[1:], optimizer.param_groups, strict=False):
+            if isinstance(group["lr"], Tensor) and group["lr"] is before["lr"]:  # each has its own from now on
+                group["lr"] = group["lr"].clone()
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", rate_of(group))
             elif "initial_lr" not in group:
                 raise KeyError(f"{type(self).__name__}: last_epoch={last_epoch} needs 'initial_lr' in group {i}")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -79,7 +83,7 @@ class LRScheduler:
         [0.5]
         """
         groups = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
-        return [self.rate(group["lr"], base, self.last_epoch, i) for i, (group, base) in enumerate(groups)]
+        return [self.rate(rate_of(group), base, self.last_epoch, i) for i, (group, base) in enumerate(groups)]
 
     def rate(self, now: float, base: float, epoch: int, group: int) -> float:
         """The rate of a group in `epoch`, from the rate `now` of the epoch before and that of the start.
@@ -209,11 +213,25 @@ class LRScheduler:
 
     def _set(self, rates: Iterable[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
+            set_rate(group, rate)
         self._last_lr = self._rates()
 
     def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [rate_of(group) for group in self.optimizer.param_groups]
+
+
+def rate_of(group: dict[str, Any]) -> float:
+    """The rate of a group as a number."""
+    rate = group["lr"]
+    return rate.item() if isinstance(rate, Tensor) else rate  # type: ignore[no-any-return]
+
+
+def set_rate(group: dict[str, Any], rate: float) -> None:
+    """Let a group have a rate: a Tensor stays, as in PyTorch, so that a compiled step reads it."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(rate)
+    else:
+        group["lr"] = rate
 
 
 def check_length(name: str, option: str, epochs: int) -> None:

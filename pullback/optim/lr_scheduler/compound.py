@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pullback.explain.calls import shown
-from pullback.optim.lr_scheduler.base import LRScheduler
+from pullback.optim.lr_scheduler.base import LRScheduler, set_rate
 from pullback.optim.optimizer import Optimizer
 from pullback.optim.options import shown_dict
 
@@ -81,7 +81,7 @@ class SequentialLR(_Compound):
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         # Each scheduler has made its first step: what they set is undone, and only the first one's holds.
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         _undo_first_step(self)
         self._schedulers[0].step()
         self._last_lr = self._rates()
@@ -96,7 +96,7 @@ class SequentialLR(_Compound):
         scheduler = self._schedulers[number]
         if number and self._milestones[number - 1] == self.last_epoch:  # it begins, from the first rate
             for group in self.optimizer.param_groups:
-                group["lr"] = group["initial_lr"]
+                set_rate(group, group["initial_lr"])
             scheduler.last_epoch = -1
         scheduler.step()
         self._last_lr = self._rates()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, SCALAR_FACES
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, program_run
 from pullback.core.array_type import numbers_of
 from pullback.core.cuts import left_behind, transform_runs
 from pullback.core.errors import DetachingError, GradientError, UnsupportedError, refusals
@@ -22,10 +22,11 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import bump
 from pullback.dispatch.call_errors import explained_call
 from pullback.explain.call_site import home_of
-from pullback.func.closures import capture_tensors
+from pullback.func.closures import capture_tensors, tensors_at_stake
+from pullback.func.rules.calls import as_step, moves
 from pullback.graph.journal import note_write
 from pullback.interop.adopt.dispatchers import PLAIN, Dispatcher, at_stake, first_tensor, slots_like
-from pullback.interop.adopt.rules import RULES
+from pullback.interop.adopt.rules import IMPLICIT, RULES
 from pullback.interop.holders import Holder
 from pullback.interop.suggest import unsupported
 from pullback.interop.unseen import unseen
@@ -116,6 +117,11 @@ class ScipyFunction(Dispatcher):
         """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
+        traced = program_run.get() is not None
+        if traced and (rule is None or name in IMPLICIT) and not any(map(_names_an_output, kwargs)):
+            found = [*tensors_at_stake((*args, *kwargs.values()))]
+            if found and not any(map(moves, found)):  # it is recorded
+                return as_step(found[0], name, self.genuine, args, kwargs)
         if rule is None:
             raise unsupported(name)
         try:

@@ -26,7 +26,6 @@ from pullback.interop.suggest import unsupported
 AS_IT_STANDS: set[str] = set()
 WITHOUT_GRADIENT: set[str] = set()
 REFUSED: set[str] = set()  # whose rule is an error, because SciPy's own would say something else
-IMPLICIT: set[str] = set()  # what is differentiated by the implicit function theorem, whatever ran to find it
 
 
 def runs_as_it_stands(*names: str) -> None:

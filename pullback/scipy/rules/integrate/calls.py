@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import numbers_of
+from pullback.core.array_type import read
 from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.rules.calls import stripped
-from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.adopt.scipy.ways import IMPLICIT, genuine
+from pullback.func.rules.calls import moves
+from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 
 
@@ -87,12 +87,12 @@ class Call:
     def plain(self, key: str, value: Any) -> Any:
         """An argument with respect to which there is no derivative."""
         leaves, form = flatten(value)
-        if any(isinstance(stripped(x), Tensor) for x in leaves):
+        if any(map(moves, leaves)):
             raise GradientError(
                 f"{self.name}: {key!r} is being differentiated, but the result has no derivative with respect to it "
                 "here. Give it plain values: detach() it."
             )
-        return unflatten(form, [numbers_of(x) if isinstance(x, Tensor) else x for x in leaves])
+        return unflatten(form, [read(x, f"{self.name}({key}=...)") if isinstance(x, Tensor) else x for x in leaves])
 
     def functions(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The functions, and then their further arguments, holding what is differentiated as these leaves have it."""
@@ -102,11 +102,6 @@ class Call:
         """The value of the first function, after `x`."""
         function, *_, args = self.functions(leaves)
         return array(function(x, *args))
-
-
-def moves(x: Any) -> bool:
-    """True if a derivative with respect to an argument is wanted."""
-    return isinstance(stripped(x), Tensor)
 
 
 def floating(x: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from pullback.core.array_type import numbers_of
-from pullback.core.errors import ConvergenceError, GradientError
+from pullback.core.errors import ConvergenceError, GradientError, UntraceableError
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
@@ -21,7 +21,7 @@ from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
-from pullback.func.rules.calls import on_plain_arrays
+from pullback.func.rules.calls import is_recorded, on_plain_arrays
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
@@ -172,12 +172,17 @@ class _Solved:
     def _of_batch(self, wanted: Any) -> Any:
         """Many samples at once, of which nothing is known but at the times that are asked for."""
         if wanted is None or self.events is not None or self.call.given["dense_output"]:
+            if any(map(is_recorded, (self.y0, self.start, *self.leaves))):
+                raise UntraceableError(
+                    f"{self.call.name} chooses its steps by numbers. Give the times in t_eval, and leave out events "
+                    "and dense_output, or call it outside of the compiled function."
+                )
             raise GradientError(
                 f"{self.call.name}: under vmap each sample has steps, events and a solution of its own. Give the times "
                 "in t_eval, and leave out events and dense_output."
             )
         t = floating(wanted)
-        return OptimizeResult(t=t, y=self.at(t).T, status=0, success=True, message="in vmap: each sample by itself")
+        return OptimizeResult(t=t, y=self.at(t).T, status=0, success=True, message="each sample by itself")
 
     def _check(self, t: Any, run: Any) -> None:
         """Raise what SciPy raises for these times."""

@@ -21,7 +21,7 @@ from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, push, replaced, restricted
 from pullback.func.left_behind import leave
 from pullback.func.repeated import while_solving
-from pullback.func.rules.calls import handed_out
+from pullback.func.rules.calls import handed_out, moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
 
@@ -43,9 +43,18 @@ class Integral:
         the integrand may jump. `f.each` takes many points.
     weight : callable, optional
         A factor of the integrand that the quadrature knows.
+    said : list, optional
+        To which the quadrature adds what else it has found.
     """
 
-    def __init__(self, call: Call, quadrature: Quadrature, weight: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        call: Call,
+        quadrature: Quadrature,
+        weight: Callable[[Any], Any] | None = None,
+        said: list[Any] | None = None,
+    ) -> None:
+        self.said = [] if said is None else said
         self.name, self.captures, self.quadrature, self.weight = call.name, call.captures, quadrature, weight
 
     def of(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
@@ -65,7 +74,7 @@ class _Call:
     def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: Leaves, derived: bool) -> None:
         self.integral, self.integrand, self.count, self.derived = integral, integrand, count, derived
         self.quadrature = integral.quadrature
-        self._moving = [isinstance(x, Tensor) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
+        self._moving = [moves(x) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
         self.free = [i for i in range(len(leaves) - count) if self._moving[count + i]]
         self.one_interval = all(not isinstance(x, Tensor) or numbers_of(x) is not None for x in leaves[:count])
 
@@ -272,5 +281,6 @@ _integral.__name__ = "integral"  # of the node
 _integral = CustomFunction(_integral, _vjp, _jvp)
 _integral._rule.by_sample = by_sample
 _integral._rule.instead = _ONE
+_integral._rule.beside = lambda args: args[0].integral.said
 _integral.defvmap(_of_samples)
 _integral._rule.takes_batches = lambda args: next(x for x in args if isinstance(x, _Call)).one_interval

@@ -11,8 +11,9 @@ import numpy as np
 from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
+from pullback.func.rules.calls import moves
 from pullback.interop.adopt.scipy.ways import genuine
-from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
+from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 from pullback.scipy.rules.integrate.integrals import Integral, within
 
 
@@ -31,11 +32,9 @@ def quad(name: str, *given: Any, **named: Any) -> Any:
         said.append(found[0][1:])
         return np.array([y[0] for y in found])
 
-    value = Integral(call, quadrature, problem.factor).of(problem.integrand, problem.limits, problem.leaves)
-    value, said = value[0] * problem.outside, list(said[0])
-    if options["full_output"]:
-        return (value, *said)
-    return value, said[0]
+    value = Integral(call, quadrature, problem.factor, said).of(problem.integrand, problem.limits, problem.leaves)
+    value = value[0] * problem.outside
+    return (value, *said[0]) if options["full_output"] else (value, said[0][0])
 
 
 class _Problem:
@@ -219,5 +218,5 @@ def quad_vec(name: str, *given: Any, **named: Any) -> Any:
         said.append(found[1:])
         return found[0]
 
-    value = Integral(call, quadrature).of(integrand, limits, call.leaves)
+    value = Integral(call, quadrature, said=said).of(integrand, limits, call.leaves)
     return (np.reshape(value, shape[0])[()], *said[0])

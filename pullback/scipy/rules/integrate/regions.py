@@ -13,10 +13,11 @@ from pullback.core.errors import ConvergenceError, GradientError
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.left_behind import leave
+from pullback.func.rules.calls import moves
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
-from pullback.scipy.rules.integrate.calls import Call, floating, moves, solution_of
+from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 from pullback.scipy.rules.integrate.integrals import Integral
 from pullback.scipy.rules.integrate.quadrature import quad
 
@@ -84,7 +85,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
         _check(name, found, found.status == "converged" or not said, said)
         return np.reshape(found.estimate, (-1,))
 
-    value = Integral(call, quadrature).of(integrand, [0.0, 1.0], leaves)
+    value = Integral(call, quadrature, said=said).of(integrand, [0.0, 1.0], leaves)
     found = said[0]
     found.estimate, found.error = (np.reshape(x, shape[0])[()] for x in (value, found.error))
     del found.regions  # its estimates would be constants, and look as if they were none
@@ -172,7 +173,7 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
     def integrand(x: Any, leaves: Leaves) -> Any:
         return np.reshape(array(call.functions(leaves[many:])[0](x, *leaves[:many])), (1,))
 
-    integral = Integral(call, quadrature)
+    integral = Integral(call, quadrature, said=said)
     values: list[Any] = []
     results, count = [], int(np.prod(shape))
     for i in range(count):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.adopt.scipy.ways import IMPLICIT
+from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.operands import array, floating
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.dense import toeplitz

@@ -13,8 +13,8 @@ from pullback.core.errors import GradientError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
-from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.adopt.scipy.ways import IMPLICIT, genuine
+from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
+from pullback.interop.adopt.scipy.ways import genuine
 from pullback.optimize.objective import first_of
 from pullback.optimize.parameters import depends, plain_value, without_derivative
 

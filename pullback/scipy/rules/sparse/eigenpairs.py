@@ -12,9 +12,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.dispatchers import at_stake
-from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
-from pullback.interop.adopt.scipy.ways import IMPLICIT
 from pullback.interop.holders import Holder
 from pullback.interop.operands import floating, frozen
 from pullback.scipy.rules.orders import order_like

@@ -15,9 +15,8 @@ from pullback.core.tensor import Tensor
 from pullback.func.left_behind import leave
 from pullback.graph.captured import Captured
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
-from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
-from pullback.interop.adopt.scipy.ways import IMPLICIT
 from pullback.interop.holders import Holder
 from pullback.interop.operands import array, floating, frozen, needs_grad
 from pullback.interop.unseen import unseen

@@ -1,0 +1,49 @@
+"""Python's math inside of compiled functions: its functions by the rules, its errors, and its integers."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+POINTS = [np.array(x) for x in (1.2, 0.7, 2.5, 1.9, 3.1)]
+
+
+def of_rules(x):
+    return math.sin(x) * math.log(x) + math.atan2(x, 2.0) + math.hypot(x, 1.0, 2.0) + math.fsum([x, x * x])
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, pb.func.value_and_grad, pb.func.hessian])
+def test_functions_go_to_their_rules(transform):
+    f = transform(of_rules)
+    made = pb.compile(f)
+    with pb.adopt():
+        for x in POINTS:
+            np.testing.assert_allclose(made(x), f(x), rtol=1e-12)
+    (variants,) = made._by_signature.values()
+    assert (len(variants.programs), variants.candidates) == (1, [])
+
+
+def test_an_argument_outside_of_the_domain_is_refused_at_its_call():
+    made = pb.compile(lambda x: math.log(x) + math.sqrt(x))
+    with pb.adopt():
+        for x in POINTS:
+            made(x)
+        with pytest.raises(ValueError, match=r"domain error|positive"):
+            made(np.array(-1.0))
+        assert made(POINTS[0]) == pytest.approx(math.log(1.2) + math.sqrt(1.2))
+    (variants,) = made._by_signature.values()
+    assert (len(variants.programs), variants.candidates) == (1, [])
+
+
+def test_integers_lead_to_a_program_for_each():
+    made = pb.compile(pb.func.value_and_grad(lambda x: x ** math.floor(x) if math.isfinite(x) else 0 * x))
+    with pb.adopt():
+        for x in [*POINTS, *POINTS, *POINTS]:
+            value, slope = made(x)
+            n = math.floor(x)
+            assert (value, slope) == pytest.approx((x**n, n * x ** (n - 1)))
+    (variants,) = made._by_signature.values()
+    assert len(variants.programs) >= 2
+    assert variants.eager is None

@@ -1,0 +1,67 @@
+"""Writes into arguments reach the caller's arrays, at the traces too; a trace that fails has written nothing."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+
+def test_writes_into_ndarrays_reach_the_caller():
+    def f(x, y):
+        x[0] = 5.0
+        x *= 2
+        y += x.sum()
+        return x.sum() + y.sum()
+
+    made = pb.compile(f)
+    for i in range(5):
+        given = np.arange(3.0) + i, np.ones(2) * i
+        expected = [x.copy() for x in given]
+        assert made(*given) == f(*expected)
+        for a, b in zip(given, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_writes_into_tensors_reach_the_caller():
+    def f(x):
+        x[0] = 5.0
+        x.mul_(2)
+        return x.sum()
+
+    made = pb.compile(f)
+    for i in range(5):
+        given, expected = (pb.tensor(np.arange(3.0) + i) for _ in range(2))
+        assert made(given) == f(expected)
+        assert (given == expected).all()
+
+
+@pytest.mark.parametrize("make", [np.array, pb.tensor])
+def test_a_trace_that_fails_has_written_nothing(make):
+    def f(x):
+        x += 1
+        pb.func.sparse_hessian(lambda y: (y**4).sum())(np.ones(2) * x[0])
+        x *= 2
+        return x.sum()
+
+    given = make([1.0, 2.0])
+    with pytest.warns(pb.compiler.CompileWarning, match="sparse matrix"):
+        assert pb.compile(f)(given) == 10.0
+    np.testing.assert_array_equal(np.asarray(given), [4.0, 6.0])
+
+
+def test_one_array_is_written_into_two_places_and_returned():
+    def f(p, q, x):
+        y = x * 2
+        p.copy_(y)
+        q.copy_(y)
+        return y
+
+    made = pb.compile(f)
+    for i in range(5):
+        p, q, x = pb.zeros(3), pb.zeros(3), pb.arange(3.0) + i
+        y = made(p, q, x)
+        y.add_(1)
+        p.mul_(3)
+        for found, factor, term in ((y, 2, 1), (p, 6, 0), (q, 2, 0)):
+            np.testing.assert_array_equal(found.numpy(), factor * x.numpy() + term)
+    assert "copy" not in made.explain().text
