@@ -23,7 +23,7 @@ def described(trace: Trace) -> Hashable:
         ),
         tuple(_step(step) for step in graph.steps),
         tuple((how, key_of(x)) for how, x in trace.outputs),
-        repr(trace.structure),
+        trace.structure,
         tuple((place, value.number) for place, value in trace.written),
         tuple((place, None if value is None else value.number) for place, value in trace.grads),
     )

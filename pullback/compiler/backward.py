@@ -14,7 +14,6 @@ import numpy as np
 
 from pullback.arrays.traced.graph import LeftError, Step, Value
 from pullback.compiler.cleaning import needed, without_cleaning
-from pullback.compiler.evaluate import evaluate
 from pullback.compiler.node import record
 from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
@@ -66,10 +65,10 @@ class DifferentiableProgram(Record):
         self._suspect = [nr - self._count for nr in suspect if nr >= self._count]
         self._given = [g is not None for g in pulled.gradients]
         self._gradients = results[self._count :]
-        self._inputs, self._cotangents = trace.inputs, pulled.cotangents
-        forward = needed(self._early(steps), results[: self._count])
-        self._constants = {value.number: array for value, array, _ in graph.constants}
-        self._backward, handed = self._split(steps, set(forward))
+        moving = {x.number for x in pulled.cotangents}
+        forward = needed(_early(steps, moving), results[: self._count])
+        there = moving | {value.number for value, _, _ in graph.constants}
+        backward, handed = self._split(steps, set(forward), there)
         inputs = {x.number for x in trace.inputs}
         self._handed = [x for x in handed if x.number not in inputs]
         self._reread = [nr for nr, x in enumerate(trace.inputs) if x.number in {y.number for y in handed}]
@@ -77,22 +76,12 @@ class DifferentiableProgram(Record):
         self.backward = Plan(
             graph,
             [*self._handed, *(trace.inputs[nr] for nr in self._reread), *pulled.cotangents],
-            self._backward,
+            backward,
             self._gradients,
         )
 
-    def _early(self, steps: Sequence[Step]) -> list[Step]:
-        """The steps that do not depend on cotangents."""
-        late, found = {x.number for x in self._cotangents}, []
-        for step in steps:
-            if late.isdisjoint(x.number for x in step.values()):
-                found.append(step)
-            else:
-                late.update(x.number for x in step.results)
-        return found
-
-    def _split(self, steps: Sequence[Step], forward: set[Step]) -> tuple[list[Step], list[Value]]:
-        """(the steps of backward, the values that they read of others)."""
+    def _split(self, steps: Sequence[Step], forward: set[Step], there: set[int]) -> tuple[list[Step], list[Value]]:
+        """(the steps of backward, the values that they read of others); these numbers are there beforehand."""
         chosen = {step for step in needed(steps, self._gradients) if step not in forward}
         maker = {x.number: step for step in steps for x in step.results}
         todo = [x for step in chosen for x in step.values()] + list(self._gradients)
@@ -102,7 +91,7 @@ class DifferentiableProgram(Record):
                 chosen.add(step)
                 todo += step.values()
         made = {x.number for step in chosen for x in step.results}
-        known = made | {x.number for x in self._cotangents} | self._constants.keys()
+        known = made | there
         read = {x.number: x for step in chosen for x in step.values()} | {x.number: x for x in self._gradients}
         return [step for step in steps if step in chosen], [x for x in read.values() if x.number not in known]
 
@@ -115,17 +104,24 @@ class DifferentiableProgram(Record):
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of the leaves at `places`; None where they must be computed with care, or in another way."""
-        if all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
-            try:
-                found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
-            except LeftError:  # a function among its steps has done something else
-                return None
-            if any(has_nan(found[nr]) for nr in self._suspect):
-                return None
-        else:
-            values = [*self._handed, *self._inputs, *self._cotangents]
-            arrays = [*map(np.asarray, handed), *inputs, *cotangents]
-            known = self._constants | {x.number: array for x, array in zip(values, arrays, strict=True)}
-            found = evaluate(self._backward, known, self._gradients)
+        if not all(issubclass(type(g), (ndarray, np.generic)) for g in cotangents):
+            return None  # batches of them, which the function's own operators know
+        try:
+            found = self.backward.call(*handed, *(inputs[nr] for nr in self._reread), *cotangents)
+        except LeftError:  # a function among its steps has done something else
+            return None
+        if any(has_nan(found[nr]) for nr in self._suspect):
+            return None
         given = iter(found)
         return [next(given) if there else None for there in self._given]
+
+
+def _early(steps: Sequence[Step], cotangents: set[int]) -> list[Step]:
+    """The steps that do not depend on cotangents, whose numbers are given."""
+    late, found = {*cotangents}, []
+    for step in steps:
+        if late.isdisjoint(x.number for x in step.values()):
+            found.append(step)
+        else:
+            late.update(x.number for x in step.results)
+    return found

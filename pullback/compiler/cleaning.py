@@ -26,6 +26,12 @@ _ARITHMETIC = frozenset({
 })  # fmt: skip
 # Others, which select, by the arguments in which a NaN comes through or is not chosen.
 _SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
+# Kernels that raise for some numbers: programs run these whoever wants what they give.
+_RAISING = frozenset({
+    "bernoulli", "bin_edges", "binary_cross_entropy_elements", "bincount", "embedding_rows", "histogram_boxes",
+    "linalg_eig", "linalg_eigvals", "linalg_solve_matrices", "linalg_solve_triangular", "nll_loss", "one_hot",
+    "unravel_index",
+})  # fmt: skip
 
 
 def _comes_through(step: Step, place: int) -> bool:
@@ -72,10 +78,11 @@ def _without(
 
 
 def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    """The steps that the wanted values, the guards, and what is kept are computed by."""
+    """The steps that the wanted values, the guards, and what is kept are computed by; and those that may raise."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        if step.form is GUARD or step.kept or not alive.isdisjoint(x.number for x in step.results):
+        stays = step.form is GUARD or step.kept or step.what in _RAISING
+        if stays or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)
     return kept[::-1]

@@ -295,7 +295,7 @@ class Compiled(StandsFor):
                 variants.trace_seconds = perf_counter() - begin
             except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
                 why = str(error).partition("\n")[0]
-                why = why if isinstance(error, UntraceableError) else f"{type(error).__name__}: {why}"
+                why = UntraceableError.last or f"{type(error).__name__}: {why}"  # it may have been wrapped on its way
                 place = place_of(error)
                 restore(states)
             else:

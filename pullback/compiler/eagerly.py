@@ -1,4 +1,4 @@
-"""What stands for the result of a call that the function itself must do."""
+"""The stand-in for the result of a call that the function itself must do."""
 
 from __future__ import annotations
 

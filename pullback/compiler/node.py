@@ -60,17 +60,18 @@ class CompiledBackward(MultiNode):
     def _pull_eagerly(self, cotangents: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """The gradients as Tensors, by the function's own operators; recorded if the inputs are Tensors."""
         again = any(isinstance(x, Tensor) for x in inputs)
-        arrays = iter(inputs)  # those of Tensors that the function reads of itself come last
-        leaves = [_entered(x, next(arrays)) if is_array_kind(x) else x for x in self.leaves]
-        wanted = []
-        for nr in self.program.places:
-            leaves[nr] = x = leaves[nr] if leaves[nr]._requires_grad else leaves[nr].detach().requires_grad_()
-            wanted.append(x)
         state = modes.current()
         outside = modes.set_modes(state.with_recording(True) if again else modes.Modes())
         try:
-            found = [x for x in flatten(self.program.call(leaves))[0] if isinstance(x, Tensor)]
-            pairs = [(y, g) for y, g in zip(found, cotangents, strict=True) if g is not None and y._requires_grad]
+            arrays = iter(inputs)  # those of Tensors that the function reads of itself come last
+            leaves = [_entered(x, next(arrays)) if is_array_kind(x) else x for x in self.leaves]
+            wanted = []
+            for nr in self.program.places:
+                leaves[nr] = x = leaves[nr] if leaves[nr]._requires_grad else leaves[nr].detach().requires_grad_()
+                wanted.append(x)
+            out = zip(flatten(self.program.call(leaves))[0], self.program.outputs, strict=True)
+            found = [x for x, (how, _) in out if how is not AS_IT_IS]
+            pairs = [(y, g) for y, g in zip(found, cotangents, strict=True) if g is not None and _needs_grad(y)]
             outputs, given = tuple(y for y, _ in pairs), [g for _, g in pairs]
             return list(gradients_of(outputs, tuple(wanted), given, create_graph=again, allow_unused=True))
         finally:
@@ -79,6 +80,10 @@ class CompiledBackward(MultiNode):
     def release(self) -> None:
         self.saved_inputs = self.version_inputs = (Released,) * len(self.saved_inputs)
         self.handed = ()
+
+
+def _needs_grad(x: Any) -> bool:
+    return isinstance(x, Tensor) and x._requires_grad
 
 
 def is_array_kind(x: Any) -> bool:

@@ -32,7 +32,7 @@ def in_words(x: Any) -> str:
 def differs(a: Any, b: Any, given: Sequence[Any] = ()) -> str:
     """How two results differ by more than rounding, in words; "" if they do not. They are of the arguments `given`."""
     (one, form), (other, other_form) = flatten(a), flatten(b)
-    if repr(form) != repr(other_form) or len(one) != len(other):
+    if form != other_form or len(one) != len(other):
         return "results that are built differently"
     for x, y in zip(one, other, strict=True):
         x, y = (t.detach().numpy() if isinstance(t, Tensor) else t for t in (x, y))

@@ -109,7 +109,7 @@ class Program(Record):
         return results
 
     def results(self, found: Sequence[Any]) -> Any:
-        """What the caller gets, of the arrays that were computed."""
+        """The result for the caller, of the arrays that were computed."""
         given = iter(found)
         return unflatten(
             self.structure, [x if how is AS_IT_IS else looking(how, next(given)) for how, x in self.outputs]

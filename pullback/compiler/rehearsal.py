@@ -16,7 +16,7 @@ from pullback.compiler.tracing import grad_of
 
 
 class Rehearsed(NamedTuple):
-    """What a program would give and write, and how long it has taken."""
+    """All that a program would give and write, and how long it has taken."""
 
     arrays: Sequence[Any]
     seconds: float
@@ -32,7 +32,7 @@ class Rehearsal:
         self.program, self.trace, self.draws = program, program.trace, program.draws
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Rehearsed:
-        """What the program would do for these leaves; raises LeftError where a guard of it does not hold."""
+        """All that the program would do for these leaves; raises LeftError where a guard of it does not hold."""
         states = generator_states()
         begin = perf_counter()
         found = [*self.program.rehearse(leaves, arrays)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.arrays.traced.graph import key_of
 from pullback.core.array_face import ARRAYS
+from pullback.core.dtypes import get_default_dtype
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
@@ -76,10 +77,21 @@ def frozen(structure: Any) -> Hashable:
     if isinstance(structure, (int, type(None))):
         return structure
     sort, kind, parts = structure
-    kind = kind if isinstance(kind, type) else getattr(kind, "kind", id(kind))
+    kind = kind if isinstance(kind, type) else _frozen_kind(kind)
     if isinstance(parts, dict):
         return (sort, kind, *[(key, part if type(part) is int else frozen(part)) for key, part in parts.items()])
     return (sort, kind, *[part if type(part) is int else frozen(part) for part in parts])
+
+
+def _frozen_kind(kind: Any) -> Hashable:
+    """A stand-in for a class that makes its containers in its own way: of a registered one, with their context."""
+    if hasattr(kind, "kind"):
+        return kind.kind  # type: ignore[no-any-return]
+    try:
+        hash(kind.context)
+    except TypeError:
+        return id(kind)  # equal to no other
+    return (kind.cls, type(kind.context), kind.context)
 
 
 def unfit(leaves: Sequence[Any], signature: Sequence[Any]) -> Unfit | None:
@@ -139,7 +151,7 @@ class Floats:
     def lifted(self, signature: tuple[Any, ...], leaves: list[Any]) -> list[Any] | None:
         """The leaves with NumPy's numbers for Python's, where these vary; None if they stay."""
         places = [nr for nr, x in enumerate(leaves) if type(x) is float]
-        if not places or not all(_is_double(x) for x in leaves):
+        if not places or get_default_dtype() != np.float64 or not all(_is_double(x) for x in leaves):
             return None
         family = tuple(form for form in signature if type(form) is not tuple or form[:1] != (float,))
         values = self._seen.setdefault(family, set())

@@ -134,9 +134,11 @@ def trace(
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
         read = [array for _, array, is_live in graph.constants if is_live]
+        made.grads = lifted.grads()
+        if made.pulled is not None and (made.written or made.grads):
+            raise UntraceableError("it writes into its arguments, and its results require grad")
         if wrong := unwritable(memories, [nr for nr, _ in made.written], read):
             raise UntraceableError(wrong)
-        made.grads = lifted.grads()
         made.constants = len(graph.constants)
         made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
@@ -240,9 +242,9 @@ class _Lifted:
 
     def __init__(self, graph: Graph, leaves: Sequence[Any], captured: int) -> None:
         self._graph = graph
-        self.given: list[Any] = []
+        self.given: list[Any] = graph.given
         self._entered: list[TracedArray | None] = []
-        self._states: list[tuple[Tensor, Any]] = []
+        self._states: list[tuple[Tensor, Any]] = []  # with (level, function, whether it requires grad, gradient)
         self.new_grads: dict[int, ndarray] = {}
         begin = len(leaves) - captured
         wrapped: dict[int, Any] = {}
@@ -257,7 +259,7 @@ class _Lifted:
                 if nr < begin and (x._requires_grad or x._level or type(x) in ARRAYS):
                     x = wrap_as(x, entered, 0).requires_grad_(x._requires_grad)
                 else:
-                    self._states.append((x, (x._level, x._fn, grad_of(x))))
+                    self._states.append((x, (x._level, x._fn, x._requires_grad, grad_of(x))))
                     graph.held.append((x, array))
                     x._level, x._fn = 0, None
                     hold(x, entered)
@@ -270,10 +272,18 @@ class _Lifted:
                 x = wrap_array(entered, 0, single=True)
             self.given.append(x)
             self._entered.append(entered)
+        self._require = [x._requires_grad for x in self._tensors()]
+
+    def _tensors(self) -> Iterator[Tensor]:
+        return (x for x in self.given if isinstance(x, Tensor))
 
     def written(self) -> list[tuple[int, Value]]:
         """The places that hold another value than in the beginning, and which."""
-        pairs = enumerate(zip(self.given, self._entered, strict=True))
+        pairs = list(enumerate(zip(self.given, self._entered, strict=True)))
+        if any(entered is not None and type(x._array) is not TracedArray for _, (x, entered) in pairs):
+            raise UntraceableError("it gives an argument other data")
+        if self._require != [x._requires_grad for x in self._tensors()]:
+            raise UntraceableError("it changes whether an argument requires grad")
         return [
             (nr, x._array.at) for nr, (x, entered) in pairs if entered is not None and x._array.at is not entered.at
         ]
@@ -292,7 +302,7 @@ class _Lifted:
     def grads(self) -> list[tuple[int, Value | None]]:
         """The places of tensors whose gradient is another one, and which."""
         found: list[tuple[int, Value | None]] = []
-        before = {id(x): grad for x, (_, _, grad) in self._states}
+        before = {id(x): grad for x, (*_, grad) in self._states}
         for nr, x in enumerate(self.given):
             if id(x) in before and (grad := grad_of(x)) is not before[id(x)]:
                 found.append((nr, None if grad is None else _shown(self._graph, grad)[1]))
@@ -307,8 +317,8 @@ class _Lifted:
             hold(x, array)
             if (extra := x._extra) is not None:
                 extra.steps = None  # it has its place in memory again
-        for x, (level, fn, grad) in self._states:
-            x._level, x._fn = level, fn
+        for x, (level, fn, requires_grad, grad) in self._states:
+            x._level, x._fn, x._requires_grad = level, fn, requires_grad
             if x._extra is not None:
                 x._extra.grad = grad
 

@@ -118,6 +118,7 @@ class ArrayType:
     dual = False  # whether these arrays hold a derivative beside the values, for forward mode
     many = False  # whether each of these arrays stands for those of many samples, each to be judged alone
     computes_masks = True  # whether masks of structural zeros may be such arrays; if not, all of one counts as touched
+    for_ndarrays = False  # whether an Array of level 0 stands for an ndarray, which beside a Tensor gives a Tensor
     may_index = False  # whether they may stand in an index though they have no numbers to show
 
     def __init__(self, table: OperatorTable) -> None:
@@ -273,6 +274,9 @@ class ArrayType:
     def prepare_target(self, name: str, target: Any, args: Sequence[Any], level: int) -> bool:
         """Let the target of the in-place operator hold what it will compute; says whether anything was changed."""
         return False
+
+    def become_view(self, name: str, target: Any) -> None:
+        """Raise if the in-place operator of that name may not make `target` another view of its memory."""
 
     def unwritable(self, name: str, target: Any, level: int) -> InplaceError:
         """The error for an in-place operator that would write such an array of `level` into a tensor of a lower one."""

@@ -573,7 +573,10 @@ class Tensor(_Methods):
         >>> x.data.requires_grad
         False
         """
-        out = wrap_like(type(self), _without_derivative(self._array), self._level)
+        data = _without_derivative(self._array)
+        # Where there is no memory to share, what is written has to be followed, and so has its version.
+        followed = data is self._array and type(data) is not ndarray and memory_of(data) is None
+        out = _alias(self, data) if followed else wrap_like(type(self), data, self._level)
         if WATCHED:
             note("data", self, by_user=True, made=out)
         if self._extra is not None and self._extra.no_view is not None:

@@ -24,7 +24,7 @@ from pullback.graph.view import describe_view, make_view, shares_memory
 TENSOR_CLASSES = ARRAYS | {Tensor, NestedTensor}
 
 
-def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable[..., Any] | None:  # noqa: C901 - the steps written out for speed
+def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable[..., Any] | None:  # noqa: C901, PLR0915 - the steps written out for speed
     """The function (modes, *arguments) -> result or None for tensors around one type; None where there is none."""
     if op.lists or op.multi is not None or op.returns_list or op.returns_value or op.mutates or op.holds:
         return None
@@ -43,7 +43,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
 
     def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912 - as above
         raws = list(args)
-        level, needs, arrays = -1, False, False
+        level, needs, arrays, tensors = -1, False, False, False
         for position in positions:
             x = args[position]
             kind = type(x)
@@ -56,16 +56,24 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 inside = type(raw)
                 if inside is not around and (inside in REGISTERED or (low and inside in TENSOR_CLASSES)):
                     return None
-                needs, arrays = needs or x._requires_grad, arrays or kind in ARRAYS
+                needs = needs or x._requires_grad
+                if kind in ARRAYS:
+                    arrays = True
+                else:
+                    tensors = True
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:
             kernel: Any = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
-            result = kernel(*(floated(op, raws) if floating else raws))
+            # Of NumPy's own arrays NumPy decides, which makes half precision of small whole numbers.
+            floats = floating and (tensors or level or not described.for_ndarrays)
+            result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
+        if arrays and tensors and not state.level and described.for_ndarrays:
+            arrays = False
         face = (array_faces if arrays else faces).get(type(result))
         if face is NestedArray and numbers and not result.shape:
             face = NestedScalar

@@ -27,6 +27,8 @@ from pullback.core.array_type import (
     REGISTERED,
     TENSOR,
     ArrayType,
+    array_type,
+    innermost,
     is_constant,
     memory_of,
     table_of,
@@ -210,13 +212,23 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
     note_cut(op, given.args)
     if op.returns_value:
         return result
-    outs, each = wrapped(op, result, max(given.level, 0), any(type(x) in ARRAYS for x in given.tensors))
+    outs, each = wrapped(op, result, max(given.level, 0), _shows_arrays(given.tensors))
     record(op, outs, each, given)
     if op.view:
         tie_views(op, each, given)
     if modes.current().inference:
         mark_each_inference(each)
     return outs
+
+
+def _shows_arrays(tensors: Sequence[Tensor]) -> bool:
+    """True if what an operator makes of these has NumPy's face."""
+    arrays = [x for x in tensors if type(x) in ARRAYS]
+    if not arrays or len(arrays) == len(tensors) or any(x._level for x in arrays):
+        return bool(arrays)
+    if modes.current().level and not any(x._level for x in tensors):
+        return True  # inside of a transform, which has made the others
+    return not any(array_type(innermost(x)).for_ndarrays for x in tensors)
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------

@@ -187,7 +187,10 @@ def _stands_in_library(function: FunctionType) -> bool:
     if is_users_file(function.__code__.co_filename) or function.__module__ == "__main__" or is_users_module(found):
         return False
     for name in function.__qualname__.split("."):
-        found = getattr(found, "__dict__", {}).get(name)
+        if type(found) is ModuleType and name not in vars(found) and found.__name__.partition(".")[0] == "pullback":
+            found = getattr(found, name, None)  # which is made when it is first asked for
+        else:
+            found = getattr(found, "__dict__", {}).get(name)
     return found is function
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.errors import InplaceError, type_name
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.version import bump, counter_of
@@ -26,6 +27,7 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
         raise TypeError(f"{name}_ changes the shape of a Tensor, got {type_name(target)}.")
     records = target._requires_grad and modes.current().records(target._level)
     check_inplace(target, f"{name}_", records)
+    array_type(target._array).become_view(f"{name}_", target)
     # What is computed gets a node in every mode, for its function gives gradients of the old shape.
     computed = target._requires_grad and target.grad_fn is not None
     if target._requires_grad and not computed:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import modes
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
@@ -26,15 +27,17 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
     rule = FUNCTIONS.get(function) or find_function(function)
     if rule is None:
         raise unsupported(f"np.{numpy_name(function)}")
+    # An Array that stands for an ndarray leaves it to the Tensors beside it.
+    arrays = type(self) in ARRAYS and (NestedTensor not in types or modes.current().level > 0)
     try:
-        if function in _ASKED and type(self) in ARRAYS and (not self._array.ndim or not self._array.size):
+        if function in _ASKED and arrays and (not self._array.ndim or not self._array.size):
             found = _of_nothing(self, function, args, kwargs)
             if found is not None:
                 return as_numpy_gives(found, args, kwargs)
         result = rule(*args, **kwargs)
-        return _of_arrays(function, result, args, kwargs) if type(self) in ARRAYS else result
+        return _of_arrays(function, result, args, kwargs) if arrays else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        if type(self) in ARRAYS:
+        if arrays:
             raise_as_numpy(function, args, kwargs)
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, Array, Scalar
+from pullback.core.array_face import ARRAYS, Array, NestedArray, NestedScalar, Scalar
 from pullback.core.array_type import layout_of
 from pullback.core.errors import InplaceError, UnsupportedError
 from pullback.core.late import ready
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.modes import current
+from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop import ufunc_methods
 from pullback.interop.adopt.rules import RULES
@@ -68,6 +69,8 @@ _known = UFUNCS.get
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, **kwargs: Any) -> Any:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
+        if others and type(self) in (NestedArray, NestedScalar) and not current().level:  # it stands for an ndarray
+            self = next((y for y in (x, *others) if type(y) is NestedTensor), self)
         if type(x) is Tensor and not others and not kwargs:
             try:
                 rule = OF_ONE[ufunc]
@@ -262,7 +265,7 @@ def chosen_places(rule: Any, inputs: Any, where: Any, outs: Any, name: str) -> A
     made = []
     parts = tuple(map(array, parts)) if isinstance(parts, tuple) else array(parts)
     for part, out in zip(parts if isinstance(parts, tuple) else (parts,), outs, strict=True):
-        base = np.zeros(shape, part.dtype) if out is None else np.astype(out, part.dtype)
+        base = np.zeros(shape, part.dtype) if out is None else np.astype(out, np.result_type(part.dtype, out.dtype))
         made.append(ops.where(mask, part, base) if hidden else ops.setitem(base, mask, part))
     return tuple(made) if isinstance(parts, tuple) else made[0]
 

@@ -1,5 +1,6 @@
 """Random programs, and written ones that were wrong once, give compiled what they give in eager mode."""
 
+import os
 import warnings
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 import pullback as pb
 from pullback.compiler import CompileWarning, backward, program, writer
-from tests.compiler.programs import Program, differences, leaves
+from tests.compiler.beside import differences, leaves
+from tests.compiler.programs import Program, run
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,13 @@ def test_a_random_program(seed):
     made = Program(seed)
     how, _ = differences(made)
     assert not how, made.text
+
+
+@pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="takes ten minutes: PULLBACK_LONG=1")
+@pytest.mark.parametrize("part", range(10))
+def test_many_more_random_programs(part):
+    wrong, _ = run(range(1000 * (part + 1), 1000 * (part + 2)))
+    assert not wrong, "\n".join(wrong)
 
 
 def views_of_a_buffer(x):

@@ -301,6 +301,7 @@ METHODS = {
     "matmul, axes": lambda x: np.matmul(x, x, axes=[(1, 0), (0, 1), (1, 0)]),
     "log, where and out": lambda x: np.log(x, where=matrix > 0, out=x * 2),
     "multiply, where and out": lambda x: np.multiply(x, x[0], where=[True, False, True], out=x[::-1] * 1.0),
+    "add, of whole numbers, where and out": lambda x: np.add(1, [1, 2, 3], where=matrix > 0, out=x * 2.0),
     "divmod, where and out": lambda x: np.divmod(x, 0.35, where=matrix > 0, out=(x * 2, x * 3))[1],
     "sin, order": lambda x: np.sin(x, order="F"),
     "add, dtype": lambda x: np.add(x, [1, 2, 3], dtype="f8", casting="unsafe"),

@@ -8,7 +8,7 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray, frozen
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.touched import written
-from pullback.core.array_type import memory_of, table_of
+from pullback.core.array_type import kernel_for, memory_of, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import on_wrapped
@@ -77,6 +77,8 @@ def assign(self: DualArray, name: str, value: Any) -> DualArray:
         )
     now = _written(self.primal, name, primal)
     if now is not self.primal or (isinstance(now, Tensor) and memory_of(now) is None):
+        if tangent is not None and tangent.dtype != now.dtype:
+            tangent = kernel_for([tangent], "to_copy")(tangent, now.dtype, None)
         return DualArray(now, tangent, self.level, self.co, False, frozen(value.touched) if same else None)
     written(self, value.touched if same else None)
     if self.tangent is not None:

@@ -49,6 +49,9 @@ class TracedArray(Arithmetic):
     def __repr__(self) -> str:
         return f"TracedArray({self.at})"
 
+    def astype(self, dtype: Any) -> Any:
+        return TRACED.kernels["to_copy"](self, dtype, None)
+
 
 def bare(x: Any) -> Any:
     """The examples of traced arrays, in Tensors, lists and tuples too; anything else as it is."""
@@ -145,7 +148,7 @@ def _written_apart(name: str, target: TracedArray, *args: Any) -> Any:
 class TracedType(ArrayType):
     """Arrays that record: values that are replaced, whose numbers show to nobody without a guard."""
 
-    may_index = True
+    may_index = for_ndarrays = True
 
     def numbers(self, x: TracedArray) -> ndarray | None:
         return None if x.at.graph.records else shown(x)
@@ -225,6 +228,11 @@ class TracedType(ArrayType):
         if len(arrays) > 1:
             raise UntraceableError("it writes into an array of which there are views, inside of a transform.")
         return [self.lift_constant(x, arrays[0])]
+
+    def become_view(self, name: str, target: Tensor) -> None:
+        array: Any = target._array
+        if any(target is x for x in array.at.graph.given):
+            raise UntraceableError(f"{name} makes an argument another view of its memory")
 
     def prepare_target(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
         """Let a buffer of ndarrays and its views hold traced arrays, so that such a one can be written into it."""

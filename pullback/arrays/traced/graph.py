@@ -214,6 +214,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.constants: list[tuple[Value, ndarray, bool]] = []
         self.steps: list[Step] = []
+        self.given: list[Any] = []  # what the function is given, Tensors of the caller's among it
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
         self.live, self.lock = live, RLock()

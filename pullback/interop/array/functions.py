@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar, show_as_plural
 from pullback.core.array_type import TENSOR, layout_of, memory_of, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.late import ready
@@ -37,6 +37,10 @@ _ARRAYS = ARRAYS | {ndarray}
 _NO_OBJECTS = "Make a list of its elements instead: x.tolist()."
 
 
+def _blank(x: Any) -> Any:
+    return np.zeros(x.shape, x.dtype) if isinstance(x, Tensor) else x
+
+
 def _recorded(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
@@ -48,8 +52,10 @@ def _recorded(name: str) -> Callable[..., Any]:
             return array_function(self, function, (), (self, *args), kwargs)
         # Along which axes this goes, and what shape it gives, NumPy says; it is computed in one dimension.
         expected = on_numbers(of_numbers, (self, *args), kwargs)
+        if expected is None:  # there are no numbers, and others do as well
+            expected = of_numbers(*map(_blank, (self, *args)), **{key: _blank(x) for key, x in kwargs.items()})
         result = array_function(self, function, (), (np.reshape(self, 1), *args), kwargs)
-        shape = result.shape if expected is None else np.shape(expected)
+        shape = np.shape(expected)
         result = np.reshape(result, shape)
         return result if shape or type(expected) is np.ndarray else number(result)
 
@@ -220,18 +226,23 @@ def astype(
     if dtype.kind in "fc":
         lies_so = order not in ("C", "F") or self.flags[f"{order}_CONTIGUOUS"]
         if dtype != self.dtype:
-            made = TENSOR._to_copy(self, dtype)
+            made = _cast(self, dtype)
             return made if lies_so else _copy(made, order)
         return self if lies_so and not copy else _copy(self, order)
     if dtype.kind == "O" and needs_grad(self):
         raise would_detach("make an array of objects of numbers that are being differentiated", _NO_OBJECTS)
     numbers = numbers_of(self)
     if numbers is None:
-        return TENSOR._to_copy(self, dtype)
+        return _cast(self, dtype)
     if WATCHED:
         note_operator(f"the cast to {dtype}", self)
     made = numbers.astype(dtype, order, casting, subok, True)
     return made[()] if type(self) in SCALAR_FACES else made
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    made = TENSOR._to_copy(x, dtype)
+    return made if type(x) in SCALAR_FACES else show_as_plural(made)
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:

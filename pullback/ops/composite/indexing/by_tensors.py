@@ -25,7 +25,7 @@ def has_tensors(index):
 
 def read_at(self, index, *, ops):
     """self[index]: a copy, tied to self where it is a view for one sample."""
-    mask = _only_mask(index)
+    mask = _only_mask(index, self)
     if mask is not None and (len(mask.shape) == len(self.shape) or not _count_known(mask)):
         return ops.masked_select(self, mask)
     if (view := _view_at(self, index, ops)) is not None:
@@ -72,7 +72,7 @@ def _tie_to(copy, self, index, ops):
 
 def written_at(self, index, value, accumulate=False, *, ops):
     """A copy of self with value at (or added to) an index."""
-    mask = _only_mask(index)
+    mask = _only_mask(index, self)
     if mask is not None and not accumulate and not (_count_known(mask) and _is_for_each(value, self, mask)):
         return _where(self, mask, value, ops)
     basic, arrays, places, at = _parsed(self, index, ops)
@@ -90,13 +90,14 @@ def written_at(self, index, value, accumulate=False, *, ops):
     return ops.setitem(self, basic, whole)
 
 
-def _only_mask(index):
+def _only_mask(index, self):
     """The mask if the index is a truth value for each element; one with a mask beside other items is refused."""
     items = index if isinstance(index, tuple) else (index,)
     masks = [item for item in items if isinstance(item, Tensor) and item.dtype.kind == "b"]
     if not masks:
         return None
     if len(masks) == 1 and all(item is masks[0] or item is Ellipsis for item in items[:2]) and items[0] is masks[0]:
+        _check_mask(masks[0], self, 0)
         return masks[0]
     if all(map(_count_known, masks)):
         return None
@@ -106,6 +107,16 @@ def _only_mask(index):
 def _count_known(mask):
     """True if it is known how many elements of a mask are true, as it is in a trace; inside vmap that differs."""
     return not array_type(innermost(mask)).many
+
+
+def _check_mask(mask, self, first):
+    """Raise if a mask has not the sizes of the dimensions that it is for, from the first on."""
+    for d, (n, size) in enumerate(zip(mask.shape, self.shape[first:], strict=False), first):
+        if n != size:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {d}; size of axis is {size} but size of "
+                f"corresponding boolean axis is {n}"
+            )
 
 
 def _is_for_each(value, self, mask):
@@ -137,10 +148,12 @@ def _parsed(self, index, ops):
     at = places[0] if places else len(items)
     items[at : at + 1] = whole
     basic, arrays, dims = [], [], []
-    for item in items:
+    for nr, item in enumerate(items):
         if item is None or isinstance(item, slice):
             basic.append(item)
             continue
+        if _is_mask(item):
+            _check_mask(item, self, sum(map(_dims, items[:nr])))
         for array in _as_integers(item, ops):
             dims.append(len(basic))
             basic.append(slice(None))

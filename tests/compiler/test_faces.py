@@ -1,0 +1,232 @@
+"""Tensors beside ndarrays in a compiled function, in place operators on arguments, and what becomes of the caller's."""
+
+import collections
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.compiler import CompileWarning
+from pullback.compiler.reach.reached import reach_of
+
+X = np.array([0.5, 2.0, 4.0])
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@dataclasses.dataclass
+class Held:
+    a: object
+    count: int
+
+
+pb.utils.pytree.register_pytree_node(Held, lambda x: ([x.a], x.count), lambda parts, count: Held(*parts, count))
+
+
+def called(function, *made):
+    """What a function gives for arguments made anew, and these afterwards."""
+    args = [make() for make in made]
+    return function(*args), args
+
+
+def compare(function, *made, eager=False):
+    """Call a compiled function, and compare results, their types, and the arguments with the function's own."""
+    compiled = pb.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if eager else "error", CompileWarning)
+        for _ in range(5):
+            (expected, before), (found, after) = called(function, *made), called(compiled, *made)
+            for a, b in zip([*expected, *before], [*found, *after], strict=True):
+                assert type(a) is type(b)
+                assert np.shape(a) == np.shape(b)
+                np.testing.assert_array_equal(*(x.detach().numpy() if isinstance(x, pb.Tensor) else x for x in (a, b)))
+    assert eager or any(x.programs for x in compiled._by_signature.values())
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_ndarray_beside_a_tensor_gives_a_tensor(requires_grad):
+    compare(
+        lambda w, x: (w * x, x * w, np.sin(x) * w, x @ w, np.multiply(x, w), np.stack([x, w]), x * 2.0, (w * x).std()),
+        lambda: pb.tensor([1.0, 2.0, 3.0], requires_grad=requires_grad),
+        lambda: X,
+    )
+
+
+@pytest.mark.parametrize("number", [np.float64, float])
+def test_a_number_that_varies_beside_a_tensor_gives_a_tensor(number):
+    compiled = pb.compile(lambda x, q: (x * q, q))
+    for k in range(6):
+        found, q = compiled(pb.from_numpy(X), number(0.5 * k))
+        assert type(found) is pb.Tensor
+        assert isinstance(q, number)
+        np.testing.assert_array_equal(found.numpy(), X * 0.5 * k)
+
+
+def test_functions_of_small_whole_numbers_have_numpys_dtype():
+    compare(lambda x: (np.sin(x), np.sqrt(x), np.hypot(x, x)), lambda: np.array([True, False]))
+    compare(lambda x: (np.exp(x), np.log(x)), lambda: np.array([2, 3], np.int16))
+    compare(lambda x: (pb.exp(x), pb.sqrt(x)), lambda: pb.tensor([True, False]))
+
+
+def test_a_tangent_has_the_dtype_of_what_is_written_into():
+    def f(x):
+        def write(x):
+            y = x * 1
+            y.lerp_(pb.ones(3), 0.5)
+            return y
+
+        return pb.func.jvp(write, (x,), (x * 1,))
+
+    compare(f, lambda: pb.tensor([1.0, 2.0, 3.0]).float())
+
+
+def test_a_number_that_varies_does_not_give_a_function_of_tensors_numpys_face():
+    compiled = pb.compile(pb.func.value_and_grad(lambda x, q: (x * q).sum()))
+    for k in range(5):
+        assert [type(x) for x in compiled(pb.ones(2), 0.5 * k)] == [pb.Tensor, pb.Tensor]
+
+
+def test_eigenvalues_are_real_where_all_of_them_are():
+    compiled = pb.compile(np.linalg.eigvals)
+    for angle in (0.0, 1.0) * 3:
+        x = np.array([[1.0, -angle], [angle, 1.0]])
+        found, expected = compiled(x), np.linalg.eigvals(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected)
+    assert sum(len(x.programs) for x in compiled._by_signature.values()) == 2
+
+
+def test_draws_in_place_inside_forward_mode():
+    def f(x):
+        def drawn(x):
+            y = x * 1
+            y.bernoulli_(0.0)
+            return y + x
+
+        return pb.func.jvp(drawn, (x,), (x * 1,))
+
+    compare(f, lambda: pb.ones(3))
+
+
+@pytest.mark.parametrize("made", [np.array, pb.tensor])
+def test_a_mask_of_other_sizes_is_refused(made):
+    def write(x, m):
+        x[m] = 1
+        return x * 1
+
+    for function in (lambda x, m: x[m], lambda x, m: x[0, m], write):
+        for size in (1, 2, 4):
+            compiled, x, m = pb.compile(function), made(np.ones((3, 3))), made(np.array([False] * size))
+            with pytest.raises(IndexError), warnings.catch_warnings(action="ignore"):
+                compiled(x, m)
+
+
+def test_a_leaf_that_no_longer_requires_grad_is_left_to_eager_mode():
+    compiled = pb.compile(lambda x: x.requires_grad_(False) * 2)
+    with pytest.warns(CompileWarning, match="it changes whether an argument requires grad"):
+        compiled(x := pb.ones(2, requires_grad=True))
+    assert not x.requires_grad
+
+
+def test_methods_of_an_array_without_dimensions_give_what_they_give():
+    compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
+    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
+
+
+def test_what_is_written_through_data_is_written():
+    def f(x):
+        y = 1 / x
+        y.data.mul_(2.0)
+        x.T.data.add_(1.0)
+        return (y,)
+
+    compare(f, lambda: pb.ones(2, 2))
+
+
+@pytest.mark.parametrize("function", [lambda x: x.unsqueeze_(0) * 2, lambda x: x.t_() * 2])
+def test_an_argument_that_becomes_another_view_is_left_to_eager_mode(function):
+    memory = np.arange(4.0).reshape(2, 2)
+    x, y = pb.from_numpy(memory), pb.ones(2, 2)
+    function(y)
+    with pytest.warns(CompileWarning, match="makes an argument another view of its memory"):
+        pb.compile(function)(x)
+    assert x.shape == y.shape
+    np.testing.assert_array_equal(memory, np.arange(4.0).reshape(2, 2))
+
+
+def test_a_write_into_an_argument_beside_gradients_is_done_once():
+    def f(w, s):
+        s += 1.0
+        return (w * s,)
+
+    compare(f, lambda: pb.ones(2, requires_grad=True), lambda: pb.ones(2), eager=True)
+
+
+def test_an_argument_into_which_a_gradient_was_written_in_a_trace_is_as_it_was():
+    def f(w, s):
+        s[s > 2.0] = w.sum()
+        return (w * 2,)
+
+    compare(f, lambda: pb.ones(2, requires_grad=True) * 1, lambda: pb.ones(2), eager=True)
+
+
+@pytest.mark.parametrize("function", [np.linalg.eigvals, lambda x: np.linalg.solve(x, x), np.histogram])
+def test_a_kernel_that_raises_does_so_whoever_wants_what_it_gives(function):
+    compiled = pb.compile(lambda x: [function(x), x.sum()][1])
+    for k in range(4):
+        compiled(np.eye(2) * (k + 1))
+    error = ValueError if function is np.histogram else np.linalg.LinAlgError
+    wrong = np.zeros((2, 2)) if error is np.linalg.LinAlgError else np.full((2, 2), np.nan)
+    if function is np.linalg.eigvals:
+        wrong[:] = np.nan
+    with pytest.raises(error):
+        compiled(wrong)
+
+
+def test_rows_of_cotangents_and_numbers_among_the_results():
+    def f(x, q):
+        return x.clamp(min=0.25).sqrt(), q
+
+    compiled = pb.compile(f)
+    for k in range(5):
+        x = pb.tensor([0.0, 1.0, 4.0 + k], requires_grad=True)
+        for rows in (False, True):
+            given = pb.ones(2, 3) if rows else pb.ones(3)
+            found, expected = (
+                pb.autograd.grad(function(x, 0.5 * k)[0], x, given, is_grads_batched=rows)[0].numpy()
+                for function in (compiled, f)
+            )
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_named_tuples_and_registered_classes_become_programs():
+    def f(pair):
+        return Pair(pair.a * 2, [pair, {"sorted": np.sort(pair.a)}])
+
+    compiled = pb.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CompileWarning)
+        for k in range(5):
+            found = compiled(Pair(X + k, Held(X, 3)))
+            assert type(found) is Pair
+            assert type(found.b[0].b) is Held
+            assert found.b[0].b.count == 3
+            np.testing.assert_array_equal(found.a, (X + k) * 2)
+    assert any(x.programs for x in compiled._by_signature.values())
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: np.choose([0, 1, 0], [x, x * 2]), lambda x: np.unravel_index(x.argmax(), (3, 1))[0]]
+)
+def test_checks_of_numbers_are_the_same_in_two_traces(function):
+    compiled = pb.compile(function)
+    for k in range(3):
+        np.testing.assert_array_equal(compiled(X + k), function(X + k))
+    assert any(x.programs for x in compiled._by_signature.values())
+
+
+def test_an_operator_that_is_made_when_first_asked_for_is_the_librarys():
+    scope = {"pb": pb}
+    exec("def f(x):\n    return pb.erf(x) + pb.special.expit(x)", scope)
+    assert len(reach_of(scope["f"]).watches.all) < 20
