@@ -59,6 +59,13 @@ def _what(what: Any) -> Hashable:
     return what if code is None else (code,)
 
 
+def looked_at_others(a: Trace, b: Trace) -> bool:
+    """True if two traces differ because they found other numbers where they looked: they are different programs."""
+    pairs = zip(a.graph.steps, b.graph.steps, strict=False)
+    one, other = next((pair for pair in pairs if _step(pair[0]) != _step(pair[1])), (None, None))
+    return one is not None and other is not None and isinstance(one.what, Guard) and isinstance(other.what, Guard)
+
+
 def first_difference(a: Trace, b: Trace) -> tuple[str, Place | None]:
     """Where two traces begin to differ, in words, and the line of the user's code."""
     for one, other in zip(a.graph.steps, b.graph.steps, strict=False):

@@ -43,7 +43,7 @@ from pullback.compiler.signature import (
     unfit,
 )
 from pullback.compiler.tracing import Trace, grad_of, trace
-from pullback.compiler.variants import MOST, Variants
+from pullback.compiler.variants import FEW, MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
 from pullback.core.dtypes import get_default_dtype
@@ -332,7 +332,7 @@ class Compiled(StandsFor):
             self._give_up(variants, f"what it looks at had more than {MOST} outcomes: {what}", place)
         else:
             program, agrees = variants.take(made)
-            if not agrees and len(variants.candidates) > MOST:
+            if not agrees and (len(variants.candidates) > MOST or variants.apart >= FEW):
                 one, other = (made for made, *_ in variants.candidates[-2:])
                 what, place = first_difference(one, other)
                 self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)

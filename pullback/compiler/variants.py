@@ -15,7 +15,7 @@ from typing import Any
 
 from pullback.arrays.traced.graph import LeftError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
-from pullback.compiler.agreement import described
+from pullback.compiler.agreement import described, looked_at_others
 from pullback.compiler.arguments import Call
 from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.program import Program, inputs_of
@@ -23,6 +23,7 @@ from pullback.compiler.rehearsal import Rehearsal
 from pullback.compiler.tracing import Trace
 from pullback.core.pytree import unflatten
 
+FEW = 3  # traces apart from all others, after which no two will agree
 MOST = 8  # programs of one signature, and traces that have not been confirmed
 
 
@@ -57,6 +58,7 @@ class Variants:
         self.candidates: list[tuple[Trace, Any, Any]] = []
         self.eager: str | None = None
         self.trace_seconds = 0.0
+        self.apart = 0  # traces that differ from all others, and not in what they looked at
         self.rehearses = True  # before it writes
         self.structure: Any = None
         self.forms: Sequence[str] = ()
@@ -107,6 +109,8 @@ class Variants:
                 self.programs.insert(0, Rehearsal(program) if program.effects and self.rehearses else program)
                 return program, True
         program = None if trace.pulled is None else self.program_of(trace)
+        others = [known for known, *_ in self.candidates]
+        self.apart += bool(others) and not any(looked_at_others(known, trace) for known in others)
         self.candidates.append((trace, description, program))
         return program, False
 
