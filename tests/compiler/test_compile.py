@@ -744,7 +744,7 @@ def test_the_quick_way_takes_containers_apart():
 
 
 def test_after_four_runs_that_differ_it_runs_eagerly():
-    numbers = iter(np.arange(20.0))
+    numbers = iter(map(float, range(20)))
     compiled = pb.compile(lambda x: np.sin(x) * next(numbers), pure=True)
     x = np.ones(2)
     for n in range(3):
