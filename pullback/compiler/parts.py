@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from pullback.arrays.numpy.pointwise.exponentials import FEW_FOR_SIGMOID
 from pullback.arrays.traced.graph import ONE, Graph, Step, Value
 from pullback.compiler.lowering import reduced
+from pullback.core.tensor import ndarray
 
 _WHOLE = slice(None)
 
@@ -79,6 +82,26 @@ def _cut(graph: Graph, step: Step) -> list[Step] | None:
     return found
 
 
+def _chosen(graph: Graph, step: Step) -> list[Step] | None:
+    """One of two by a single bool: all of it is there already, and only the other one need be made."""
+    condition, x, other = step.args
+    result = step.results[0]
+    single = type(condition) is Value and condition.dtype.kind == "b" and condition.shape == ()
+    number = issubclass(type(other), (int, float, np.generic))
+    if not single or not result.shape or not number or type(x) is not Value:
+        return None
+    if (x.shape, x.strides, x.dtype) != (result.shape, result.strides, result.dtype):
+        return None
+    made = Step(chosen, step.args, [result], ONE, writes=False)
+    made.pure, made.asked, made.aliases = True, step.asked, (1,)
+    return [made]
+
+
+def chosen(condition: Any, x: ndarray, other: float) -> ndarray:
+    """`x` if the condition holds, else an array of that number."""
+    return x if condition else np.full_like(x, other)
+
+
 _RULES: dict[str, Callable[[Graph, Step], list[Step] | None]] = {
-    "sigmoid": _sigmoid, "mean": _mean, "chunk": _cut, "split": _cut, "split_with_sizes": _cut,
+    "where": _chosen, "sigmoid": _sigmoid, "mean": _mean, "chunk": _cut, "split": _cut, "split_with_sizes": _cut,
 }  # fmt: skip

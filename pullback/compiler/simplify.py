@@ -59,7 +59,7 @@ class Simplified:
         return self._instead.get(value.number, value)
 
     def _take(self, step: Step) -> None:
-        step = self._look_once(self._unspread(self._substituted(step)))
+        step = self._without_marks(self._look_once(self._unspread(self._substituted(step))))
         if step.form is GUARD or not step.pure:
             self.steps.append(step)
             return
@@ -109,6 +109,26 @@ class Simplified:
         made = Step("gt", (self.of(size), 0), step.results, ONE, writes=False)
         made.pure = True
         return made
+
+    def _without_marks(self, step: Step) -> Step:
+        """`where(mask, 0, ones) != 0` as `not mask`: where marks were set, which is asked of each mask handed on."""
+        if step.what != "ne" or type(step.args[0]) is not Value or not self.is_all(step.args[1], 0):
+            return step
+        maker = self._maker.get(step.args[0].number)
+        if maker is None or maker.what != "where" or not self.is_all(maker.args[1], 0):
+            return step
+        mask, _, marks = maker.args
+        if not self._is_nowhere_zero(marks) or not _fills(mask, step.results[0]) or mask.dtype.kind != "b":
+            return step
+        made = Step("logical_not", (mask,), step.results, ONE, writes=False)
+        made.pure, made.asked = True, step.asked
+        return made
+
+    def _is_nowhere_zero(self, x: Any) -> bool:
+        if type(x) is Value:
+            found = self._constants.get(x.number)
+            return found is not None and bool((found != 0).all())
+        return type(x) in (int, float) and x != 0
 
     def _through(self, x: Any) -> Any:
         if type(x) is Value:

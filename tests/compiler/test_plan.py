@@ -70,7 +70,14 @@ def read_later(x):
     return z, y2 + w, first + 1
 
 
-@pytest.mark.parametrize("function", [expanded_and_written, columns_written, read_later])
+def chosen_as_a_whole(x):
+    y = x * 2
+    some = pb.where(x.sum() > 0, y, 0.0)
+    none = pb.where(x.sum() < 0, y, -0.0)
+    return some, some + 1, none + 1, y, y + 1
+
+
+@pytest.mark.parametrize("function", [expanded_and_written, columns_written, read_later, chosen_as_a_whole])
 def test_nothing_is_written_over_that_is_read_later(function, monkeypatch):
     monkeypatch.setattr(writer, "_REUSED", 1)
     recorder = Recorder()

@@ -32,6 +32,8 @@ FUNCTIONS = {
     "where all": lambda x: np.where(np.ones(6, bool), x, 7.0),
     "where none": lambda x: np.where(np.zeros(6, bool), 7.0, x),
     "neither zero nor nan": lambda x: (x != 0) & ~np.isnan(x),
+    "marks": lambda x: np.where(x > 0, 0, np.array([1.0, np.nan, -1.0, np.inf, 2.0, 3.0])) != 0,
+    "marks with a zero": lambda x: np.where(x > 0, 0, np.arange(6.0)) != 0,
     "spread and met": lambda x: np.broadcast_to(x[:, None], (6, 6)) * x + np.broadcast_to(x, (6, 6)),
     "twice the same": lambda x: (x * 2.0 + 2.0 * x) - (x + x),
     "no change of shape": lambda x: x.reshape(6).T.copy().astype(float) + 1.0,
@@ -70,3 +72,8 @@ def test_what_leads_to_nothing_is_left_out():
 def test_the_gradient_of_a_sum_has_no_ones():
     plan = compare(pb.func.grad(lambda x: np.sum(x * x)), np.arange(3.0))
     assert [step.name for step in plan.steps] == ["add"]
+
+
+def test_what_asks_where_marks_were_set_asks_the_mask():
+    plan = compare(FUNCTIONS["marks"], HARD)
+    assert [step.name for step in plan.steps] == ["gt", "logical_not"]
