@@ -7,6 +7,7 @@ is 2, whether so few numbers are worth a special way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from operator import attrgetter, getitem
 from typing import Any, Final, TypeAlias
@@ -43,11 +44,19 @@ def lowered(step: Step) -> Lowered:
 
 def numbers_as_arrays(ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with Python's numbers as arrays of what they are taken for, which NumPy need not convert."""
+    if not any(type(x) in (int, float) for x in args):
+        return args
     dtypes = {x.dtype for x in args if type(x) is Value}
     dtype = dtypes.pop() if len(dtypes) == 1 else None
-    if dtype is None or dtype.kind != "f" or not any(x.startswith(f"{dtype.char}{dtype.char}->") for x in ufunc.types):
+    if dtype is None or dtype.kind != "f" or not _takes_two(ufunc, dtype.char):
         return args
     return tuple(as_array(x, dtype) for x in args)
+
+
+@cache
+def _takes_two(ufunc: np.ufunc, char: str) -> bool:
+    """True if it computes of two arrays of this dtype."""
+    return any(x.startswith(f"{char}{char}->") for x in ufunc.types)
 
 
 def as_array(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.calls import PlainCall, record_call, written_in_a_call
-from pullback.arrays.traced.graph import GUARD, LIST, ONE, Check, Graph, Guard, Raised, Value, added_at
+from pullback.arrays.traced.graph import GUARD, INT, LIST, NUMBERED, ONE, Check, Graph, Guard, Raised, Value, added_at
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.errors import UntraceableError
 from pullback.core.printing import tensor_repr
@@ -24,8 +24,6 @@ from pullback.dispatch.operator import BY_KERNEL, OPERATORS
 from pullback.dispatch.targets import dtype_error
 from pullback.graph.view import ViewStep, base_of, live_views
 
-_INT = frozenset({int})
-_NUMBERS = frozenset({bool, int, float, type(None)})
 _TEXT = "it makes a text of numbers that are being recorded"
 
 
@@ -113,16 +111,22 @@ class _Kernels(dict[str, Callable[..., Any]]):
             graph: Graph | None = None
             given: list[Any] = []
             examples: list[Any] = []
-            for x in args:  # `graph_of`, `placed` and `bare` in one
+            key: list[Any] | None = [name]
+            for x in args:  # `graph_of`, `placed`, `bare` and the key in one
                 kind = type(x)
-                if kind is TracedArray and x.at.graph.records:
-                    graph = x.at.graph
-                    given.append(x.at)
+                if kind is TracedArray and (at := x.at).graph.records:
+                    graph = at.graph
+                    given.append(at)
                     examples.append(x.example)
-                elif kind in _NUMBERS or (kind is tuple and {*map(type, x)} == _INT):
+                    if key:
+                        key.append(at)
+                elif kind in NUMBERED or kind is float or (kind is tuple and {*map(type, x)} == INT):
                     given.append(x)
                     examples.append(x)
+                    if key:
+                        key.append((kind, x.hex() if kind is float else x))
                 else:
+                    key = None
                     graph = graph or graph_of((x,))
                     given.append(placed(x))
                     examples.append(bare(x))
@@ -130,7 +134,7 @@ class _Kernels(dict[str, Callable[..., Any]]):
                 if type(args[0]) is TracedArray and any(op.mutates for op in BY_KERNEL.get(name, {}).values()):
                     return _written_apart(name, *args)
                 return NUMPY.kernels[name](*map(shown, args))
-            step, found = graph.compute(name, given, examples)
+            step, found = graph.compute(name, tuple(given), examples, key and tuple(key))
             if step.form is ONE:
                 return TracedArray(step.results[0], found if type(found) is ndarray else np.asarray(found))
             return made(step, found)

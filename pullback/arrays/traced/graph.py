@@ -22,8 +22,8 @@ from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
 
 _NUMBERS = count()
-_INT = frozenset({int})
-_NUMBERED = frozenset({bool, int, str, type(None)})  # of these equal ones of one type are the same
+INT = frozenset({int})
+NUMBERED = frozenset({bool, int, str, type(None)})  # of these equal ones of one type are the same
 _COMPARED = 4096  # elements up to which an array is known by its contents
 
 
@@ -256,19 +256,25 @@ class Graph:
         return value
 
     # -- steps ---------------------------------------------------------------------------------------------------------
-    def compute(self, name: str, args: Sequence[Any], examples: Sequence[Any]) -> tuple[Step, Any]:
-        """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave."""
+    def compute(
+        self, name: str, args: tuple[Any, ...], examples: Sequence[Any], key: tuple[Hashable, ...] | None
+    ) -> tuple[Step, Any]:
+        """Run a kernel of NumPy's on the examples, and note it; returns the step and what the kernel gave.
+
+        The key is equal for equal steps; None of arguments among which there may be arrays.
+        """
         kernel, writes, draws, sizes = _FACTS[name]
         pure = not (writes or draws)
         if writes:
             examples = (examples[0].copy(), *examples[1:])
-        args, key = self._known_by(args)
+        if key is None:
+            args, key = self._known_by(name, args)
         try:
             found = kernel(*examples)
         except Exception as error:
             self.guard(Raised(name, kernel, type(error)), args)
             raise
-        if pure and (known := self._memo.get(key := (name, *key))) is not None:
+        if pure and (known := self._memo.get(key)) is not None:
             return known, found
         kind = type(found)
         if (kind is not ndarray and not isinstance(found, np.generic)) or found.dtype.hasobject:
@@ -279,7 +285,7 @@ class Graph:
             step = Step(name, args, [Value(self, found)], ONE, writes)
             step.asked = self.asked()
             self.steps.append(step)
-            if kind is ndarray and (found.base is not None or any(x is found for x in examples)):
+            if kind is ndarray and (found.base is not None or id(found) in map(id, examples)):
                 step.aliases = _aliases(found, examples)
         if step.form is not GUARD:
             if sizes:
@@ -291,21 +297,10 @@ class Graph:
         step.cleans = self.cleans and name == "where"
         return step, found
 
-    def _known_by(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:
-        """(the arguments with a value for every array in them, a key that is equal for equal ones)."""
-        given, key = list[Any](args), list[Hashable]()
-        for nr, x in enumerate(args):
-            kind = type(x)
-            if kind is Value:
-                key.append(x)
-            elif kind in _NUMBERED:
-                key.append((kind, x))
-            elif kind is tuple and {*map(type, x)} == _INT:
-                key.append(x)
-            else:
-                given[nr] = x = self.lifted(x)
-                key.append(key_of(x))
-        return tuple(given), tuple(key)
+    def _known_by(self, name: str, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:
+        """(the arguments with a value for every array in them, a key that is equal for equal steps)."""
+        given = tuple(map(self.lifted, args))
+        return given, (name, *[x if type(x) is Value else key_of(x) for x in given])
 
     def note(self, what: What, args: tuple[Any, ...], found: Any, writes: bool = False) -> Step:
         """Note that `what` has given `found` for these arguments, among which values stand."""
