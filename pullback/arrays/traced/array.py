@@ -118,12 +118,12 @@ class _Kernels(dict[str, Callable[..., Any]]):
                     graph = at.graph
                     given.append(at)
                     examples.append(x.example)
-                    if key:
+                    if key is not None:
                         key.append(at)
                 elif kind in NUMBERED or kind is float or (kind is tuple and {*map(type, x)} == INT):
                     given.append(x)
                     examples.append(x)
-                    if key:
+                    if key is not None:
                         key.append((kind, x.hex() if kind is float else x))
                 else:
                     key = None
@@ -134,7 +134,7 @@ class _Kernels(dict[str, Callable[..., Any]]):
                 if type(args[0]) is TracedArray and any(op.mutates for op in BY_KERNEL.get(name, {}).values()):
                     return _written_apart(name, *args)
                 return NUMPY.kernels[name](*map(shown, args))
-            step, found = graph.compute(name, tuple(given), examples, key and tuple(key))
+            step, found = graph.compute(name, tuple(given), examples, None if key is None else tuple(key))
             if step.form is ONE:
                 return TracedArray(step.results[0], found if type(found) is ndarray else np.asarray(found))
             return made(step, found)
