@@ -389,7 +389,7 @@ class Compiled(StandsFor):
             self._differs(variants, how)
             return expected
         program.timed(eager, took)
-        if program.slower == _TIMED and not self._check:
+        if program.calls == _TIMED and program.is_slower and not self._check:
             self._run_as_it_is(variants, _SLOWER)
         return result
 
@@ -411,7 +411,7 @@ class Compiled(StandsFor):
             self._differs(variants, how)
             return expected
         program.timed(took, found.seconds + _WRAPPER + variants.call.seconds_to_take_in(given))
-        if program.slower == _TIMED and not self._check:
+        if program.calls == _TIMED and program.is_slower and not self._check:
             self._run_as_it_is(variants, _SLOWER)
         if program.calls == _TIMED and not self._check:  # else each call is compared
             program.look = FIRST - 1

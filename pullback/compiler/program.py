@@ -43,8 +43,8 @@ class Record:
 
     Attributes
     ----------
-    calls, slower : int
-        How often it has run, and how often slower than the function itself.
+    calls : int
+        How often it has run.
     look : int
         The call from which on somebody compares it with the function.
     seconds, eager_seconds : float
@@ -54,7 +54,7 @@ class Record:
     """
 
     plan: Plan
-    calls = slower = look = 0
+    calls = look = 0
     seconds = eager_seconds = math.inf
 
     def __init__(self) -> None:
@@ -63,7 +63,11 @@ class Record:
     def timed(self, eager: float, took: float) -> None:
         """Note how long the function and the program have taken."""
         self.eager_seconds, self.seconds = min(eager, self.eager_seconds), min(took, self.seconds)
-        self.slower += took > 1.1 * eager
+
+    @property
+    def is_slower(self) -> bool:
+        """True if it takes longer than the function itself."""
+        return self.seconds > self.eager_seconds
 
     @cached_property
     def draws(self) -> bool:
