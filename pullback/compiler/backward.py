@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.masks import has_nan
 from pullback.arrays.traced.graph import LeftError, Step, Value
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.node import record
-from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.program import Record
 from pullback.compiler.simplify import Simplified

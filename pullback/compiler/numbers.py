@@ -13,15 +13,6 @@ from pullback.core.tensor import Tensor, ndarray
 _NUMBERS = (ndarray, np.generic)
 
 
-def has_nan(x: Any) -> bool:
-    """True if an array or a number holds a NaN; of one with infinities it may say so too."""
-    if not x.ndim or not x.flags.c_contiguous:
-        return bool(np.isnan(x).any())
-    x = x.reshape(-1)
-    square = np.vdot(x, x)  # a tenth of the time of isnan
-    return bool(square != square)  # noqa: PLR0124
-
-
 def in_words(x: Any) -> str:
     """A number or an array in one short line."""
     text = np.array2string(x, threshold=6, precision=4) if type(x) is ndarray else repr(x)

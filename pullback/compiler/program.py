@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.masks import has_nan
 from pullback.compiler.cleaning import needed, without_cleaning
-from pullback.compiler.numbers import has_nan
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.tracing import (
