@@ -65,7 +65,6 @@ from pullback.dispatch.targets import (
     out_targets,
     refuse_graph,
     refuse_tangents,
-    replace,
     values_before,
     with_room,
     write_result,
@@ -295,8 +294,8 @@ def _write(op: Operator, target: Tensor, raws: list[Any], args: Sequence[Any], r
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif op.mutates:
         result = kernel(op, raws, args)
-        if memory_of(target) is None:
-            replace(target, result)
+        if memory_of(target) is None:  # nothing has been written yet
+            write_result(op, target, result, records)
     elif (
         type(target._array) is ndarray
         and f"{op.kernel}_" in NUMPY.kernels

@@ -107,6 +107,19 @@ def test_draws_in_place_inside_forward_mode():
         return pb.func.jvp(drawn, (x,), (x * 1,))
 
     compare(f, lambda: pb.ones(3))
+    compare(lambda x: (pb.func.jvp(lambda x: x.bernoulli_(0.0) * 1, (x,), (x * 1,))[0],), lambda: pb.ones(3))
+    compare(lambda x: (pb.func.vmap(lambda x: x.bernoulli_(0.0) * 1, randomness="different")(x),), lambda: pb.ones(3))
+
+
+def test_views_by_strides_have_what_is_written():
+    def f(x):
+        y = x * 1
+        windows, last = y.as_strided((2, 2), (1, 1)), y[1:].as_strided((2,), (1,), 0)
+        y.mul_(2)
+        last.add_(1)
+        return windows * 1, last * 1, y
+
+    compare(f, lambda: pb.tensor([1.0, 2.0, 3.0]))
 
 
 @pytest.mark.parametrize("made", [np.array, pb.tensor])
