@@ -111,6 +111,15 @@ def test_draws_in_place_inside_forward_mode():
     compare(lambda x: (pb.func.vmap(lambda x: x.bernoulli_(0.0) * 1, randomness="different")(x),), lambda: pb.ones(3))
 
 
+def test_a_derivative_through_what_is_written_over_afterwards():
+    def f(x, y):
+        total = ((y @ x) ** 2).sum()
+        y *= 0.5
+        return total
+
+    compare(lambda x, y: (pb.func.hessian(f)(x, y),), lambda: X, lambda: np.ones((3, 3)))
+
+
 def test_views_by_strides_have_what_is_written():
     def f(x):
         y = x * 1
