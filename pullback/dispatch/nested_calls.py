@@ -54,8 +54,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 needs = needs or x._requires_grad
                 if kind in ARRAYS:
                     arrays = True
-                else:
-                    tensors = True
+                elif not tensors:  # the masks of a backward have no face
+                    tensors = not state.level or raw.dtype.kind != "b"
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
@@ -67,7 +67,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
             result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        if arrays and tensors and not state.level and described.for_ndarrays:
+        if arrays and tensors and not level and described.for_ndarrays:
             arrays = False
         face = (array_faces if arrays else faces).get(type(result))
         if face is None:

@@ -225,8 +225,8 @@ def _shows_arrays(tensors: Sequence[Tensor]) -> bool:
     arrays = [x for x in tensors if type(x) in ARRAYS]
     if not arrays or len(arrays) == len(tensors) or any(x._level for x in arrays):
         return bool(arrays)
-    if modes.current().level and not any(x._level for x in tensors):
-        return True  # inside of a transform, which has made the others
+    if modes.current().level and all(type(x) in ARRAYS or x.dtype.kind == "b" for x in tensors):
+        return True  # the masks of a backward have no face
     return not any(array_type(innermost(x)).for_ndarrays for x in tensors)
 
 
