@@ -324,7 +324,7 @@ n = np.exp2(a)
 n = np.log2(abs(a) + 1)
 n = np.select([a > c, a > d], [a, b], 0.0)
 n = np.piecewise(a, [a < 0, a >= 0], [lambda t: -t, lambda t: t * 2])
-n = np.choose(i, [a, b, a])
+n = np.choose(i, [a, b, c])
 n = np.take(a, i, axis=0)
 n = np.take_along_axis(a, np.argsort(a, -1), -1)
 n = np.compress(m, a)
@@ -608,7 +608,7 @@ def templates(text):
 
 
 # What gives another dtype of truth values inside of transforms than NumPy does, and so in compiled functions.
-OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint")
+OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint", "reciprocal")
 
 TEMPLATES = {"array": templates(BOTH) + templates(ARRAYS), "tensor": templates(BOTH) + templates(TENSORS)}
 

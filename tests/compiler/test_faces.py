@@ -151,6 +151,13 @@ def test_a_leaf_that_no_longer_requires_grad_is_left_to_eager_mode():
     assert not x.requires_grad
 
 
+def test_pythons_numbers_do_not_count_for_the_dtype_of_a_choice():
+    compare(
+        lambda x: (np.select([x > 1], [x], 0.0), np.choose([0, 1, 0], [x, 1.25])),
+        lambda: X.astype(np.float32),
+    )
+
+
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
     compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
