@@ -53,6 +53,7 @@ def nothing_left_on() -> Iterator[None]:
 
 # -- a sample of the tests -------------------------------------------------------------------------------------
 CASES = 6  # of a test that has more, unless it is marked `each_operator`
+LARGE = 100  # cases, from which on --share leaves some out
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,6 +61,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("pullback")
     group.addoption(
         "--sample", action="store_true", help=f"run {CASES} cases of a test that has more, and no slow test"
+    )
+    group.addoption(
+        "--share", type=int, default=1, metavar="K", help=f"run one case in K, of tests with more than {LARGE} of them"
     )
     group.addoption("--sample-seed", type=int, metavar="N", help="what draws these cases; without it, the date")
 
@@ -77,8 +81,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say how to have the same sample again."""
-    seed = config.option.sample_seed
-    return f"a sample of the cases; --sample --sample-seed={seed} draws it again" if config.option.sample else None
+    seed, share = config.option.sample_seed, config.option.share
+    if config.option.sample:
+        return f"a sample of the cases; --sample --sample-seed={seed} draws it again"
+    return f"a share of the cases; --share={share} --sample-seed={seed} takes it again" if share > 1 else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,9 +100,11 @@ def pytest_collect_file(file_path: Path) -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Drop cases before tests are made of them: making them takes half a minute in each process."""
     yield
-    if not metafunc.config.option.sample:
+    calls, option = metafunc._calls, metafunc.config.option
+    if option.share > 1 and len(calls) > LARGE:  # those of the next day's seed are others
+        calls[:] = calls[(option.sample_seed + len(calls)) % option.share :: option.share]
+    if not option.sample:
         return
-    calls = metafunc._calls
     calls[:] = [call for call in calls if all(mark.name != "slow" for mark in call.marks)] or calls
     if len(calls) <= CASES:
         return

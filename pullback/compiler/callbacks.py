@@ -54,7 +54,7 @@ class Callback(Compiled):
         return result
 
     def of_arrays(self, arrays: list[Any]) -> Any:
-        """What a call with these arrays gives, which are of the same forms at each call."""
+        """The result for these arrays, which are of the same forms at each call."""
         variants = self._only()
         found = None if variants is None else variants.find(arrays)
         if variants is None or found is None:

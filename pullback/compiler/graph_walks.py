@@ -136,7 +136,7 @@ class _Writer:
             self.value(f"{fast} else unpack(s, v, {n})", x)
 
     def value(self, text: str, x: Any) -> None:
-        """What a node has saved is an array of the same form, or the same number."""
+        """Something that a node has saved is an array of the same form, or the same number."""
         if type(x) is Form:
             self.lines.append(f"f = {text}")
             self._unless(f"type(f) is Form and f.shape == {self._constant(x.shape)} and f.dtype == "

@@ -84,7 +84,7 @@ def frozen(structure: Any) -> Hashable:
 
 
 def _frozen_kind(kind: Any) -> Hashable:
-    """What stands for a class that makes its containers in its own way: of a registered one, with their context."""
+    """A stand-in for a class that makes its containers in its own way: of a registered one, with their context."""
     if hasattr(kind, "kind"):
         return kind.kind  # type: ignore[no-any-return]
     try:

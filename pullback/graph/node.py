@@ -180,7 +180,7 @@ class Node:
             setattr(self, version_slot, version)
 
     def compiled_args(self, kept: Unpack) -> tuple[Any, ...]:
-        """What of this node tells one graph from another, for compiled autograd: plain arguments and saved forms.
+        """The part of this node in the key of a graph, for compiled autograd: plain arguments and saved forms.
 
         `kept(saved, version, node)` gives what stands for a saved tensor, whose array is an argument of the program.
         `apply` with another `unpack` applies the node to such arguments.
