@@ -63,7 +63,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         try:
             kernel = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
             # Of NumPy's own arrays NumPy decides, which makes half precision of small whole numbers.
-            floats = floating and (tensors or level or not described.for_ndarrays)
+            floats = floating and (tensors or not arrays or level or not described.for_ndarrays)
             result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904

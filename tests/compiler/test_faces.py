@@ -67,6 +67,7 @@ def test_functions_of_small_whole_numbers_have_numpys_dtype():
     compare(lambda x: (np.sin(x), np.sqrt(x), np.hypot(x, x)), lambda: np.array([True, False]))
     compare(lambda x: (np.exp(x), np.log(x)), lambda: np.array([2, 3], np.int16))
     compare(lambda x: (pb.exp(x), pb.sqrt(x)), lambda: pb.tensor([True, False]))
+    compare(lambda x, m: (pb.vmap(lambda x: x * m.exp())(x),), lambda: pb.ones(2, 2), lambda: pb.tensor([True, False]))
 
 
 def test_a_tangent_has_the_dtype_of_what_is_written_into():
