@@ -65,6 +65,7 @@ class Program:
         self.moves = self.rng.random() < 0.2  # whether what it reads of itself changes
         self.lines, self.count = [], 0
         self.names = {
+            "__name__": "random_program",
             "xp": self.xp,
             "np": np,
             "pb": pb,

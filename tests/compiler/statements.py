@@ -379,7 +379,6 @@ n = np.isclose(a, b)
 n = np.nanmax(a)
 n = np.nansum(a / b)
 n = np.lexsort((a, b))
-n = np.argpartition(a, 1)
 n = np.partition(a, 1)
 n = np.argmin(a)
 n = np.unravel_index(a.argmax(), a.shape)[0]
@@ -571,7 +570,6 @@ w.sqrt_()
 w.div_(b)
 w.lerp_(a, 0.5)
 w.masked_fill_(m, c)
-w.masked_scatter_(m, a)
 w.scatter_(0, i, a)
 w.scatter_add_(0, i, a)
 w.index_put_((i,), a)
@@ -608,7 +606,7 @@ def templates(text):
 
 
 # What gives another dtype of truth values inside of transforms than NumPy does, and so in compiled functions.
-OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint", "reciprocal")
+OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint", "reciprocal", "modf")
 
 TEMPLATES = {"array": templates(BOTH) + templates(ARRAYS), "tensor": templates(BOTH) + templates(TENSORS)}
 

@@ -121,6 +121,15 @@ def test_a_derivative_through_what_is_written_over_afterwards():
     compare(lambda x, y: (pb.func.hessian(f)(x, y),), lambda: X, lambda: np.ones((3, 3)))
 
 
+def test_what_is_repeated_is_a_copy():
+    def f(x):
+        y = x.repeat_interleave(2)
+        x.mul_(0.5)
+        return y, x * 1
+
+    compare(f, lambda: pb.tensor(1.0))
+
+
 def test_views_by_strides_have_what_is_written():
     def f(x):
         y = x * 1
@@ -161,7 +170,7 @@ def test_pythons_numbers_do_not_count_for_the_dtype_of_a_choice():
 
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
-    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
+    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int), x.copy()), lambda: np.array(1.5))
 
 
 def test_what_is_written_through_data_is_written():
