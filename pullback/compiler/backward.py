@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback.arrays.masks import has_nan
 from pullback.arrays.traced.graph import LeftError, Step, Value
+from pullback.autograd.checkpoint.randomness import generator_states
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.node import record
 from pullback.compiler.plan import Plan
@@ -95,8 +96,9 @@ class DifferentiableProgram(Record):
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, with one node; raises LeftError where a guard does not hold."""
+        states = generator_states() if self.draws else None
         found = self.plan.call(*arrays)
-        results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :])
+        results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :], states)
         given = iter(results)
         return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.api import gradients_of
+from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.tracing import AS_IT_IS, NUMBER, TENSOR
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, wrap_array
@@ -35,12 +36,15 @@ class CompiledBackward(MultiNode):
         Of the arguments; for arrays, which stand in order among `saved_inputs`, their types.
     handed : sequence of arrays
         The arrays of the forward program that backward reads.
+    states
+        Those of the generators before the forward program drew from them, if it did.
     """
 
-    __slots__ = ("handed", "leaves", "program", "saved_inputs", "version_inputs")
+    __slots__ = ("handed", "leaves", "program", "saved_inputs", "states", "version_inputs")
     program: Any
     leaves: list[Any]
     handed: Sequence[Any]
+    states: Any
     saved_inputs: Any
     version_inputs: Any
 
@@ -60,8 +64,10 @@ class CompiledBackward(MultiNode):
     def _pull_eagerly(self, cotangents: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """The gradients as Tensors, by the function's own operators; recorded if the inputs are Tensors."""
         again = any(isinstance(x, Tensor) for x in inputs)
-        state = modes.current()
+        state, states = modes.current(), generator_states()
         outside = modes.set_modes(state.with_recording(True) if again else modes.Modes())
+        if self.states is not None:
+            restore(self.states)  # the same numbers are drawn again
         try:
             arrays = iter(inputs)  # those of Tensors that the function reads of itself come last
             leaves = [_entered(x, next(arrays)) if is_array_kind(x) else x for x in self.leaves]
@@ -76,6 +82,8 @@ class CompiledBackward(MultiNode):
             return list(gradients_of(outputs, tuple(wanted), given, create_graph=again, allow_unused=True))
         finally:
             modes.set_modes(outside)
+            if self.states is not None:
+                restore(states)
 
     def release(self) -> None:
         self.saved_inputs = self.version_inputs = (Released,) * len(self.saved_inputs)
@@ -98,7 +106,9 @@ def _entered(kind: type, x: Any) -> Any:
     return wrap_array(x, 0, kind in SCALAR_FACES) if kind in ARRAYS else wrap(x)
 
 
-def record(program: Any, leaves: Sequence[Any], found: Sequence[ndarray], handed: Sequence[Any]) -> list[Any]:
+def record(
+    program: Any, leaves: Sequence[Any], found: Sequence[ndarray], handed: Sequence[Any], states: Any
+) -> list[Any]:
     """The results as tensors, with a node behind those that have a cotangent."""
     level = max(leaves[nr]._level for nr in program.places)
     looks = [how for how, _ in program.outputs if how is not AS_IT_IS]
@@ -108,7 +118,7 @@ def record(program: Any, leaves: Sequence[Any], found: Sequence[ndarray], handed
     ]
     node = start_multi(CompiledBackward, outs, program.differentiable)
     node._nexts = tuple(edge_to(leaves[nr]) for nr in program.places)
-    node.program, node.handed = program, handed
+    node.program, node.handed, node.states = program, handed, states
     arrays = [x for x in leaves if isinstance(x, (Tensor, ndarray, np.generic))]
     node.saved_inputs, node.version_inputs = save_list(arrays)
     begin = len(leaves) - program.captured

@@ -631,8 +631,12 @@ def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
 
 def is_writable_apart(data: Any, other: Any) -> bool:
     """True if `data` may be written into, and `other` does not see it."""
-    memory = memory_of(data)
-    return memory is None or (bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other)))
+    memory, others = memory_of(data), memory_of(other)
+    if memory is None:  # then what it is laid out as tells, which a recorded array has
+        memory, others = layout_of(data), layout_of(other)
+    if memory is None or others is None:
+        return memory is None or bool(memory.flags.writeable)
+    return bool(memory.flags.writeable) and not np.may_share_memory(memory, others)
 
 
 def attribute(x: Any, name: str) -> Any:

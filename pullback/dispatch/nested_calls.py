@@ -59,8 +59,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 needs = needs or x._requires_grad
                 if kind in ARRAYS:
                     arrays = True
-                else:
-                    tensors = True
+                elif not tensors:  # the masks of a backward have no face
+                    tensors = not state.level or raw.dtype.kind != "b"
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
@@ -68,11 +68,11 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         try:
             kernel: Any = inner or (kernels[name] if name in kernels else kernel_for(raws, name))
             # Of NumPy's own arrays NumPy decides, which makes half precision of small whole numbers.
-            floats = floating and (tensors or level or not described.for_ndarrays)
+            floats = floating and (tensors or not arrays or level or not described.for_ndarrays)
             result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        if arrays and tensors and not state.level and described.for_ndarrays:
+        if arrays and tensors and not level and described.for_ndarrays:
             arrays = False
         face = (array_faces if arrays else faces).get(type(result))
         if face is NestedArray and numbers and not result.shape:

@@ -65,7 +65,6 @@ from pullback.dispatch.targets import (
     out_targets,
     refuse_graph,
     refuse_tangents,
-    replace,
     values_before,
     with_room,
     write_result,
@@ -226,8 +225,8 @@ def _shows_arrays(tensors: Sequence[Tensor]) -> bool:
     arrays = [x for x in tensors if type(x) in ARRAYS]
     if not arrays or len(arrays) == len(tensors) or any(x._level for x in arrays):
         return bool(arrays)
-    if modes.current().level and not any(x._level for x in tensors):
-        return True  # inside of a transform, which has made the others
+    if modes.current().level and all(type(x) in ARRAYS or x.dtype.kind == "b" for x in tensors):
+        return True  # the masks of a backward have no face
     return not any(array_type(innermost(x)).for_ndarrays for x in tensors)
 
 
@@ -295,8 +294,8 @@ def _write(op: Operator, target: Tensor, raws: list[Any], args: Sequence[Any], r
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif op.mutates:
         result = kernel(op, raws, args)
-        if memory_of(target) is None:
-            replace(target, result)
+        if memory_of(target) is None:  # nothing has been written yet
+            write_result(op, target, result, records)
     elif (
         type(target._array) is ndarray
         and f"{op.kernel}_" in NUMPY.kernels

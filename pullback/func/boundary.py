@@ -340,7 +340,8 @@ def leave_all(tree: Any, level: int, tensors: bool) -> Any:
 
 def outward(like: Any, raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out, with the face of `like` if it is a tensor there."""
-    out = wrap(raw, level - 1) if array_type(raw).dual else raw
+    kind = array_type(raw)
+    out = wrap(raw, level - 1) if kind.dual or kind.for_ndarrays else raw
     return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import slots
-from pullback.core.array_type import array_type, memory_of
+from pullback.core.array_type import NUMPY, array_type, layout_of, memory_of
 from pullback.core.lock import one_thread
 from pullback.core.modes import current
 from pullback.core.tensor import Extra, Tensor, extra_of, inside_tensors, ndarray
@@ -122,10 +122,13 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     if extra.base is None or not _replayed(view):
         return
     before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra
-    if before is None or op.kernel == "strided_view":
+    if before is None or (op.kernel == "strided_view" and memory_of(inside_tensors(view)) is not None):
         return  # of a view without chain, or by strides: only its place in memory says what it is
-    data = source._array
-    step = ViewStep(op, snapshot(tuple(args[1:])), data.shape, data.dtype, nr if op.returns_list else None)
+    data, given = source._array, snapshot(tuple(args[1:]))
+    if op.kernel == "strided_view":  # which may show other elements of the base than its source does
+        data, before = extra.base._array, ()
+        given = (*given[:-1], NUMPY.kernels["storage_geometry"](layout_of(data)))
+    step = ViewStep(op, given, data.shape, data.dtype, nr if op.returns_list else None)
     extra.steps = (*before, step)
     _remember(extra.base, view)
 

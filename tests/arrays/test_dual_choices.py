@@ -74,3 +74,13 @@ def test_views_that_one_operator_makes_of_a_dual_share_what_is_written():
     out, tangent = pb.func.jvp(f, (x,), (np.ones(4),))
     np.testing.assert_array_equal(out, [7, 2, 0, 6])
     np.testing.assert_array_equal(tangent, [0, 2, 4, 8])
+
+
+def test_a_write_into_a_product_leaves_what_is_known_of_its_factor():
+    def f(x):
+        y = 2 * x
+        y[...] = 3.0
+        return x * 1
+
+    x = np.array([np.nan, 0.0, -1.0])
+    np.testing.assert_array_equal(pb.func.jvp(f, (x,), (x * 0.5,))[1], x * 0.5)

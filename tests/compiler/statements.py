@@ -314,7 +314,7 @@ n, p = np.divmod(a, 0.75)
 n = np.divide(a, b, out=np.zeros_like(a), where=b != 0)
 n = np.sqrt(a, where=a > 0, out=np.ones_like(a))
 n = np.heaviside(a, 0.5)
-n = np.sinc(a)
+n = np.sinc(a + 0.1)
 n = np.cbrt(a)
 n = np.square(a)
 n = np.reciprocal(a)
@@ -324,7 +324,7 @@ n = np.exp2(a)
 n = np.log2(abs(a) + 1)
 n = np.select([a > c, a > d], [a, b], 0.0)
 n = np.piecewise(a, [a < 0, a >= 0], [lambda t: -t, lambda t: t * 2])
-n = np.choose(i, [a, b, a])
+n = np.choose(i, [a, b, c])
 n = np.take(a, i, axis=0)
 n = np.take_along_axis(a, np.argsort(a, -1), -1)
 n = np.compress(m, a)
@@ -379,7 +379,6 @@ n = np.isclose(a, b)
 n = np.nanmax(a)
 n = np.nansum(a / b)
 n = np.lexsort((a, b))
-n = np.argpartition(a, 1)
 n = np.partition(a, 1)
 n = np.argmin(a)
 n = np.unravel_index(a.argmax(), a.shape)[0]
@@ -571,7 +570,6 @@ w.sqrt_()
 w.div_(b)
 w.lerp_(a, 0.5)
 w.masked_fill_(m, c)
-w.masked_scatter_(m, a)
 w.scatter_(0, i, a)
 w.scatter_add_(0, i, a)
 w.index_put_((i,), a)
@@ -608,7 +606,7 @@ def templates(text):
 
 
 # What gives another dtype of truth values inside of transforms than NumPy does, and so in compiled functions.
-OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint")
+OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint", "reciprocal", "modf")
 
 TEMPLATES = {"array": templates(BOTH) + templates(ARRAYS), "tensor": templates(BOTH) + templates(TENSORS)}
 

@@ -67,6 +67,7 @@ def test_functions_of_small_whole_numbers_have_numpys_dtype():
     compare(lambda x: (np.sin(x), np.sqrt(x), np.hypot(x, x)), lambda: np.array([True, False]))
     compare(lambda x: (np.exp(x), np.log(x)), lambda: np.array([2, 3], np.int16))
     compare(lambda x: (pb.exp(x), pb.sqrt(x)), lambda: pb.tensor([True, False]))
+    compare(lambda x, m: (pb.vmap(lambda x: x * m.exp())(x),), lambda: pb.ones(2, 2), lambda: pb.tensor([True, False]))
 
 
 def test_a_tangent_has_the_dtype_of_what_is_written_into():
@@ -107,6 +108,37 @@ def test_draws_in_place_inside_forward_mode():
         return pb.func.jvp(drawn, (x,), (x * 1,))
 
     compare(f, lambda: pb.ones(3))
+    compare(lambda x: (pb.func.jvp(lambda x: x.bernoulli_(0.0) * 1, (x,), (x * 1,))[0],), lambda: pb.ones(3))
+    compare(lambda x: (pb.func.vmap(lambda x: x.bernoulli_(0.0) * 1, randomness="different")(x),), lambda: pb.ones(3))
+
+
+def test_a_derivative_through_what_is_written_over_afterwards():
+    def f(x, y):
+        total = ((y @ x) ** 2).sum()
+        y *= 0.5
+        return total
+
+    compare(lambda x, y: (pb.func.hessian(f)(x, y),), lambda: X, lambda: np.ones((3, 3)))
+
+
+def test_what_is_repeated_is_a_copy():
+    def f(x):
+        y = x.repeat_interleave(2)
+        x.mul_(0.5)
+        return y, x * 1
+
+    compare(f, lambda: pb.tensor(1.0))
+
+
+def test_views_by_strides_have_what_is_written():
+    def f(x):
+        y = x * 1
+        windows, last = y.as_strided((2, 2), (1, 1)), y[1:].as_strided((2,), (1,), 0)
+        y.mul_(2)
+        last.add_(1)
+        return windows * 1, last * 1, y
+
+    compare(f, lambda: pb.tensor([1.0, 2.0, 3.0]))
 
 
 @pytest.mark.parametrize("made", [np.array, pb.tensor])
@@ -129,9 +161,16 @@ def test_a_leaf_that_no_longer_requires_grad_is_left_to_eager_mode():
     assert not x.requires_grad
 
 
+def test_pythons_numbers_do_not_count_for_the_dtype_of_a_choice():
+    compare(
+        lambda x: (np.select([x > 1], [x], 0.0), np.choose([0, 1, 0], [x, 1.25])),
+        lambda: X.astype(np.float32),
+    )
+
+
 def test_methods_of_an_array_without_dimensions_give_what_they_give():
     compare(lambda x: (x.clip(0), x.clip(x * 0, 1), x.round(), x.repeat(2), x.cumsum()), lambda: np.array(0.5))
-    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int)), lambda: np.array(1.5))
+    compare(lambda x: (x.astype(int), x.astype(np.float32), x.sum().astype(int), x.copy()), lambda: np.array(1.5))
 
 
 def test_what_is_written_through_data_is_written():

@@ -124,6 +124,16 @@ def test_transforms_of_a_compiled_function(transform):
         np.testing.assert_allclose(compiled(x), rosen(x), rtol=1e-12)
 
 
+def test_a_backward_that_is_recorded_has_the_numbers_that_were_drawn():
+    compiled = pb.compile(lambda x: x**2 * pb.rand(3))
+    for _ in range(4):
+        x = pb.ones(3, requires_grad=True)
+        y = compiled(x)
+        (slope,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+        np.testing.assert_allclose(slope.detach().numpy(), 2 * y.detach().numpy())
+        assert not np.allclose(compiled(x).detach().numpy(), y.detach().numpy())
+
+
 def test_rows_of_cotangents_at_once():
     compiled, (x, w) = warm(two), leaves()
     rows = pb.eye(2)

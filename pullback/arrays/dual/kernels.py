@@ -179,9 +179,7 @@ def _moves(tangent: Any) -> bool:
 def _after_write(target: DualArray, result: Any, tangent: Any) -> DualArray:
     """The target of a kernel that has written into its primal, with the tangent written too; or what replaces it."""
     if memory_of(target) is None:
-        if not isinstance(target.primal, Tensor):
-            return DualArray(result, tangent, target.level, target.co)
-        target.primal.copy_(result)
+        return DualArray(result, tangent, target.level, target.co)
     if target.tangent is not None:
         target.tangent[...] = tangent
     written(target, None)

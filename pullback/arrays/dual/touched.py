@@ -58,7 +58,7 @@ def mask_of(x: Any) -> Touched:
     if type(x.touched) is Mask:
         found = x.touched.touched()
         x.touched = None if is_plain(found) and found.all() else found
-    return x.touched
+    return frozen(x.touched)  # what is computed may have the same one
 
 
 def mask_at(x: Any, number: int) -> Touched:

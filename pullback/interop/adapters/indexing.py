@@ -155,7 +155,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """np.choose: at each place, the element of choices[a]."""
     only("choose", "mode", mode, ("raise", "wrap", "clip"))
-    choices = [array(c) for c in choices]
+    choices = _in_common(choices)
     a = index_values(a, "choose")
     if mode != "raise":
         a = a % len(choices) if mode == "wrap" else np.clip(a, 0, len(choices) - 1)
@@ -165,6 +165,13 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         result = ops.where(a == i, choice, result)
     shape = np.broadcast_shapes(a.shape, result.shape)
     return deliver("choose", result if result.shape == shape else np.copy(ops.broadcast_to(result, shape)), out)
+
+
+def _in_common(choices: Any) -> list[Any]:
+    """The choices as arrays of the dtype that all have in common, for which Python's numbers do not count."""
+    choices = [c if type(c) in (int, float, complex) else array(c) for c in choices]
+    dtype = np.result_type(*(getattr(c, "dtype", c) for c in choices))
+    return [np.astype(array(c), dtype, copy=False) for c in choices]
 
 
 def _within(count: int, a: Any) -> None:
@@ -177,9 +184,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """np.select: the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: give one choice for each of {len(condlist)} conditions, got {len(choicelist)}.")
-    result = array(default)
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = ops.where(array(condition), array(choice), result)
+    *choices, result = _in_common([*choicelist, default])
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        result = ops.where(array(condition), choice, result)
     return in_order(result, "C")
 
 

@@ -140,6 +140,9 @@ def transpose(self: Any, *axes: Any) -> Any:
 
 def copy(self: Any, order: Any = "C") -> Any:
     """A copy, recorded."""
+    if not self._array.ndim:
+        made = _clone(self, "contiguous_format")
+        return made if type(self) in SCALAR_FACES else show_as_plural(made)
     if order == "C":
         return _clone(self, "contiguous_format")
     if order == "K":
