@@ -11,6 +11,7 @@ from typing import Any
 from pullback.core.array_face import Array
 from pullback.core.tensor import Tensor, ndarray
 from pullback.graph.node import LEAF, STANDING_IN, AccumulateGrad, MultiNode, Node, fixed, own_slots
+from pullback.graph.packed import Packed
 from pullback.graph.saved import Form, unpack_raw
 from pullback.graph.snapshot import FIXED
 
@@ -37,6 +38,7 @@ def walk_of(roots: Sequence[Any], nodes: Sequence[Node], numbers: dict[int, int]
     while writer.todo:
         writer.node(writer.todo.pop(0))
     names = ", ".join(f"n{i}" for i in range(len(nodes)))
+    writer.distinct(names)
     arrays = ", ".join(f"a{i}" for i in range(count))
     body = "\n    ".join([f"if len(roots) != {len(roots)}: return None", *writer.lines])
     source = f"def walk(roots):\n    {body}\n    return [{names}], [{arrays}]\n"
@@ -57,7 +59,7 @@ class _Writer:
         self._arrays: set[int] = set()
         self.scope: dict[str, Any] = {
             "AccumulateGrad": AccumulateGrad, "Array": Array, "LEAF": LEAF, "STANDING_IN": STANDING_IN,
-            "Tensor": Tensor, "ndarray": ndarray, "unpack": unpack_raw, "Form": Form, "fixed": fixed,
+            "Tensor": Tensor, "ndarray": ndarray, "unpack": unpack_raw, "Form": Form, "Packed": Packed, "fixed": fixed,
         }  # fmt: skip
 
     def _unless(self, condition: str) -> None:
@@ -67,6 +69,10 @@ class _Writer:
         name = f"c{len(self.scope)}"
         self.scope[name] = x
         return name
+
+    def distinct(self, names: str) -> None:
+        """No two of the nodes are one: a leaf that stands for another one takes what both would."""
+        self._unless(f"len({{{names}}}) == {len(self._number)}")
 
     def edge(self, text: str, edge: Any) -> None:
         """An edge leads to the same node, at the same output."""
@@ -100,8 +106,6 @@ class _Writer:
             self.lines.append(f"e = {n}.variable._extra")
             self._unless(f"{n}._extra is LEAF and not e.hooks and not e.post_accumulate_hooks")
             return
-        for slot in own_slots(type(node)):  # type: ignore[arg-type]  # types have a hash
-            self._slot(n, node, slot)
         if node._nexts is None:
             for name in ("_next0", "_next1")[: node.arity]:
                 self.edge(f"{n}.{name}", getattr(node, name))
@@ -109,6 +113,9 @@ class _Writer:
             self._unless(f"{n}._nexts is not None and len({n}._nexts) == {len(node._nexts)}")
             for i, edge in enumerate(node._nexts):
                 self.edge(f"{n}._nexts[{i}]", edge)
+        # What a node keeps depends on where its gradients go, which has been looked at.
+        for slot in own_slots(type(node)):  # type: ignore[arg-type]  # types have a hash
+            self._slot(n, node, slot)
 
     def _slot(self, n: str, node: Node, slot: str) -> None:
         kind, _, name = slot.partition("_")
@@ -126,12 +133,13 @@ class _Writer:
                 self._unless(f"fixed(x, {n}) == {self._constant(fixed(x, node))}")
         elif type(saved := getattr(node, slot)) is tuple:
             self.lines.append(f"x, v = {n}.{slot}, {n}.version_{name}")
-            self._unless(f"type(x) is tuple and len(x) == {len(saved)}")
+            self._unless(f"type(x) is tuple and len(x) == {len(saved)} and Packed not in map(type, v)")
             for i, (x, version) in enumerate(zip(saved, getattr(node, f"version_{name}"), strict=True)):
                 self.value(f"unpack(x[{i}], v[{i}], {n})", unpack_raw(x, version, node))
         else:
             x = unpack_raw(saved, getattr(node, f"version_{name}"), node)
             self.lines.append(f"s, v = {n}.{slot}, {n}.version_{name}")
+            self._unless("type(v) is not Packed")
             fast = "s._array if v is None and (type(s) is Tensor or type(s) is Array) and s._counter is None"
             self.value(f"{fast} else unpack(s, v, {n})", x)
 

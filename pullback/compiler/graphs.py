@@ -238,6 +238,8 @@ class _Graph:
         return Run(0, True, False, self.captures if captures is None else captures, self.towards)
 
     def _of_root(self, edge: Any, grad: Gradient) -> Hashable:
+        if edge.node() not in self._number:
+            raise NotCompiledError("a root does not lead to what is asked for")
         return self._number[edge.node()], edge.output_nr, self.stands_for(grad)
 
     def _of_node(self, node: Node) -> Hashable:

@@ -169,6 +169,9 @@ def _refreshed(view: Tensor) -> Edge | None:
     version = base._counter.n
     if extra.view_version == version:
         return view._fn  # type: ignore[no-any-return]
+    if extra.is_alias:  # which is outside of its base's graph, though it may be a leaf of another one
+        extra.view_version = version
+        return view._fn  # type: ignore[no-any-return]
     _refuse_parted(view, base)
     edge = edge_to(base)
     if edge is None and view._fn is not None and base_of(view) is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import array_type, innermost, numbers_of, read
+from pullback.core.array_type import TENSOR, array_type, innermost, numbers_of, read
 from pullback.core.cuts import frames_to_user
 from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
@@ -68,6 +68,10 @@ def _plain(i: Any) -> Any:
         i = found
         return int(i) if i.ndim == 0 and i.dtype.kind in "iu" else i
     if isinstance(i, list):
+        if any(isinstance(x, Tensor) and numbers_of(x) is None for x in i):  # of each sample of a batch
+            return _plain(
+                TENSOR.stack([x if isinstance(x, Tensor) else TENSOR.scalar_tensor(x, dtype="int64") for x in i])
+            )
         array = np.asarray([x.item() if isinstance(x, Tensor) else x for x in i])
         return array.astype(np.intp) if array.size == 0 else array
     return i

@@ -269,3 +269,16 @@ def test_an_operator_that_is_made_when_first_asked_for_is_the_librarys():
     scope = {"pb": pb}
     exec("def f(x):\n    return pb.erf(x) + pb.special.expit(x)", scope)
     assert len(reach_of(scope["f"]).watches.all) < 20
+
+
+def test_a_detached_argument_is_a_leaf_of_its_own():
+    def slope(x):
+        x = x.detach().requires_grad_()
+        y = (x * x).sum()
+        y.backward()
+        return y.detach(), x.grad
+
+    compiled = pb.compile(slope)
+    for k in range(6):
+        value, gradient = compiled(pb.tensor([1.0, k], requires_grad=True))
+        assert (value.item(), gradient.tolist()) == (1 + k * k, [2, 2 * k])

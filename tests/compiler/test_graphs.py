@@ -116,6 +116,28 @@ def test_gradients_are_added_and_given_to_callers():
         assert y.grad is not None
 
 
+def test_a_leaf_may_stand_for_two_be_frozen_or_not_be_reached():
+    compiled = pb.compiled_autograd()
+    for k in range(30):
+        a = pb.tensor([1.0, 2.0], requires_grad=True)
+        b = a if k % 7 == 6 or k > 20 else pb.tensor([1.0, 2.0])
+        b.requires_grad_(b is a or k % 5 != 4)
+        other = pb.ones(1, requires_grad=True)
+        with compiled:
+            (a * b).sum().backward()
+            assert pb.autograd.grad(a.exp().sum(), [other], allow_unused=True) == (None,)
+        assert a.grad.tolist() == ([2, 4] if b is a else [1, 2])
+    unpacked = []
+    x = pb.ones(3, requires_grad=True)
+    hooks = pb.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: unpacked.append(t) or t)
+    for block in (compiled, compiled, compiled, hooks):
+        with block:
+            loss = (x.exp() * x.sin()).sum()
+        with compiled:
+            loss.backward()
+    assert len(unpacked) == 4
+
+
 def test_graphs_are_let_go_and_writes_are_found():
     compiled = pb.compiled_autograd()
     for _ in range(14):

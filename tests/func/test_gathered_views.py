@@ -69,7 +69,14 @@ def under_a_view_made_before(y, i, v):
     y[0] = row
 
 
+def through_temporary_views(y, i, v):
+    y[i][1:][0] = 2 * v
+    y[i][None][0] *= 2
+    y[i].reshape(2, 1)[1] = v
+
+
 BODIES = [
+    through_temporary_views,
     element_of_row, row_augmented, index_with_slice, base_written_later, two_of_one_row, view_of_view,
     slice_of_row_when_the_index_changes, column_of_transpose, element_of_row_by_an_index, under_a_view_made_before,
 ]  # fmt: skip
@@ -102,6 +109,23 @@ def test_each_sample_is_as_alone(body, face):
             batch = vmap(function)(face(X), face(V))
             for got, *expected in zip(*(a if isinstance(a, tuple) else (a,) for a in (batch, *alone)), strict=True):
                 np.testing.assert_allclose(np.asarray(got), np.stack([np.asarray(e) for e in expected]))
+
+
+def test_rows_change_places_by_a_list_as_in_elimination_with_pivots():
+    def determinant(a):
+        a, sign = a * 1.0, 1.0
+        for k in range(3):
+            p = k + abs(a[k:, k]).argmax()
+            a[[k, p]] = a[[p, k]]
+            sign = sign * np.where(p == k, 1.0, -1.0)
+            a[k + 1 :] -= a[k + 1 :, k : k + 1] / a[k, k] * a[k]
+        return sign * a[0, 0] * a[1, 1] * a[2, 2]
+
+    matrices = np.random.default_rng(3).normal(size=(6, 3, 3))
+    with pb.adopt():
+        np.testing.assert_allclose(vmap(determinant)(matrices), np.linalg.det(matrices))
+        found = vmap(grad(determinant))(matrices)
+    np.testing.assert_allclose(found, [np.linalg.det(a) * np.linalg.inv(a).T for a in matrices])
 
 
 def test_what_others_made_outside_is_refused():

@@ -167,6 +167,22 @@ def test_a_loop_that_counts():
     assert vmap(lambda x: fori_loop(0, 0, lambda i, y: y, x))(np.ones(2)).tolist() == [1.0, 1.0]
 
 
+def test_no_steps_and_masks_of_a_batch_in_cotangents():
+    def never(x, w):
+        return np.sum(while_loop(lambda q: np.sum(q) > 1e9, lambda q: q * w, x))
+
+    np.testing.assert_array_equal(grad(never, argnums=1)(np.ones(3), np.ones(3)), np.zeros(3))
+
+    def branch(x, length):
+        y = cond(np.sum(x) > 0, lambda x: fori_loop(0, length, lambda i, c: np.tanh(c * x), x), lambda x: 0 * x, x)
+        return np.sum(np.where(x > 0, y, 0.0))
+
+    points = np.array([[1.0, -0.5, 2.0], [-1.0, -2.0, 0.5]])
+    for length in (0, 2):
+        found = vmap(grad(branch), (0, None))(points, length)
+        np.testing.assert_allclose(found, [grad(branch)(x, length) for x in points])
+
+
 def test_trees_and_nothing():
     carry, ys = scan(lambda c, x: ({"n": c["n"] + 1, "name": c["name"]}, (x["a"], None)), {"n": 0, "name": "count"},
                      {"a": np.arange(3.0)})  # fmt: skip
@@ -204,6 +220,19 @@ def test_memory_holds_carries_and_no_graph_of_all_steps():
 
     plain = peak(lambda step, x: [x := step(x) for _ in range(50)][-1])
     assert peak(lambda step, x: fori_loop(0, 50, lambda i, y: step(y), x)) < plain / 5
+
+
+def test_forward_mode_keeps_nothing():
+    def pushed(n):
+        jvp(lambda x: fori_loop(0, 200, lambda i, c: np.sin(c), x), (np.ones(n),), (np.ones(n),))
+
+    pushed(10)  # what is imported at first use
+    tracemalloc.start()
+    pushed(10_000)
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+    none = vmap(lambda x: scan(lambda c, u: (np.tanh(c * x + u), c[0]), x, np.zeros((0, 3)))[0])(np.ones((2, 3)))
+    np.testing.assert_array_equal(none, np.ones((2, 3)))
 
 
 def test_cond_runs_one_function_or_in_a_batch_both():

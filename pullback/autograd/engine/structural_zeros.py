@@ -348,7 +348,10 @@ def _all_samples_touched(g: Any) -> bool:
 
 
 def _is_untouched(g: Masked) -> bool:
-    return not any(np.any(part) for part in all_parts(g.cleaned())) and not np.any(g.mask.touched())
+    """True if it is known that nothing of a gradient is touched: of numbers that are not at hand it is not."""
+    parts = (*all_parts(g.cleaned()), g.mask.touched())
+    numbers = [part if np.isscalar(part) else numbers_of(part) for part in parts]
+    return not any(x is None or np.any(x) for x in numbers)
 
 
 # -- sums -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.autograd.checkpoint.frame import CheckpointError
 from pullback.core import modes
-from pullback.core.array_type import TENSOR
+from pullback.core.array_type import TENSOR, array_type
 from pullback.core.errors import GradientError, ReadError
 from pullback.core.progress import Progress
 from pullback.core.tensor import Tensor
@@ -24,7 +24,7 @@ from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
-from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
+from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push, zeros
 from pullback.func.left_behind import leave
 from pullback.func.loops.schedule import on_disk, reversal
 from pullback.func.loops.states import States, copied
@@ -81,6 +81,11 @@ class Loop:
         self.x_moving = [i for i, x in enumerate(xs) if moves(x) and x.dtype.kind in "fc"]
         self.free = [i for i, x in enumerate(args) if moves(x) and x.dtype.kind in "fc"]
         self.recorded = any(map(moves, (*carry, *xs, *args)))
+        tensors = [x for x in self._leaves if isinstance(x, Tensor)]
+        # Forward mode keeps no carries. What a trace records may be differentiated by whoever runs it.
+        self.goes_back = self.recorded and any(
+            t._requires_grad or array_type(t._array).records_calls(t._array) for x in tensors for t in levels_of(x)
+        )
 
     def run(self) -> tuple[Leaves, Leaves]:
         """(the carry after the last step, the y of all steps)."""
@@ -250,12 +255,12 @@ def _looped(loop: Loop, *leaves: Any) -> Leaves:
     loop.captured.begin()
     states, last, k = loop.states(), None, 0
     ys = Rows(loop.count or 0)
-    keeps = _places_to_keep(loop) if loop.recorded else frozenset()
+    keeps = _places_to_keep(loop) if loop.goes_back else frozenset()
     with Progress(loop.name, loop.count) as progress:
         while loop.goes_on(carry, k, args):
             if k and (keeps is None or k in keeps):
                 states.keep(len(states.positions), k, carry)
-            if loop.recorded and k + 1 == loop.count:
+            if loop.goes_back and k + 1 == loop.count:
                 last = copied(carry)
             carry, y = loop.plainly(carry, k, loop.slices(xs, k), args)
             loop.check_y(y, k)
@@ -264,7 +269,7 @@ def _looped(loop: Loop, *leaves: Any) -> Leaves:
             k += 1
             progress.update()
     loop.ended_at = k
-    if loop.recorded:
+    if loop.goes_back:
         loop.kept.keep(leaves, (states, last, k))
     return [*carry, *ys.arrays()]
 
@@ -294,7 +299,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[A
         states = States() if given else loop.states()
     slots = count if loop.slots is None or any(map(_records, given)) else loop.slots
     pull = loop.reversed_step if given else while_solving(loop.captured, loop.reversed_step)
-    gathered: Leaves = [0.0] * len(loop.free)
+    gathered: Leaves = [0.0 if count else zeros(args[i]) for i in loop.free]
     by_x = Rows(count)
     carry, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
     n, m = len(loop.moving), len(loop.moving) + len(loop.x_moving)

@@ -13,7 +13,6 @@ from pullback.core.named import named
 from pullback.core.pytree import Structure, TreeSpec, flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures, faced
-from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.loops.run import Loop, shape_of
 
@@ -126,7 +125,7 @@ def scan(
         zeros = [np.zeros(x.shape[1:], x.dtype) for x in slices]
         with np.errstate(all="ignore"):
             y = step([*carry], 0, zeros, captured.tensors)[1] if xs is not None else []
-        nothing = [np.zeros((0, *np.shape(part)), np.asarray(plain(part)).dtype) for part in y]
+        nothing = [np.zeros((0, *np.shape(part)), getattr(part, "dtype", type(part))) for part in y]
         return init, unflatten(y_structure[0] if y else None, nothing)
     loop = Loop(name, captured, step, carry, slices, captured.tensors, count, backwards=reverse)
     loop.slots = checked_slots("scan", slots, count)

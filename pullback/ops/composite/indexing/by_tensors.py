@@ -12,6 +12,7 @@ from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
 from pullback.dispatch.results import copy_into
 from pullback.graph.gathered import tie
+from pullback.graph.view import base_of
 from pullback.ops.formulas.indexing.by_index import is_basic_index
 from pullback.ops.shapes import broadcast_shapes
 
@@ -32,6 +33,7 @@ def read_at(self, index, *, ops):
         return view
     copy = _gathered(self, index, ops)
     if is_basic_index(index) and isinstance(self, Tensor) and not _is_number(self, index):
+        copy = ops.clone(copy) if base_of(copy) is not None else copy  # so that its own views keep it
         _tie_to(copy, self, index, ops)
     return copy
 
