@@ -224,12 +224,12 @@ def test_memory_holds_carries_and_no_graph_of_all_steps():
 
 def test_forward_mode_keeps_nothing():
     def pushed(n):
-        jvp(lambda x: fori_loop(0, 200, lambda i, c: np.sin(c), x), (np.ones(n),), (np.ones(n),))
+        jvp(lambda x: fori_loop(0, 400, lambda i, c: np.sin(c), x), (np.ones(n),), (np.ones(n),))
 
     pushed(10)  # what is imported at first use
     tracemalloc.start()
     pushed(10_000)
-    assert tracemalloc.get_traced_memory()[1] < 4e6
+    assert tracemalloc.get_traced_memory()[1] < 16e6  # all carries would be 32e6
     tracemalloc.stop()
     none = vmap(lambda x: scan(lambda c, u: (np.tanh(c * x + u), c[0]), x, np.zeros((0, 3)))[0])(np.ones((2, 3)))
     np.testing.assert_array_equal(none, np.ones((2, 3)))
