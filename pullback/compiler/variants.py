@@ -23,7 +23,7 @@ from pullback.compiler.rehearsal import Rehearsal
 from pullback.compiler.tracing import Trace
 from pullback.core.pytree import unflatten
 
-FEW = 3  # traces apart from all others, after which no two will agree
+FEW = 5  # traces apart from all others, after which no two will agree
 MOST = 8  # programs of one signature, and traces that have not been confirmed
 
 

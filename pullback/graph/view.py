@@ -127,7 +127,9 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     data, given = source._array, snapshot(tuple(args[1:]))
     if op.kernel == "strided_view":  # which may show other elements of the base than its source does
         data, before = extra.base._array, ()
-        given = (*given[:-1], NUMPY.kernels["storage_geometry"](layout_of(data)))
+        if (layout := layout_of(data)) is None:
+            return
+        given = (*given[:-1], NUMPY.kernels["storage_geometry"](layout))
     step = ViewStep(op, given, data.shape, data.dtype, nr if op.returns_list else None)
     extra.steps = (*before, step)
     _remember(extra.base, view)

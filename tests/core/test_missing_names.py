@@ -37,7 +37,7 @@ ATTRIBUTES = {
     "func.no_grad": r"it is pullback\.no_grad",
     "func.custom_vjp": r"it is pullback\.custom_vjp",
     "func.jit": "records a function at its first calls",
-    "func.cond": "Python's for, while and if",
+    "scan": "pullback.func.scan",
     "func.elementwise_grad": r"pullback\.func\.grad\(lambda x: numpy\.sum\(f\(x\)\)\)",
     "autograd.make_vjp": r"value, vjp = pullback\.func\.vjp\(f, x\)",
     "autograd.jacobian": r"it is pullback\.func\.jacobian",

@@ -51,7 +51,7 @@ def cond(pred: Any, true_function: Callable[..., Any], false_function: Callable[
     >>> import numpy as np
     >>> def root(x):
     ...     return pb.func.cond(x > 0, np.sqrt, lambda x: 0 * x, x)
-    >>> pb.func.grad(root)(4.0)
+    >>> pb.func.grad(root)(4.0).item()
     0.25
     >>> pb.func.vmap(pb.func.grad(root))(np.array([4.0, -1.0]))
     array([0.25, 0.  ])

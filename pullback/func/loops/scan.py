@@ -164,8 +164,9 @@ def fori_loop(
     Examples
     --------
     >>> power = lambda x: pb.func.fori_loop(0, 5, lambda i, y: y * x, 1.0)
-    >>> pb.func.value_and_grad(power)(2.0)
-    (32.0, 80.0)
+    >>> value, slope = pb.func.value_and_grad(power)(2.0)
+    >>> print(value, slope)
+    32.0 80.0
     """
     name = _name("fori_loop", body)
     _need_callable("fori_loop", "body", body)
