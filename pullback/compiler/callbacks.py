@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.compiler.compiled import Compiled
-from pullback.compiler.eagerly import Eagerly
 from pullback.compiler.places import Place
 from pullback.compiler.reach.reached import Reach
 from pullback.compiler.reach.watches import Watches
@@ -53,23 +52,6 @@ class Callback(Compiled):
         if self._traces >= _TRACES and not any(x.programs for x in self._by_signature.values()):
             self._run_eagerly("its traces come to nothing")
         return result
-
-    def of_arrays(self, arrays: list[Any]) -> Any:
-        """The result for these arrays, which are of the same forms at each call."""
-        variants = self._only()
-        found = None if variants is None else variants.find(arrays)
-        if variants is None or found is None:
-            return self(*arrays)
-        program, result = found
-        if program.calls >= program.look:
-            result = self._look_at(variants, program, result, arrays, arrays)
-        return self._do(result, tuple(arrays), {}) if type(result) is Eagerly else result
-
-    def _only(self) -> Variants | None:
-        if self._eager is not None or len(self._by_signature) != 1:
-            return None
-        (variants,) = self._by_signature.values()
-        return variants if variants.programs and variants.eager is None else None
 
     def _say(self, why: str, place: Place | None = None) -> None:
         """Only note it: nobody has asked for a program."""

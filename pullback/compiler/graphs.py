@@ -29,8 +29,9 @@ from pullback.autograd.engine.user_callbacks import here
 from pullback.compiler.callbacks import Callback
 from pullback.compiler.graph_walks import walk_of
 from pullback.core.errors import UntraceableError, type_name
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.dispatch.steps import wrap_result
 from pullback.graph.node import LEAF, STANDING_IN, AccumulateGrad, Node, NotCompiledError
 from pullback.graph.packed import Packed
 from pullback.graph.saved import Form, unpack_raw
@@ -142,7 +143,7 @@ class compiled_autograd(ContextDecorator):
         shape.function.graph.now = graph
         before, here.compiler = here.compiler, None
         try:
-            pulled = shape.run(graph.arrays)
+            pulled = shape.program(*graph.arrays)
         finally:
             here.compiler, shape.function.graph.now = before, None
         done = graph.finish([None if g is None else g._array for g in pulled], keep_graph)
@@ -159,12 +160,8 @@ class _Shape:
 
     def __init__(self) -> None:
         self.function = _Backward()
-        self._program = Callback(self.function, watched=False)
+        self.program = Callback(self.function, watched=False)
         self._seconds: list[float] = []  # of the engine, then of the walk and the program
-
-    def run(self, arrays: list[ndarray]) -> Sequence[Tensor | None]:
-        """The gradients, for the arrays of a graph of this shape."""
-        return self._program.of_arrays(arrays)  # type: ignore[no-any-return]
 
     def wants_engine_timed(self) -> bool:
         """True for some calls behind the first ones, which the engine does."""
@@ -291,7 +288,7 @@ class _Graph:
         execution.go(run, True)
         places = sorted(self.captured.values())
         found = [run.captured.get(i) for i in places]
-        return [None if g is None else wrap(g if type(g) is not np.float64 else np.asarray(g)) for g in found]
+        return [None if g is None else wrap_result(g, 0) for g in found]
 
     def finish(self, found: Sequence[Gradient], keep_graph: bool) -> dict[int, Gradient]:
         """Do with the gradients what the engine does, and let go of what the nodes have saved."""

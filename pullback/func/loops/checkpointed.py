@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.errors import type_name
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.func.closures import Captures
+from pullback.func.implicit.functions import check_functions
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.loops.run import Loop
-from pullback.func.loops.scan import Form
+from pullback.func.loops.scan import Form, name_of
 from pullback.func.loops.schedule import slots_for_two
 
 
@@ -80,8 +80,7 @@ def checkpointed_loop(
     >>> round(gradient.item(), 6)
     0.539776
     """
-    if not callable(step):
-        raise TypeError(f"func.checkpointed_loop: step must be callable, got {type_name(step)}.")
+    check_functions("checkpointed_loop", step=step)
     for name, number in (("count", count), ("slots", slots), ("disk_slots", disk_slots)):
         if not (isinstance(number, (int, np.integer)) or (name == "slots" and number is None)) or number is True:
             raise TypeError(f"func.checkpointed_loop: {name} must be an int, got {number!r}.")
@@ -93,7 +92,7 @@ def checkpointed_loop(
             f"func.checkpointed_loop: slots must be at least 1, and disk_slots fewer than slots, because x0 stays in "
             f"memory; got slots={slots}, disk_slots={disk_slots}."
         )
-    name = f"checkpointed_loop({getattr(step, '__name__', type(step).__name__)})"
+    name = name_of("checkpointed_loop", step)
     (state, structure), (given, of_args) = flatten(x0), flatten(args)
     form, arguments, captured = Form(state, structure), Form(given, of_args), Captures(name, step)
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import array_type, innermost
-from pullback.core.errors import GradientError, OperatorError, type_name
+from pullback.core.errors import GradientError, OperatorError
 from pullback.core.named import named
 from pullback.core.pytree import TreeSpec, flatten, unflatten
 from pullback.core.tensor import Tensor
+from pullback.func.implicit.functions import check_functions
 from pullback.func.loops.scan import chosen
 
 
@@ -56,9 +57,7 @@ def cond(pred: Any, true_function: Callable[..., Any], false_function: Callable[
     >>> pb.func.vmap(pb.func.grad(root))(np.array([4.0, -1.0]))
     array([0.25, 0.  ])
     """
-    for role, given in (("true_function", true_function), ("false_function", false_function)):
-        if not callable(given):
-            raise TypeError(f"func.cond: {role} must be callable, got {type_name(given)}.")
+    check_functions("cond", true_function=true_function, false_function=false_function)
     if np.size(pred) != 1:
         raise OperatorError(
             f"func.cond: pred must have one element, got shape {tuple(np.shape(pred))}; choose element by element by "

@@ -212,13 +212,10 @@ class Loop:
     def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
         """(what step k gives, the cotangents of what it takes); behind its leaves come the cotangents of its result."""
         given = len(leaves) - len(self.moving) - len(self.y_moving)
-        step, point, _ = self.linear(*self._of_step(leaves[:given], int(k) if type(k) is np.int64 else k))
+        carry, x, args = self.split(leaves[:given])
+        step, point, _ = self.linear(carry, int(k) if type(k) is np.int64 else k, x, args)
         linearized = Linearized(step, point)
         return linearized.values, linearized.pull(leaves[given:])
-
-    def _of_step(self, leaves: Sequence[Any], k: int) -> tuple[Leaves, int, Leaves, Leaves]:
-        carry, x, args = self.split(leaves)
-        return carry, k, x, args
 
 
 class Rows:

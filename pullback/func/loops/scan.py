@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import TENSOR
-from pullback.core.errors import GradientError, type_name, with_article
+from pullback.core.errors import GradientError, with_article
 from pullback.core.named import named
 from pullback.core.pytree import Structure, TreeSpec, flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures, faced
+from pullback.func.implicit.functions import check_functions
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.loops.run import Loop, shape_of
 
@@ -105,8 +106,8 @@ def scan(
     >>> pb.func.jacobian(smoothed, argnums=1)(x, 0.5)
     array([1.  , 2.  , 3.75])
     """
-    name = _name("scan", f)
-    _need_callable("scan", "f", f)
+    check_functions("scan", f=f)
+    name = name_of("scan", f)
     slices, x_structure = ([], None) if xs is None else flatten(xs)
     count = _length(slices, length)
     carry, structure = flatten(init)
@@ -168,11 +169,10 @@ def fori_loop(
     >>> print(value, slope)
     32.0 80.0
     """
-    name = _name("fori_loop", body)
-    _need_callable("fori_loop", "body", body)
-    for whose, bound in (("lower", lower), ("upper", upper)):
-        if not isinstance(bound, (int, np.integer)) or bound is True or bound is False:
-            raise TypeError(f"func.fori_loop: {whose} must be an int, got {with_article(bound)}.")
+    check_functions("fori_loop", body=body)
+    name = name_of("fori_loop", body)
+    _check_int("fori_loop", "lower", lower)
+    _check_int("fori_loop", "upper", upper)
     first, count = int(lower), max(int(upper) - int(lower), 0)
     carry, structure = flatten(init)
     form, captured = Form(carry, structure), Captures(name, body)
@@ -234,13 +234,10 @@ def while_loop(
     >>> round(float(value), 6), round(float(slope), 6)
     (1.414214, 0.353553)
     """
-    name = _name("while_loop", body)
-    _need_callable("while_loop", "test", test)
-    _need_callable("while_loop", "body", body)
-    if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool)):
-        raise TypeError(f"func.while_loop: max_steps must be an int, got {with_article(max_steps)}.")
-    if max_steps is not None and max_steps < 0:
-        raise ValueError(f"func.while_loop: max_steps must not be negative, got {max_steps}.")
+    check_functions("while_loop", test=test, body=body)
+    name = name_of("while_loop", body)
+    if max_steps is not None:
+        _check_count("while_loop", "max_steps", max_steps)
     carry, structure = flatten(init)
     form, captured = Form(carry, structure), Captures(name, body, test)
 
@@ -272,28 +269,32 @@ def checked_slots(function: str, slots: int | None, count: int) -> int | None:
     """The number of carries that are kept at a time; None if all are."""
     if slots is None:
         return None
-    if not isinstance(slots, (int, np.integer)) or isinstance(slots, bool):
-        raise TypeError(f"func.{function}: slots must be an int, got {with_article(slots)}.")
+    _check_int(function, "slots", slots)
     if slots < 1:
         raise ValueError(f"func.{function}: slots must be at least 1, got {slots}.")
     return min(int(slots), count)
 
 
-def _name(function: str, f: Any) -> str:
+def name_of(function: str, f: Any) -> str:
+    """The name of a call, for errors: that of the loop and of the user's function."""
     return f"{function}({getattr(f, '__name__', type(f).__name__)})"
 
 
-def _need_callable(function: str, role: str, given: Any) -> None:
-    if not callable(given):
-        raise TypeError(f"func.{function}: {role} must be callable, got {type_name(given)}.")
+def _check_int(function: str, role: str, given: Any) -> None:
+    if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
+        raise TypeError(f"func.{function}: {role} must be an int, got {with_article(given)}.")
+
+
+def _check_count(function: str, role: str, given: Any) -> None:
+    _check_int(function, role, given)
+    if given < 0:
+        raise ValueError(f"func.{function}: {role} must not be negative, got {given}.")
 
 
 def _length(slices: Leaves, length: int | None) -> int:
     """How many steps a scan has."""
-    if length is not None and (not isinstance(length, (int, np.integer)) or isinstance(length, bool)):
-        raise TypeError(f"func.scan: length must be an int, got {with_article(length)}.")
-    if length is not None and length < 0:
-        raise ValueError(f"func.scan: length must not be negative, got {length}.")
+    if length is not None:
+        _check_count("scan", "length", length)
     sizes = set()
     for x in slices:
         if not hasattr(x, "shape") or not len(x.shape):
