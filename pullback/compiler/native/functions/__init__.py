@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pullback.compiler.native.code import Code
+from pullback.compiler.native.functions.error_function import erf, erfc, erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
 from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
@@ -15,8 +16,8 @@ from pullback.compiler.native.functions.trigonometric import cos, huge, sin, tan
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atan2": atan2, "atanh": atanh,
-    "cbrt": cbrt, "cos": cos, "cosh": cosh, "exp": exp, "exp2": exp2, "expm1": expm1, "hypot": hypot, "log": log,
-    "log10": log10, "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "pow": power,
+    "cbrt": cbrt, "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "erfcx": erfcx, "exp": exp, "exp2": exp2, "expm1": expm1, "hypot": hypot, "log": log,
+    "log10": log10, "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "normal_cdf": normal_cdf, "pow": power,
     "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
 }  # fmt: skip
 
