@@ -12,9 +12,12 @@ address, or a vector of these; code for vectors of one lane is code for scalars.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from pullback.core.tensor import ndarray
 
 
 class Type(NamedTuple):
@@ -54,6 +57,7 @@ ADDRESS: Final = Type("p", 64)
 BOOL: Final = Type("m", 64)
 
 Number: TypeAlias = "Value | float | int"
+Plain: TypeAlias = float
 
 # Instructions that give the same for the same arguments. `load` and what follows memory is not among them.
 PURE: Final = frozenset({
@@ -66,9 +70,9 @@ PURE: Final = frozenset({
     "bits", "float",                                      # the bits of a float as a whole number, and back
     "tofloat", "toint",                                   # the number itself, towards zero
     "cast",                                               # to another width of the same kind
-    "splat", "lane", "lanes",                             # scalar -> vector; (vector, number) -> scalar; 0, 1, 2, ...
+    "splat", "lane", "lanes",                             # scalar -> vector; attr: which; 0, 1, 2, ...
+    "half",                                               # attr: 0, 1: the lower or the upper lanes
     "any", "all",                                         # mask -> scalar mask
-    "across",                                             # attr: "add", "mul", "max", "min": vector -> scalar
     "shift",                                              # (address, bytes) -> address
     "toaddress", "tobits",                                # whole number -> address, and back
     "global",                                             # attr: the address of a function or an array of the module
@@ -166,7 +170,8 @@ class Set(NamedTuple):
     value: Value
 
 
-class Store(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
     """A value is written to memory; of a vector the first `count` lanes, or all; with `stride` bytes between lanes."""
 
     value: Value
@@ -245,7 +250,9 @@ class Code:
 
     def number(self, x: float, type_: Type) -> Value:
         """A constant in every lane: a float, a whole number, or a bool for a mask."""
-        return self.make("const", type_, attr=float(x) if type_.kind == "f" else bool(x) if type_.kind == "m" else int(x))
+        return self.make(
+            "const", type_, attr=float(x) if type_.kind == "f" else bool(x) if type_.kind == "m" else int(x)
+        )
 
     def index(self, x: Number) -> Value:
         """A whole number that counts elements or bytes."""
@@ -329,12 +336,27 @@ class Code:
         return self.make("lanes", type_)
 
     def across(self, op: str, x: Value) -> Value:
-        """The sum, product, maximum or minimum of all lanes; NaN if one of them is."""
-        return x if x.type.lanes == 1 else self.make("across", x.type.one, x, attr=op)
+        """`add`, `mul`, `max` or `min` of all lanes, half with half; NaN if one of them is."""
+        while x.type.lanes > 1:
+            a, b = (self.half(x, nr) for nr in (0, 1))
+            if op in ("add", "mul"):
+                x = self.arithmetic(op, a, b)
+            else:
+                first = b < a if op == "max" else a < b
+                x = self.sel(first | a.ne(a) if x.type.kind == "f" else first, a, b)
+        return x
+
+    def half(self, x: Value, nr: int) -> Value:
+        """The lower lanes (0), or the upper ones (1)."""
+        return self.make("half", Type(x.type.kind, x.type.bits, x.type.lanes // 2), x, attr=nr)
 
     def any(self, mask: Value) -> Value:
         """A scalar mask: whether it holds in a lane."""
         return mask if mask.type.lanes == 1 else self.make("any", mask.type.one, mask)
+
+    def all(self, mask: Value) -> Value:
+        """A scalar mask: whether it holds in every lane."""
+        return mask if mask.type.lanes == 1 else self.make("all", mask.type.one, mask)
 
     def shift(self, address: Value, by: Number) -> Value:
         """The address so many bytes further."""
@@ -342,7 +364,7 @@ class Code:
 
     # -- memory --------------------------------------------------------------------------------------------------------
     def load(
-        self, type_: Type, address: Value, count: Value | None = None, stride: Value | None = None, fill: float = 0
+        self, type_: Type, address: Value, count: Value | None = None, stride: Value | None = None, fill: Plain = 0
     ) -> Value:
         """What lies there; of a vector the first `count` lanes, with `fill` in the others, or all.
 
@@ -381,6 +403,10 @@ class Code:
         """A call of the function at an address."""
         return self.make("call_at", returns or Type("v", 0), address, *args)
 
+    def address_of(self, name: str) -> Value:
+        """The address of a function or of a table of the module."""
+        return self.make("global", ADDRESS, attr=name)
+
     # -- order ---------------------------------------------------------------------------------------------------------
     @contextmanager
     def loop(self, begin: Number, end: Number, step: Number = 1) -> Iterator[Value]:
@@ -410,6 +436,40 @@ class Code:
         """End the function."""
         self._add(Return(value))
 
+    def used(self) -> frozenset[Value]:
+        """The values that what the function does depends on; the others need not be computed."""
+        found: set[Value] = set()
+
+        def take(*values: Value | None) -> None:
+            waiting = [*values]
+            while waiting:
+                value = waiting.pop()
+                if value is not None and value not in found:
+                    found.add(value)
+                    waiting += value.args
+
+        def walk(body: Sequence[Statement]) -> None:
+            for x in body:
+                if isinstance(x, Value):
+                    if x.op in ("call", "call_at"):
+                        take(x)
+                elif isinstance(x, Variable):
+                    take(x.first)
+                elif isinstance(x, Loop):
+                    take(x.begin, x.end, x.step)
+                    walk(x.body)
+                elif isinstance(x, Branch):
+                    take(x.condition)
+                    walk(x.body)
+                    walk(x.otherwise)
+                elif isinstance(x, Store):
+                    take(x.value, x.address, x.count, x.stride)
+                else:
+                    take(x.value)
+
+        walk(self.body)
+        return frozenset(found)
+
     def _add(self, statement: Statement) -> None:
         self._blocks[-1][0].append(statement)
 
@@ -429,7 +489,9 @@ class Module:
     ----------
     functions : list of Code
         Each after those that it calls.
+    tables : dict of str to ndarray
+        Numbers that do not change; code reaches them by `global`.
     """
 
-    def __init__(self, functions: Sequence[Code] = ()) -> None:
-        self.functions = list(functions)
+    def __init__(self, functions: Sequence[Code] = (), tables: Mapping[str, ndarray] | None = None) -> None:
+        self.functions, self.tables = list(functions), dict(tables or {})
