@@ -72,18 +72,16 @@ class Lowering:
     # -- what there is -------------------------------------------------------------------------------------------------
     def input(self, value: Value) -> Node:
         """A node for an array that is given at each run."""
-        node = self._leaf(INPUT, self._inputs, value)
+        node = self._leaf(INPUT, self._inputs, value, value)
         self._inputs += 1
         return node
 
-    def _leaf(self, op: str, attr: Any, like: Value | ndarray) -> Node:
-        size = like.dtype.itemsize
-        window = Window(None, like.shape, tuple(s // size for s in like.strides), 0).squeezed()  # type: ignore[arg-type]
-        node = self._add(op, attr, (), window.shape, window.strides, like.dtype)
-        if isinstance(like, Value):
-            self._windows[like.number] = node.whole()._replace(
-                shape=like.shape, strides=tuple(s // size for s in like.strides)
-            )
+    def _leaf(self, op: str, attr: Any, value: Value, like: Value | ndarray) -> Node:
+        """A node for a value that lies in memory as `like` does."""
+        strides = tuple(s // like.dtype.itemsize for s in like.strides)
+        kept = [d for d, n in enumerate(like.shape) if n != 1]
+        node = self._add(op, attr, (), tuple(like.shape[d] for d in kept), [strides[d] for d in kept], like.dtype)
+        self._windows[value.number] = Window(node, like.shape, strides, 0)
         return node
 
     def knows(self, value: Value) -> bool:
@@ -94,9 +92,8 @@ class Lowering:
         """The value, as an array of its shape."""
         if (found := self._windows.get(x.number)) is None:
             array, _ = self._constants[x.number]
-            node = self._leaf(CONSTANT, array, x)
+            self._leaf(CONSTANT, array, x, array)  # a copy need not lie as the value did
             found = self._windows[x.number]
-            assert found.node is node
         return found
 
     def number(self, x: Any) -> float | int | bool | None:
