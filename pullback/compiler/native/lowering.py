@@ -80,7 +80,7 @@ class Lowering:
         """A node for a value that lies in memory as `like` does."""
         strides = tuple(s // like.dtype.itemsize for s in like.strides)
         kept = [d for d, n in enumerate(like.shape) if n != 1]
-        node = self._add(op, attr, (), tuple(like.shape[d] for d in kept), [strides[d] for d in kept], like.dtype)
+        node = self.add(op, attr, (), tuple(like.shape[d] for d in kept), [strides[d] for d in kept], like.dtype)
         self._windows[value.number] = Window(node, like.shape, strides, 0)
         return node
 
@@ -109,7 +109,7 @@ class Lowering:
         return None
 
     # -- what is made --------------------------------------------------------------------------------------------------
-    def _add(
+    def add(
         self, op: str, attr: Any, operands: Sequence[Any], shape: Shape, strides: Sequence[int], dtype: Any
     ) -> Node:
         node = Node(len(self.nodes), op, attr, operands, shape, tuple(strides), dtype)
@@ -131,8 +131,8 @@ class Lowering:
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
         strides = self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
-        node = self._add(MAP, Map(name, rule, bits), read, space, strides, dtype)
-        return self._shown(node, shape)
+        node = self.add(MAP, Map(name, rule, bits), read, space, strides, dtype)
+        return self.shown(node, shape)
 
     def _operand(self, x: Value) -> Window | float | int | bool:
         number = self.number(x)
@@ -146,7 +146,7 @@ class Lowering:
         return contiguous(space) if like is None else dense(space, like)
 
     @staticmethod
-    def _shown(node: Node, shape: Shape) -> Window:
+    def shown(node: Node, shape: Shape) -> Window:
         """A node with the dimensions of one element again."""
         strides = iter(node.strides)
         return Window(node, shape, tuple(0 if n == 1 else next(strides) for n in shape), 0)
@@ -162,8 +162,8 @@ class Lowering:
         if not places:
             found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
         else:
-            found = self._add(REDUCE, Reduce(how, places), (read,), space, contiguous(space), x.node.dtype)
-        window = self._shown(found, shape)
+            found = self.add(REDUCE, Reduce(how, places), (read,), space, contiguous(space), x.node.dtype)
+        window = self.shown(found, shape)
         if keepdim:
             return window
         left = [d for d in range(len(shape)) if d not in axes]
@@ -175,7 +175,7 @@ class Lowering:
         given = value.spread(where.shape) if type(value) is Window else value
         if type(given) is not Window:
             given = self.map("fill", _number, [given], shape=where.shape, dtype=target.node.dtype)
-        node = self._add(
+        node = self.add(
             WRITE, Write(where.strides, where.offset, adds), (target.node.whole(), given),
             target.node.shape, target.node.strides, target.node.dtype,
         )  # fmt: skip
@@ -201,7 +201,7 @@ class Lowering:
         node = x.node
         if node.op in (INPUT, CONSTANT) or not x.squeezed().is_whole or node.strides != wanted:
             node = self.map("copy", _same, [x], like=value).node
-            self._windows[value.number] = self._shown(node, value.shape)
+            self._windows[value.number] = self.shown(node, value.shape)
         return node
 
     # -- steps ---------------------------------------------------------------------------------------------------------
