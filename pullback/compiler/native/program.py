@@ -42,7 +42,7 @@ class Native(NamedTuple):
 
 def native(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value], lanes: int) -> Native | None:
     """The program that computes these results; None if a step has no rule."""
-    from pullback.compiler.native.rules import pointwise, reductions, windows  # noqa
+    from pullback.compiler.native.rules import pointwise, products, reductions, windows  # noqa
 
     lowering = Lowering(graph, steps, results)
     for value in inputs:

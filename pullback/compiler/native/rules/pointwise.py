@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, Lowering
 
 _BASIC: dict[str, Any] = {
     "add": lambda c, t, a, b: a + b, "sub": lambda c, t, a, b: a - b, "mul": lambda c, t, a, b: a * b,
     "div": lambda c, t, a, b: a / b, "neg": lambda c, t, a: -a, "pow": lambda c, t, a, b: a * a,
-    "clone": lambda c, t, a: a, "sin": lambda c, t, a: a * 1.0 + 0.1, "cos": lambda c, t, a: a * 1.1, "exp": lambda c,t,a: a*1.2, "log": lambda c,t,a:a*1.3,
+    "clone": lambda c, t, a: a,
+    **{name: (lambda f: lambda c, t, a: f(c, a))(FUNCTIONS[name]) for name in ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt") if name in FUNCTIONS},
 }  # fmt: skip
 
 
