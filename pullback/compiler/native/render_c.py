@@ -16,6 +16,7 @@ from pullback.compiler.native.code import (
     Code,
     Loop,
     Module,
+    Return,
     Set,
     Statement,
     Store,
@@ -23,6 +24,7 @@ from pullback.compiler.native.code import (
     Value,
     Variable,
 )
+from pullback.compiler.native.renderer import Renderer
 from pullback.core.tensor import ndarray
 
 HEAD: Final = """#include <math.h>
@@ -42,7 +44,8 @@ _INSTRUCTIONS: Final = {
     "neg": "-{0}", "abs": "fabs{f}({0})", "sqrt": "sqrt{f}({0})", "floor": "floor{f}({0})", "ceil": "ceil{f}({0})",
     "rint": "rint{f}({0})", "trunc": "trunc{f}({0})",
     "iadd": "({t})(({u}){0} + ({u}){1})", "isub": "({t})(({u}){0} - ({u}){1})",
-    "imul": "({t})(1u * ({u}){0} * ({u}){1})", "ineg": "({t})(0 - ({u}){0})", "iand": "{0} & {1}", "ior": "{0} | {1}", "ixor": "{0} ^ {1}",
+    "imul": "({t})(1u * ({u}){0} * ({u}){1})", "ineg": "({t})(0 - ({u}){0})",
+    "iand": "{0} & {1}", "ior": "{0} | {1}", "ixor": "{0} ^ {1}",
     "shl": "({t})(({u}){0} << {1})", "sra": "{0} >> {1}", "srl": "({t})(({u}){0} >> {1})", "idiv": "{0} / {1}",
     "irem": "{0} % {1}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
@@ -80,10 +83,13 @@ def literal(x: float, type_: Type) -> str:
     """A number of C."""
     if type_.kind == "m":
         return str(int(x))
+    if type_.kind == "p":
+        assert not x
+        return "(char *)0"
     if type_.kind == "i":
         number = int(x)
         text = f"INT64_C({number})" if number > -(2**63) else "(-INT64_C(9223372036854775807) - 1)"
-        return text if type_.bits == 64 else f"({type_name(type_)}){number}"
+        return text if type_.bits == 64 else f"({type_name(type_.one)}){number}"
     x = c_float(x).value if type_.bits == 32 else float(x)
     if not isfinite(x):
         return "NAN" if isnan(x) else "INFINITY" if x > 0 else "(-INFINITY)"
@@ -110,14 +116,12 @@ def _limited(lanes: int) -> str:
     return f"(size_t)(n < 0 ? 0 : n < {lanes} ? n : {lanes})"
 
 
-class _Writer:
+class _Writer(Renderer):
     """Writes functions, and the helpers that they call before them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.helpers: dict[str, str] = {}
-        self._names: dict[Value | Variable, str] = {}
-        self._used: frozenset[Value] = frozenset()
-        self._lines: list[str] = []
         self._depth = 1
 
     def table(self, name: str, array: ndarray) -> str:
@@ -128,21 +132,16 @@ class _Writer:
 
     def function(self, code: Code) -> str:
         """The definition of a function."""
-        self._names, self._used, self._lines, self._depth = {}, code.used(), [], 1
+        self.begin(code)
         params = [self._declared(x.type, x) for x in code.params]
         returns = "void" if code.returns is None else self._type(code.returns)
-        self._body(code.body)
+        self.body(code.body)
         head = f"{'SHARED' if code.shared else 'static'} {returns} {code.name}({', '.join(params) or 'void'})"
-        return "\n".join([f"{head} {{", *self._lines, "}"])
+        return "\n".join([f"{head} {{", *self.lines, "}"])
 
     # -- names ---------------------------------------------------------------------------------------------------------
-    def _name(self, x: Value | Variable) -> str:
-        if (known := self._names.get(x)) is None:
-            known = self._names[x] = f"v{len(self._names)}"
-        return known
-
     def _declared(self, type_: Type, x: Value | Variable) -> str:
-        return f"{self._type(type_)} {self._name(x)}".replace("* ", "*")
+        return f"{self._type(type_)} {self.name(x)}".replace("* ", "*")
 
     def _type(self, type_: Type) -> str:
         if type_.lanes > 1:
@@ -173,54 +172,56 @@ class _Writer:
         return name
 
     # -- statements ----------------------------------------------------------------------------------------------------
-    def _write(self, line: str) -> None:
-        self._lines.append("    " * self._depth + line)
+    def write(self, line: str) -> None:
+        """Add a line."""
+        super().write("    " * self._depth + line)
 
-    def _body(self, body: Sequence[Statement]) -> None:
-        for x in body:
-            if isinstance(x, Value):
-                if x in self._used:
-                    self._value(x)
-            elif isinstance(x, Variable):
-                first = self._name(x.first)
-                self._write(f"{self._declared(x.type, x)} = {first};")
-            elif isinstance(x, Set):
-                self._write(f"{self._name(x.variable)} = {self._name(x.value)};")
-            elif isinstance(x, Store):
-                self._store(x)
-            elif isinstance(x, Loop):
-                begin, end, step = (self._name(y) for y in (x.begin, x.end, x.step))
-                i = self._name(x.place)
-                self._block(f"for (int64_t {i} = {begin}; {i} < {end}; {i} += {step})", x.body)
-            elif isinstance(x, Branch):
-                self._block(f"if ({self._name(x.condition)})", x.body)
-                if x.otherwise:
-                    self._block("else", x.otherwise)
-            else:
-                self._write("return;" if x.value is None else f"return {self._name(x.value)};")
+    def variable(self, x: Variable) -> None:
+        """Declare it."""
+        first = self.name(x.first)
+        self.write(f"{self._declared(x.type, x)} = {first};")
+
+    def set(self, x: Set) -> None:
+        """Assign to it."""
+        self.write(f"{self.name(x.variable)} = {self.name(x.value)};")
+
+    def loop(self, x: Loop) -> None:
+        """A `for`."""
+        begin, end, step, i = (self.name(y) for y in (x.begin, x.end, x.step, x.place))
+        self._block(f"for (int64_t {i} = {begin}; {i} < {end}; {i} += {step})", x.body)
+
+    def branch(self, x: Branch) -> None:
+        """An `if`."""
+        self._block(f"if ({self.name(x.condition)})", x.body)
+        if x.otherwise:
+            self._block("else", x.otherwise)
+
+    def give(self, x: Return) -> None:
+        """A `return`."""
+        self.write("return;" if x.value is None else f"return {self.name(x.value)};")
 
     def _block(self, head: str, body: Sequence[Statement]) -> None:
-        self._write(f"{head} {{")
+        self.write(f"{head} {{")
         self._depth += 1
-        self._body(body)
+        self.body(body)
         self._depth -= 1
-        self._write("}")
+        self.write("}")
 
-    def _value(self, x: Value) -> None:
+    def value(self, x: Value) -> None:
+        """Compute it."""
         if x.op == "const":
-            self._names[x] = self._splat(literal(x.attr, x.type), x.type)
+            self.names[x] = self._splat(literal(x.attr, x.type), x.type)
+            return
+        if x.op == "room":
+            self.names[x] = name = f"room{len(self.names)}"
+            self.write(f"_Alignas(64) char {name}[{x.attr}];")
             return
         text = self._expression(x)
-        if x.type.kind == "v":
-            self._write(f"{text};")
-        elif x.op == "room":
-            self._names[x] = name = f"room{len(self._names)}"
-            self._write(f"_Alignas(64) char {name}[{x.attr}];")
-        else:
-            self._write(f"{self._declared(x.type, x)} = {text};")
+        self.write(f"{text};" if x.type.kind == "v" else f"{self._declared(x.type, x)} = {text};")
 
-    def _store(self, x: Store) -> None:
-        type_, args = x.value.type, [self._name(y) for y in (x.address, x.value, x.count, x.stride) if y is not None]
+    def store(self, x: Store) -> None:
+        """Write to memory."""
+        type_, args = x.value.type, [self.name(y) for y in (x.address, x.value, x.count, x.stride) if y is not None]
         name, key, lanes = self._type(type_), self._key(type_), type_.lanes
         params = ["char *p", f"{name} x"]
         if lanes == 1:
@@ -247,11 +248,11 @@ class _Writer:
             else:
                 line = f"{before}memcpy(p, &{what}, {_limited(lanes)} * sizeof {what}[0]);"
                 helper = self._helper(f"store_part_{key}", "void", [*params, "int64_t n"], line)
-        self._write(f"{helper}({', '.join(args)});")
+        self.write(f"{helper}({', '.join(args)});")
 
     # -- expressions ---------------------------------------------------------------------------------------------------
     def _expression(self, x: Value) -> str:
-        args, name, op = [self._name(y) for y in x.args], self._type(x.type), x.op
+        args, name, op = [self.name(y) for y in x.args], self._type(x.type), x.op
         if (special := getattr(self, f"_of_{op}", None)) is not None:
             return str(special(x, args))
         if x.type.lanes > 1 and op in _LANE_BY_LANE:
@@ -347,7 +348,7 @@ class _Writer:
         return f"{self._helper(f'load_{self._key(one)}', name, ['const char *p'], line)}({{}})"
 
     def _of_get(self, x: Value, _: list[str]) -> str:
-        return self._name(x.attr)
+        return self.name(x.attr)
 
     def _of_call(self, x: Value, args: list[str]) -> str:
         return f"{x.attr}({', '.join(args)})"
