@@ -18,6 +18,7 @@ import numpy as np
 
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
 from pullback.compiler.native.nodes import MAP, REDUCE, WRITE, Node, Strides, Window
+from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
@@ -72,8 +73,8 @@ class Kernel:
         Of each node that is kept for one row: the bytes for it.
     """
 
-    def __init__(self, nest: Nest, stored: set[int], lanes: int, functions: Any = None) -> None:
-        self.nest, self.stored, self.lanes = nest, stored, lanes
+    def __init__(self, nest: Nest, stored: set[int], lanes: int, outlined: Outlined) -> None:
+        self.nest, self.stored, self.lanes, self._outlined = nest, stored, lanes, outlined
         self.members = nest.members
         self.accesses: list[Access] = []
         self._by_key: dict[Any, Access] = {}
@@ -290,11 +291,11 @@ class Kernel:
         return self._loaded(x, 1, None)
 
     def _mapped(self, node: Node, read: Any) -> Value:
-        rule, bits = node.attr.rule, node.attr.bits
+        bits = node.attr.bits
         args = [read(x) if type(x) is Window else x for x in node.operands]
         lanes = next((x.type.lanes for x in args if isinstance(x, Value)), self._lanes_now)
         args = [self._fit(x, bits) if isinstance(x, Value) else x for x in args]
-        found: Value = rule(self.code, Type("f", bits, lanes), *args)
+        found = self._outlined.value(self.code, node, Type("f", bits, lanes), args)
         if found.type.kind == "f" and node.dtype.kind == "f" and found.type.bits != 8 * node.dtype.itemsize:
             found = self.code.cast(found, 8 * node.dtype.itemsize)
         return found

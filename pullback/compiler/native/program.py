@@ -13,6 +13,7 @@ from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
 from pullback.compiler.native.nodes import CONSTANT, INPUT, Node
+from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.schedule import Nest, scheduled
 
 
@@ -70,9 +71,11 @@ def native(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results
         given[node.number] = Place(begin + nr, 0)
     memory = Memory(nests, kept, given)
     width = {32: lanes * 2, 64: lanes} if lanes > 1 else {32: 1, 64: 1}
-    kernels = [Kernel(nest, kept, width[nest.bits]) for nest in nests]
+    outlined = Outlined(nodes)
+    kernels = [Kernel(nest, kept, width[nest.bits], outlined) for nest in nests]
     from pullback.compiler.native import render_c
 
+    from pullback.compiler.native.functions import helpers
     by_text: dict[str, int] = {}
     functions: list[Code] = []
     rows = []
@@ -83,4 +86,4 @@ def native(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results
             functions.append(kernel.code)
             kernel.code.name = f"kernel{by_text[text]}"
         rows.append((by_text[text], kernel.data(memory.of_kernel(kernel))))
-    return Native(nests, kernels, Module(functions), rows, memory.size + memory.of_rows(kernels), constants)
+    return Native(nests, kernels, Module([*helpers([*outlined.functions.values(), *functions]), *outlined.functions.values(), *functions]), rows, memory.size + memory.of_rows(kernels), constants)

@@ -22,7 +22,7 @@ ELEMENT: Final = "element"  # one for each point of the space
 ROW: Final = "row"  # one for each row
 LATE: Final = "late"  # there when the nest has ended
 
-_MOST = 96  # nodes of a nest
+_MOST = 400  # nodes of a nest
 
 
 class Member:

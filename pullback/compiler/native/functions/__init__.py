@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pullback.compiler.native.code import Code, Module
+from pullback.compiler.native.code import Code
 from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
 from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
@@ -19,3 +19,11 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "log10": log10, "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "pow": power,
     "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
 }  # fmt: skip
+
+_HELPERS: Final = {HUGE: huge_quarter_turns}
+
+
+def helpers(functions: Sequence[Code]) -> list[Code]:
+    """The functions that a module needs before these, which call them."""
+    called = {value.attr for code in functions for value in code.used() if value.op == "call"}
+    return [make() for name, make in _HELPERS.items() if name in called]
