@@ -44,7 +44,7 @@ POLYNOMIALS = {
     "SINH": (_odd(mp.sinh), (0, 1), 8, 4),
     "TANH": (_odd(mp.tanh), (0, 0.3025), 11, 5),
     "ASIN": (_odd(mp.asin), (0, 0.25), 13, 6),
-    "ATAN": (_odd(mp.atan), (0, 0.1716), 11, 5),
+    "ATAN": (_odd(mp.atan), (0, 0.2501), 13, 6),
     "ASINH": (_odd(mp.asinh), (0, 0.25), 12, 6),
     "ATANH": (_odd(mp.atanh), (0, 0.25), 13, 6),
     "ACOSH": (lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t, (0, 0.5), 12, 6),

@@ -154,7 +154,7 @@ def fused(x, y, z):
         lost = lost + ((total - (sum_ - part)) + (term - part))
         total = sum_
     exact = (total + lost).astype(np.float64)
-    return np.where(np.isnan(exact), plain, exact)
+    return np.where(np.isnan(exact) | ((exact == 0) & (plain == 0)), plain, exact)
 
 
 def _halves(x):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from pullback.compiler.native.code import Code, Value
 from pullback.compiler.native.functions.coefficients import ACOSH, ASIN, ASINH, ATAN, ATANH, PI
 from pullback.compiler.native.functions.floats import (
@@ -56,7 +54,7 @@ def acos(c: Code, x: Value) -> Value:
 def _angle(c: Code, high: Value, low: Value) -> tuple[Value, Value]:
     """atan(high / low) of positive numbers, in two parts."""
     first, second = PI[high.type.bits]
-    steep, middle = high > low * (1 + math.sqrt(2)), high > low * (math.sqrt(2) - 1)
+    steep, middle = high > low * 2.0, high > low * 0.5
     over = c.sel(steep, -low, c.sel(middle, high - low, high))
     under = c.sel(steep, high, c.sel(middle, high + low, low))
     base = c.sel(steep, first / 2, c.sel(middle, c.like(first / 4, high), 0.0))

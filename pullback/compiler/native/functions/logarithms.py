@@ -105,13 +105,12 @@ def softplus(c: Code, x: Value) -> Value:
 
 def log_sigmoid(c: Code, x: Value) -> Value:
     """log(1 / (1 + e**-x))."""
-    return -softplus(c, -x)
+    negative = c.sel(x < 0.0, x, c.sel(x >= 0.0, c.like(0.0, x), x))
+    return negative - log1p(c, exp(c, -c.unary("abs", x)))
 
 
 def logaddexp(c: Code, x: Value, y: Value) -> Value:
     """log(e**x + e**y), without overflow."""
     high = c.sel(x > y, x, y)
-    distance = c.unary("abs", x - y)
-    result = high + log1p(c, exp(c, -distance))
-    # two equal infinities have no difference; NaN stays
-    return c.sel(x.eq(y), high + math.log(2), c.sel(distance < INF, result, c.sel(distance.eq(INF), high, x + y)))
+    result = high + log1p(c, exp(c, -c.unary("abs", x - y)))
+    return c.sel(x.eq(y), high + math.log(2), result)  # equal infinities have no difference

@@ -56,7 +56,7 @@ def hypot(c: Code, x: Value, y: Value) -> Value:
     infinite = x.eq(INF) | y.eq(INF)
     part = 2.0 ** (f.bias // 2 - 2)
     large, small = (x > part) | (y > part), (x < 1 / part) & (y < 1 / part)
-    up = 2.0 ** (f.bias - 1) if f.digits == 23 else 2.0**700
+    up = 2.0 ** (f.bias // 3 * 2)
     down = c.sel(large, 1 / up, c.sel(small, c.like(up, x), 1.0))
     back = c.sel(large, up, c.sel(small, c.like(1 / up, x), 1.0))
     x, y = x * down, y * down

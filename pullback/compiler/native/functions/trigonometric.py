@@ -27,7 +27,7 @@ from pullback.compiler.native.functions.floats import (
 
 DOUBLE: Final = Type("f", 64)
 HUGE: Final = "pullback_quarter_turns"
-LIMIT: Final = 3e6  # n has 21 bits, and the parts of pi/2 have 32
+LIMIT: Final = 3e6  # so n has 21 bits, and the parts of pi/2 have 32
 _LIMB: Final = 0xFFFFFFFF
 
 
@@ -112,8 +112,11 @@ def huge_quarter_turns() -> Code:
 
 def _quadrant(c: Code, x: Value) -> tuple[Value, Value, Value, Value]:
     """(r, lost, r**2, n) as numbers like x, n a whole one."""
-    r, lost, n = (c.cast(value, x.type.bits) for value in quarter_turns(c, x))
-    return r, lost, r * r, c.toint(n)
+    wide, lost, n = quarter_turns(c, x)
+    r = c.cast(wide, x.type.bits)
+    if x.type.bits == 32:
+        lost = wide - c.cast(r, 64)
+    return r, c.cast(lost, x.type.bits), r * r, c.toint(c.cast(n, x.type.bits))
 
 
 def _sine(c: Code, x: Value, ahead: int) -> Value:
