@@ -23,6 +23,7 @@ from pullback.compiler.native.nodes import (
     Map,
     Node,
     Reduce,
+    Strides,
     Window,
     Write,
     contiguous,
@@ -195,14 +196,28 @@ class Lowering:
     def made_whole(self, value: Value) -> Node:
         """The node of a value that the caller wants, which has memory of its own in the value's form."""
         x = self.window(value)
-        kept = [d for d, n in enumerate(value.shape) if n != 1]
-        space = tuple(value.shape[d] for d in kept)
-        wanted = dense(space, [value.strides[d] for d in kept])
+        wanted = tuple(s for n, s in zip(value.shape, self.layout(value), strict=True) if n != 1)
         node = x.node
         if node.op in (INPUT, CONSTANT) or not x.squeezed().is_whole or node.strides != wanted:
             node = self.map("copy", _same, [x], like=value).node
             self._windows[value.number] = self.shown(node, value.shape)
         return node
+
+    @staticmethod
+    def layout(value: Value) -> Strides:
+        """The strides, in elements, of memory of its own for a value."""
+        kept = [d for d, n in enumerate(value.shape) if n != 1]
+        strides = iter(dense(tuple(value.shape[d] for d in kept), [value.strides[d] for d in kept]))
+        found = [0 if n == 1 else next(strides) for n in value.shape]
+        for d in reversed(range(len(found))):  # of one element: as if the dimension after it ended there
+            if value.shape[d] == 1:
+                found[d] = found[d + 1] * value.shape[d + 1] if d + 1 < len(found) else 1
+        return tuple(found)
+
+    def copied(self, node: Node) -> Node:
+        """A copy with memory of its own."""
+        kind = MAP, Map("copy", _same, _width(node))
+        return self.add(*kind, [node.whole()], node.shape, node.strides, node.dtype)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
     def take(self, step: Step) -> bool:

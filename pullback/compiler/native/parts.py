@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback.arrays.traced.graph import GUARD, Graph, Step, Value
 from pullback.compiler.native.lowering import Lowering
-from pullback.compiler.native.program import Native, native
+from pullback.compiler.native.program import Native, load_rules
 from pullback.compiler.native.toolchain import Toolchain
 from pullback.dispatch.operator import tags_of
 
@@ -36,8 +36,17 @@ class NativePart:
         self, graph: Graph, steps: Sequence[Step], given: Sequence[Value], results: Sequence[Value], toolchain: Toolchain
     ) -> None:
         self.graph, self.steps, self.given, self.results = graph, list(steps), list(given), list(results)
-        self.program: Native = native(graph, given, steps, results, toolchain)
-        self.call: Callable[..., Any] = self.program.loaded(toolchain)
+        self._plan: Any = None
+        self.program = Native(graph, given, steps, results, toolchain)
+        self.call: Callable[..., Any] = self.program.loaded()
+
+    def by_numpy(self, *arrays: Any) -> Any:
+        """The same by NumPy's kernels, for arrays that lie in memory otherwise than at the trace."""
+        if self._plan is None:
+            from pullback.compiler.plan import Plan  # noqa: PLC0415 - which is made of such parts
+
+            self._plan = Plan(self.graph, self.given, self.steps, self.results, native=False)
+        return self._plan.call(*arrays)
 
     def values(self) -> list[Value]:
         """What it reads."""
@@ -80,6 +89,7 @@ def _lowered(
     graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]
 ) -> set[Step]:
     """The steps that have nodes; what others give is taken as given."""
+    load_rules()
     lowering = Lowering(graph, steps, results)
     for value in inputs:
         lowering.input(value)
