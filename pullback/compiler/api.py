@@ -101,10 +101,4 @@ def compile(function: Any = None, /, *, check: bool = False, pure: bool = False)
             f"compile: {name} is a coroutine function, which waits for others. Compile the function that "
             "computes, and call that in the coroutine."
         )
-    if (wanted := os.environ.get("PULLBACK_COMPILER", "none")) not in ("none", ""):
-        warnings.warn(
-            f"PULLBACK_COMPILER={wanted}: this version knows `none` alone, which is programs of NumPy's kernels.",
-            CompileWarning,
-            stacklevel=2,
-        )
     return Compiled(function, check, pure)

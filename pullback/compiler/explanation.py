@@ -11,6 +11,7 @@ from pullback.compiler.backward import DifferentiableProgram
 from pullback.compiler.blocks import Group
 from pullback.compiler.footprint import footprint
 from pullback.compiler.listing import annotated, blocks, form, listed
+from pullback.compiler.native.parts import NativePart
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import said
 from pullback.compiler.plan import Plan
@@ -186,6 +187,9 @@ def _program(nr: int, program: Program | DifferentiableProgram) -> Iterator[str]
     if groups:
         count = sum(len(group.steps) for group in groups)
         yield f"    {_counted(count, 'step')} run block by block, in {_counted(len(groups), 'group')}"
+    if native := [part for plan in plans for part in plan.parts if isinstance(part, NativePart)]:
+        count, kernels = sum(len(part.steps) for part in native), sum(len(part.program.kernels) for part in native)
+        yield f"    {_counted(count, 'step')} in machine code, {_counted(kernels, 'kernel')}"
     found = [footprint(plan) for plan in plans]
     made, most = sum(x.made for x in found), max(x.most for x in found)
     yield f"    memory: about {_bytes(made)} in arrays that it makes, {_bytes(most)} of them at once"
@@ -226,6 +230,9 @@ def _boxes(plans: list[Plan]) -> tuple[list[tuple[str, str, str, str]], list[tup
             if isinstance(part, Group):
                 inside = "\n".join(step.name for step, _ in part.steps)
                 boxes.append((key, "fused", f"{len(part.steps)} steps, block by block", f"{inside}\n{blocks(part)}"))
+            elif isinstance(part, NativePart):
+                inside = "\n".join(step.name for step in part.steps[:20])
+                boxes.append((key, "fused", f"{len(part.steps)} steps, in machine code", inside))
             else:
                 boxes.append((key, "operator", part.name, "\n".join(map(form, part.results))))
             arrows |= dict.fromkeys((maker[x.number], key) for x in part.values() if x.number in maker)

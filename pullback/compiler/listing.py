@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.arrays.traced.graph import Check, Guard, Step, Value
 from pullback.compiler.blocks import Group
+from pullback.compiler.native.parts import NativePart
 from pullback.compiler.numbers import in_words
 from pullback.compiler.places import said
 from pullback.compiler.plan import Plan
@@ -53,6 +54,9 @@ def listed(plan: Plan) -> str:
         if isinstance(part, Group):
             lines.append(f"block by block, {blocks(part)}:")
             lines += [f"    {line}" for step, _ in part.steps for line in _step(step)]
+        elif isinstance(part, NativePart):
+            lines.append(f"in machine code, {len(part.program.kernels)} kernels:")
+            lines += [f"    {line}" for step in part.steps for line in _step(step)]
         else:
             lines += _step(part)
     lines.append(f"return {', '.join(f'%{value.number}' for value in plan.results)}")

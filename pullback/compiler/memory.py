@@ -6,19 +6,20 @@ from collections.abc import Sequence
 
 from pullback.arrays.traced.graph import Graph, Step, Value
 from pullback.compiler.blocks import Group
+from pullback.compiler.native.parts import NativePart
 
 
 class Memory:
     """Which values may lie in the same memory, and which memory is the plan's own."""
 
-    def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group]) -> None:
+    def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group | NativePart]) -> None:
         self._home: dict[int, int] = {}
         self.foreign: set[int] = set()  # the homes of what is not the plan's own
         for value in [*inputs, *(x for x, _, _ in graph.constants)]:
             self.foreign.add(value.number)
         for step in steps:
-            if isinstance(step, Group):
-                continue
+            if not isinstance(step, Step):
+                continue  # what is made together has memory of its own
             values = step.values()
             for result in step.results:
                 for place in step.aliases:

@@ -7,7 +7,9 @@ from typing import Any
 
 from pullback.arrays.traced.calls import PlainCall, run_alone
 from pullback.arrays.traced.graph import Graph, Step, Value
-from pullback.compiler.blocks import grouped
+from pullback.compiler.blocks import Group, grouped
+from pullback.compiler.native.parts import NativePart, in_parts
+from pullback.compiler.native.toolchain import chosen
 from pullback.compiler.parts import taken_apart
 from pullback.compiler.sums import added_in_place
 from pullback.compiler.writer import Writer
@@ -24,6 +26,8 @@ class Plan:
     steps : sequence of Step
     results : sequence of Value
         The arrays that the function returns, none of which shares memory with another one or with anything outside.
+    native : bool
+        Machine code is made where there is a compiler.
 
     Attributes
     ----------
@@ -33,16 +37,32 @@ class Plan:
         The text of the function.
     steps : list of Step
         Those that it runs, in order.
-    parts : list of Step or Group
-        The same, those that run block by block in groups.
+    parts : list of Step, Group or NativePart
+        The same, those that run block by block in groups, those that run in machine code in parts.
     names : dict
         The globals of the function.
     """
 
-    def __init__(self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> None:
-        self.steps = taken_apart(graph, added_in_place(steps, results))
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Value],
+        steps: Sequence[Step],
+        results: Sequence[Value],
+        native: bool = True,
+    ) -> None:
         self.graph, self.inputs, self.results = graph, inputs, results
-        self.parts = grouped(self.steps, results)
+        self.steps = added_in_place(steps, results)
+        self.parts: list[Step | Group | NativePart] = []
+        if native and (tool := chosen()) is not None:
+            parts = in_parts(graph, inputs, self.steps, results, tool)
+            if any(isinstance(part, NativePart) for part in parts):
+                self.parts = [
+                    x for part in parts for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))
+                ]
+        if not self.parts:
+            self.steps = taken_apart(graph, self.steps)
+            self.parts = grouped(self.steps, results)
         writer = Writer(graph, inputs, self.parts, results)
         self.source, self.names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text

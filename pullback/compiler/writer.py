@@ -20,6 +20,7 @@ from pullback.compiler.blocks import Group
 from pullback.compiler.loops import Loop
 from pullback.compiler.lowering import TRANSPOSED, lowered
 from pullback.compiler.memory import Memory
+from pullback.compiler.native.parts import NativePart
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 
@@ -34,7 +35,7 @@ class Writer:
     """Writes the function of one graph."""
 
     def __init__(
-        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group], results: Sequence[Value]
+        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group | NativePart], results: Sequence[Value]
     ) -> None:
         self.names: dict[str, Any] = {
             "asarray": np.asarray, "warning_state": warning_state, "ignore_warnings": ignore_warnings,
@@ -55,6 +56,9 @@ class Writer:
         self._arrays: set[int] = set()  # numbers that have been made arrays
         lines = [line for at, step in enumerate(steps) for line in self._step(at, step)]
         head = f"def plan({', '.join(self.name(x) for x in inputs)}):"
+        if all(isinstance(step, NativePart) for step in steps):  # nothing that could warn
+            self.source = "\n    ".join([head, *lines, f"return {self._returned(results)}"]) + "\n"
+            return
         before = ["before = warning_state()", "try:", "    ignore_warnings()"]  # eager operators give none either
         body = [f"    {line}" for line in (*lines, f"return {self._returned(results)}")]
         self.source = "\n    ".join([head, *before, *body, "finally:", "    restore(before)"]) + "\n"
@@ -89,10 +93,12 @@ class Writer:
         return self.shared("x", x)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
-    def _step(self, at: int, step: Step | Group) -> list[str]:
+    def _step(self, at: int, step: Step | Group | NativePart) -> list[str]:
         if isinstance(step, Group):
             lines = Loop(self, step, at).lines()
             return [*lines, f"del {', '.join(dead)}"] if (dead := self._dead(at, step)) else lines
+        if isinstance(step, NativePart):
+            return [*self._native(step), *([f"del {', '.join(dead)}"] if (dead := self._dead(at, step)) else [])]
         if step.form is GUARD:
             return self._guard(step)
         kernel, given = lowered(step)
@@ -109,6 +115,15 @@ class Writer:
         if dead := self._dead(at, step):
             lines.append(f"del {', '.join(dead)}")
         return lines
+
+    def _native(self, part: NativePart) -> list[str]:
+        """A call of machine code, or of NumPy for arrays that lie otherwise than at the trace."""
+        given = ", ".join(self.argument(x, False) for x in part.given)
+        native, other = self.shared("native", part.call), self.shared("by_numpy", part.by_numpy)
+        return [
+            f"if (found := {native}({given})) is NotImplemented: found = {other}({given})",
+            f"{', '.join(map(self.name, part.results))}, = found",
+        ]
 
     def called(self, step: Step, kernel: Any, args: Sequence[str]) -> str:
         """The text of a call."""
@@ -158,7 +173,7 @@ class Writer:
         home = self.memory.home(x.number)
         return home == x.number and self.memory.is_own(home) and self._last[home] == at and not x.single
 
-    def _dead(self, at: int, step: Step | Group) -> list[str]:
+    def _dead(self, at: int, step: Step | Group | NativePart) -> list[str]:
         """The arrays that nobody reads after this step: memory that is given back at once is still in the cache."""
         found = {x.number: x for x in (*step.values(), *step.results)}
         return [

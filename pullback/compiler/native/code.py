@@ -286,9 +286,9 @@ class Code:
         assert x.type == y.type, (op, x.type, y.type)
         return self.make(op if x.type.kind == "f" else f"i{op}", x.type.to("m"), x, y)
 
-    def fma(self, a: Value, b: Value, c: Number) -> Value:
+    def fma(self, a: Value, b: Number, c: Number) -> Value:
         """a * b + c with one rounding where the machine has it."""
-        return self.make("fma", a.type, a, b, self.like(c, a))
+        return self.make("fma", a.type, a, self.like(b, a), self.like(c, a))
 
     def sel(self, mask: Value, a: Number, b: Number) -> Value:
         """a where the mask holds, else b."""

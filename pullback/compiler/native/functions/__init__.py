@@ -1,0 +1,29 @@
+"""Elementary functions on the loop IR, without branches but for sin, cos and tan of huge numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pullback.compiler.native.code import Code
+from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
+from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
+from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
+from pullback.compiler.native.functions.logarithms import log, log1p, log2, log10, log_sigmoid, logaddexp, softplus
+from pullback.compiler.native.functions.powers import cbrt, hypot, power, rsqrt
+from pullback.compiler.native.functions.trigonometric import HUGE, cos, huge_quarter_turns, sin, tan
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atan2": atan2, "atanh": atanh,
+    "cbrt": cbrt, "cos": cos, "cosh": cosh, "exp": exp, "exp2": exp2, "expm1": expm1, "hypot": hypot, "log": log,
+    "log10": log10, "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "pow": power,
+    "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
+}  # fmt: skip
+
+_HELPERS: Final = {HUGE: huge_quarter_turns}
+
+
+def helpers(functions: Sequence[Code]) -> list[Code]:
+    """The functions that a module needs before these, which call them."""
+    called = {value.attr for code in functions for value in code.used() if value.op == "call"}
+    return [make() for name, make in _HELPERS.items() if name in called]

@@ -1,0 +1,499 @@
+"""Writes a nest down as a function in the language for loops.
+
+The text knows neither sizes nor addresses: these are numbers that the function reads from its row of data, so nests that
+differ in nothing else are one function. It knows for each access whether neighbouring elements lie side by side along
+the dimension of the vectors, are one and the same, or lie apart.
+
+    data: the sizes of all dimensions; then of each access the number of its base, its offset, and its strides in bytes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from math import inf, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
+from pullback.compiler.native.nodes import MAP, REDUCE, WRITE, Node, Strides, Window
+from pullback.compiler.native.outlined import Outlined
+from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
+
+_BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
+_CHEAP = 3  # operations of a map that are sooner done again than read from memory
+_UNROLLED = 4  # vectors a round, of a pass that adds up and does little else
+_IDENTITY = {"add": 0.0, "mul": 1.0, "max": -inf, "min": inf}
+_DEAR = frozenset({"div", "sqrt", "call", "floor"})
+
+
+class Place(NamedTuple):
+    """Where an array lies: the number of a base, and bytes from there."""
+
+    base: int
+    offset: int
+
+
+class Access:
+    """Memory that a nest reads or writes, by its loops.
+
+    Attributes
+    ----------
+    node : Node
+        Whose memory it is.
+    offset : int
+        In elements.
+    strides : list of int
+        Bytes, one for each dimension of the nest.
+    buffer : bool
+        It is memory of the nest's own, of one row.
+    """
+
+    def __init__(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> None:
+        self.node, self.buffer = node, buffer
+        self.offset = offset * node.dtype.itemsize
+        self.strides = [s * node.dtype.itemsize for s in strides]
+        self.address: Any = None
+
+    @property
+    def key(self) -> Any:
+        return self.node.number, self.offset, tuple(self.strides), self.buffer
+
+
+class Kernel:
+    """The function of a nest.
+
+    Attributes
+    ----------
+    code : Code
+    accesses : list of Access
+    sizes : list of int
+    buffers : dict of int to int
+        Of each node that is kept for one row: the bytes for it.
+    """
+
+    def __init__(self, nest: Nest, stored: set[int], lanes: int, outlined: Outlined) -> None:
+        self.nest, self.stored, self.lanes, self._outlined = nest, stored, lanes, outlined
+        self.members = nest.members
+        self.accesses: list[Access] = []
+        self._by_key: dict[Any, Access] = {}
+        self.buffers: dict[int, int] = {}
+        self.code = Code("kernel", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
+        self._rows: dict[int, Value] = {}
+        self._totals: dict[int, Variable] = {}
+        self._find_accesses()
+        self._order()
+        self._write()
+
+    # -- accesses ------------------------------------------------------------------------------------------------------
+    def _find_accesses(self) -> None:
+        rank = len(self.nest.space)
+        self.passes = 1 + max((m.at for m in self.members.values() if not m.reads_rows), default=-1)
+        self._buffered = self._kept_for_a_row()
+        for member in self.members.values():
+            for x in self._read(member.node):
+                if x.node.number not in self.members:
+                    self._access(x.node, x.offset, x.strides + (0,) * (rank - len(x.strides)))
+            if member.node.op == WRITE:
+                write = member.node.attr
+                self._access(member.node, write.offset, write.strides + (0,) * (rank - len(write.strides)))
+            elif member.level == LATE:
+                self._access(member.node, 0, self._kept(member))
+            elif member.node.number in self.stored:
+                self._access(member.node, 0, member.node.strides + (0,) * (rank - len(member.node.strides)))
+            if member.node.number in self._buffered:
+                k = self.nest.rows or 0
+                inner = member.node.shape[k:]
+                order = sorted(range(len(inner)), key=lambda d: -member.node.strides[k + d])
+                strides, step = [0] * rank, 1
+                for d in reversed(order):
+                    strides[k + d], step = step, step * inner[d]
+                self._access(member.node, 0, strides, buffer=True)
+                self.buffers[member.node.number] = step * self._itemsize(member.node)
+
+    def _itemsize(self, node: Node) -> int:
+        return node.dtype.itemsize
+
+    @staticmethod
+    def _read(node: Node) -> list[Window]:
+        """The windows that it reads by the loops: the target of a write is none."""
+        return [x for x in node.operands[node.op == WRITE :] if type(x) is Window]
+
+    def _kept(self, member: Member) -> Sequence[int]:
+        """The strides of the result of a reduction by the dimensions of the nest."""
+        node, rank = member.node, len(self.nest.space)
+        axes = node.attr.axes
+        of = len(node.operands[0].shape)  # the rows' dimensions, if it reads numbers of rows
+        strides = iter(node.strides)
+        return [0 if d in axes else next(strides) for d in range(of)] + [0] * (rank - of)
+
+    def _access(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> Access:
+        made = Access(node, offset, strides, buffer)
+        if (found := self._by_key.get(made.key)) is None:
+            found = self._by_key[made.key] = made
+            self.accesses.append(made)
+        return found
+
+    def _find(self, node: Node, offset: int, strides: Strides, buffer: bool = False) -> Access:
+        rank = len(self.nest.space)
+        return self._by_key[Access(node, offset, (*strides, *[0] * (rank - len(strides))), buffer).key]
+
+    def _kept_for_a_row(self) -> set[int]:
+        """The nodes of an element that a later pass reads, which are neither in memory nor cheap to do again."""
+        found = set[int]()
+        for member in self.members.values():
+            if member.reads_rows:
+                continue
+            for x in self._read(member.node):
+                self._keep(x.node, member.at, found)
+        return found
+
+    def _keep(self, node: Node, at: int, found: set[int]) -> None:
+        member = self.members.get(node.number)
+        if member is None or member.level != ELEMENT or member.at >= at or node.number in self.stored:
+            return
+        if node.number in found or self._is_cheap(node):
+            if self._is_cheap(node):
+                for x in self._read(node):
+                    self._keep(x.node, at, found)
+            return
+        found.add(node.number)
+
+    def _is_cheap(self, node: Node) -> bool:
+        if node.op != MAP:
+            return False
+        probe = Code("probe", [])
+        bits = node.attr.bits
+        args = [
+            Value(probe, "param", _typed(x.node, bits, 1), (), nr) if type(x) is Window else x
+            for nr, x in enumerate(node.operands)
+        ]
+        node.attr.rule(probe, Type("f", bits), *args)
+        ops = [x.op for x in probe.body if isinstance(x, Value) and x.op != "const"]
+        return len(ops) <= _CHEAP and _DEAR.isdisjoint(ops)
+
+    # -- dimensions ----------------------------------------------------------------------------------------------------
+    def _order(self) -> None:
+        """Bring the dimensions into the order of their strides, and make one of several wherever all accesses allow."""
+        space, k = self.nest.space, self.nest.rows or 0
+        outer = self._collapsed(sorted(range(k), key=self._far, reverse=True))
+        inner = self._collapsed(sorted(range(k, len(space)), key=self._far, reverse=True))
+        self.sizes = [prod(space[d] for d in group) for group in (*outer, *inner)]
+        for access in self.accesses:
+            access.strides = [access.strides[group[-1]] for group in (*outer, *inner)]
+        if not inner:  # numbers alone
+            self.sizes.append(1)
+            for access in self.accesses:
+                access.strides.append(0)
+        self.outer = len(outer)
+
+    def _far(self, d: int) -> tuple[Any, ...]:
+        """How far elements lie apart along a dimension, for most accesses."""
+        strides = sorted(abs(a.strides[d]) for a in self.accesses if a.strides[d])
+        side_by_side = sum(abs(a.strides[d]) == a.node.dtype.itemsize for a in self.accesses)
+        return -side_by_side, strides[len(strides) // 2] if strides else 0, -d
+
+    def _collapsed(self, order: Sequence[int]) -> list[list[int]]:
+        groups: list[list[int]] = []
+        for d in order:
+            n = self.nest.space[d]
+            if groups and all(a.strides[groups[-1][-1]] == a.strides[d] * n for a in self.accesses):
+                groups[-1].append(d)
+            else:
+                groups.append([d])
+        return groups
+
+    # -- data ----------------------------------------------------------------------------------------------------------
+    def data(self, places: dict[Any, Place]) -> list[int]:
+        """The row of data: `places` of nodes by number, and of rows' buffers by ("row", number)."""
+        words = list(self.sizes)
+        for access in self.accesses:
+            place = places["row", access.node.number] if access.buffer else places[access.node.number]
+            words += [place.base, place.offset + access.offset, *access.strides]
+        for member in self._filled():
+            words.append(member.node.size)
+        return words
+
+    def _filled(self) -> list[Member]:
+        """The members that begin with an identity in memory."""
+        return [m for m in self.members.values() if m.level == LATE and m.node.op == REDUCE]
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+    def _write(self) -> None:
+        c = self.code
+        bases, data = c.params
+        word = iter(range(10**9))
+
+        def read() -> Value:
+            return c.load(INDEX, data.at(next(word), 8))
+
+        self._size = [read() for _ in self.sizes]
+        starts: dict[Any, Value] = {}
+        for access in self.accesses:
+            base, offset = read(), read()
+            strides = [read() for _ in self.sizes]
+            access.address = starts[access.key] = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
+            access.by = strides
+        for member in self._filled():
+            self._fill(member, read())
+        with ExitStack() as loops:
+            for d in range(self.outer):
+                self._enter(loops, d)
+            self._row()
+        c.give(c.index(0))
+
+    def _enter(self, loops: ExitStack, d: int) -> None:
+        """A loop over a dimension."""
+        i = loops.enter_context(self.code.loop(0, self._size[d]))
+        for access in self.accesses:
+            if access.strides[d]:
+                access.address = self.code.shift(access.address, i * access.by[d])
+
+    def _fill(self, member: Member, count: Value) -> None:
+        c, node = self.code, member.node
+        access = self._by_key[Access(node, 0, self._kept(member)).key] if False else self._late(member)
+        type_ = _typed(node, self.nest.bits, 1)
+        with c.loop(0, count) as i:
+            c.store(c.number(_IDENTITY[node.attr.how], type_), access.address.at(i, node.dtype.itemsize))
+
+    def _late(self, member: Member) -> Access:
+        return next(a for a in self.accesses if a.node is member.node)
+
+    def _row(self) -> None:
+        """All passes over one row."""
+        rows = [m for m in self.members.values() if m.reads_rows]
+        for at in range(self.passes + 1):
+            for member in rows:
+                if member.at == at:
+                    self._number(member)
+            if at < self.passes:
+                self._pass(at)
+        for member in rows:
+            assert member.at <= self.passes
+
+    def _number(self, member: Member) -> None:
+        """Something of one row."""
+        c, node = self.code, member.node
+        if node.op == MAP:
+            value = self._rows[node.number] = self._mapped(node, lambda x: self._of_row(x))
+            if node.number in self.stored:
+                c.store(value, self._store_of(member).address)
+            return
+        if node.op == REDUCE:
+            self._gather(member, self._of_row(node.operands[0]))
+        else:
+            self._put(member, self._of_row(node.operands[1]), None)
+
+    def _of_row(self, x: Window) -> Value:
+        if x.node.number in self._rows:
+            return self._rows[x.node.number]
+        return self._loaded(x, 1, None)
+
+    def _mapped(self, node: Node, read: Any) -> Value:
+        bits = node.attr.bits
+        args = [read(x) if type(x) is Window else x for x in node.operands]
+        lanes = next((x.type.lanes for x in args if isinstance(x, Value)), self._lanes_now)
+        args = [self._fit(x, bits) if isinstance(x, Value) else x for x in args]
+        found = self._outlined.value(self.code, node, Type("f", bits, lanes), args)
+        if found.type.kind == "f" and node.dtype.kind == "f" and found.type.bits != 8 * node.dtype.itemsize:
+            found = self.code.cast(found, 8 * node.dtype.itemsize)
+        return found
+
+    def _fit(self, x: Value, bits: int) -> Value:
+        """An operand as a number or a mask of this width."""
+        if x.type.kind == "i":
+            x = self.code.tofloat(x)
+        return self.code.cast(x, bits) if x.type.bits != bits else x
+
+    # -- passes --------------------------------------------------------------------------------------------------------
+    def _pass(self, at: int) -> None:
+        c = self.code
+        work = [m for m in self.members.values() if not m.reads_rows and m.at == at and self._does(m)]
+        ends = [m for m in work if m.node.op == REDUCE and m.level == ROW]
+        for member in ends:
+            self._totals[member.node.number] = self._begin(member)
+        before = [access.address for access in self.accesses]
+        with ExitStack() as loops:
+            for d in range(self.outer, len(self.sizes) - 1):
+                self._enter(loops, d)
+            self._vectors(at, work, ends)
+        for access, address in zip(self.accesses, before, strict=True):
+            access.address = address
+        for member in ends:
+            node = member.node
+            value = c.cast(c.get(self._totals[node.number]), self.nest.bits)
+            self._rows[node.number] = value
+            if node.number in self.stored:
+                c.store(value, self._store_of(member).address)
+
+    def _does(self, member: Member) -> bool:
+        """True of what a pass must do for its own sake: others are computed where they are read."""
+        return member.level != ELEMENT or member.node.number in self.stored or member.node.number in self._buffered
+
+    def _begin(self, member: Member) -> Variable:
+        """The total of a reduction: in double precision for a sum."""
+        how = member.node.attr.how
+        bits = 64 if how == "add" else self.nest.bits
+        return self.code.variable(self.code.number(_IDENTITY[how], Type("f", bits)))
+
+    def _vectors(self, at: int, work: Sequence[Member], ends: Sequence[Member]) -> None:
+        """The innermost loop, by vectors, and what is left of it."""
+        c, d, lanes = self.code, len(self.sizes) - 1, self.lanes
+        late = [m for m in work if m.level == LATE and m.node.op == REDUCE and not self._late(m).strides[d]]
+        sums = [*ends, *late]
+        for member in late:
+            self._totals[member.node.number] = self._begin(member)
+        count = self._size[d]
+        if lanes > 1:
+            main = count & -lanes
+            with c.when(c.compare("lt", c.index(0), main)):
+                if sums:
+                    step = lanes * _BLOCK
+                    with c.loop(0, main, step) as j:
+                        end = c.sel(c.compare("lt", main, j + step), main, j + step)
+                        self._block(at, work, sums, j, end)
+                else:
+                    self._block(at, work, sums, c.index(0), main)
+            rest = count - main
+            with c.when(c.compare("lt", c.index(0), rest)):
+                self._some(at, work, sums, main, rest)
+        else:
+            self._block(at, work, sums, c.index(0), count)
+        for member in late:
+            self._gather(member, c.cast(c.get(self._totals[member.node.number]), self.nest.bits))
+
+    def _block(self, at: int, work: Sequence[Member], sums: Sequence[Member], begin: Value, end: Value) -> None:
+        c = self.code
+        accumulated = {m.node.number: c.variable(self._identity(m)) for m in sums}
+        with c.loop(begin, end, self.lanes) as i:
+            self._body(at, work, accumulated, i, None)
+        self._end(sums, accumulated)
+
+    def _some(self, at: int, work: Sequence[Member], sums: Sequence[Member], place: Value, count: Value) -> None:
+        """The elements that are no whole vector."""
+        accumulated = {m.node.number: self.code.variable(self._identity(m)) for m in sums}
+        self._body(at, work, accumulated, place, count)
+        self._end(sums, accumulated)
+
+    def _identity(self, member: Member) -> Value:
+        return self.code.number(_IDENTITY[member.node.attr.how], Type("f", self.nest.bits, self.lanes))
+
+    def _end(self, sums: Sequence[Member], accumulated: dict[int, Variable]) -> None:
+        c = self.code
+        for member in sums:
+            how, total = member.node.attr.how, self._totals[member.node.number]
+            value = c.cast(c.across(how, c.get(accumulated[member.node.number])), total.type.bits)
+            c.set(total, self._combined(how, c.get(total), value))
+
+    def _combined(self, how: str, a: Value, b: Value) -> Value:
+        """NaN if one of them is."""
+        if how == "add":
+            return a + b
+        if how == "mul":
+            return a * b
+        beats = b > a if how == "max" else b < a
+        return self.code.sel(beats | b.ne(b), b, a)
+
+    def _body(
+        self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], i: Value, count: Value | None
+    ) -> None:
+        c, d, lanes = self.code, len(self.sizes) - 1, self.lanes
+        before = [access.address for access in self.accesses]
+        for access in self.accesses:
+            if access.strides[d]:
+                side = access.strides[d] == access.node.dtype.itemsize
+                access.address = access.address.at(i, access.strides[d]) if side else c.shift(access.address, i * access.by[d])
+        self._memo: dict[int, Value] = {}
+        self._lanes_now, self._count, self._at = lanes, count, at
+        for member in work:
+            node = member.node
+            if node.op == MAP:
+                value = self._element(node)
+                if node.number in self.stored:
+                    self._stored(self._store_of(member), value)
+                if node.number in self._buffered:
+                    self._stored(next(a for a in self.accesses if a.node is node and a.buffer), value)
+            elif node.op == WRITE:
+                self._put(member, self._of_element(node.operands[1]), count)
+            else:
+                value = self._of_element(node.operands[0])
+                if (variable := accumulated.get(node.number)) is None:
+                    self._gather(member, value)
+                    continue
+                if count is not None and lanes > 1:
+                    whole = Type("i", self.nest.bits, lanes)
+                    there = c.compare("lt", c.lanes(whole), c.splat(c.cast(count, self.nest.bits), lanes))
+                    value = c.sel(there, value, self._identity(member))
+                c.set(variable, self._combined(node.attr.how, c.get(variable), value))
+        for access, address in zip(self.accesses, before, strict=True):
+            access.address = address
+        self._lanes_now = 1
+
+    _lanes_now = 1
+    _count: Value | None = None
+    _at = 0
+
+    def _element(self, node: Node) -> Value:
+        """The value of a member of this pass, or again of one before."""
+        if (found := self._memo.get(node.number)) is None:
+            found = self._memo[node.number] = self._mapped(node, self._of_element)
+        return found
+
+    def _of_element(self, x: Window) -> Value:
+        c, member = self.code, self.members.get(x.node.number)
+        if member is None:
+            return self._loaded(x, self._lanes_now, self._count)
+        if member.level == ROW:
+            return c.splat(self._rows[x.node.number], self._lanes_now)
+        if member.at < self._at and x.node.number in self.stored:
+            return self._load(self._store_of(member), x.node, self._lanes_now, self._count)
+        if member.at < self._at and x.node.number in self._buffered:
+            access = next(a for a in self.accesses if a.node is x.node and a.buffer)
+            return self._load(access, x.node, self._lanes_now, self._count)
+        return self._element(x.node)
+
+    def _store_of(self, member: Member) -> Access:
+        return next(a for a in self.accesses if a.node is member.node and not a.buffer)
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+    def _loaded(self, x: Window, lanes: int, count: Value | None) -> Value:
+        rank = len(self.nest.space)
+        key = Access(x.node, x.offset, x.strides + (0,) * (rank - len(x.strides))).key
+        return self._load(self._by_key[key], x.node, lanes, count)
+
+    def _load(self, access: Access, node: Node, lanes: int, count: Value | None) -> Value:
+        c, stride = self.code, access.strides[-1]
+        if lanes == 1:
+            return c.load(_typed(node, self.nest.bits, 1), access.address)
+        if not stride:
+            return c.splat(c.load(_typed(node, self.nest.bits, 1), access.address), lanes)
+        type_ = _typed(node, self.nest.bits, lanes)
+        apart = None if stride == node.dtype.itemsize else access.by[-1]
+        return c.load(type_, access.address, count, apart)
+
+    def _stored(self, access: Access, value: Value) -> None:
+        stride = access.strides[-1]
+        apart = None if stride == access.node.dtype.itemsize or value.type.lanes == 1 else access.by[-1]
+        self.code.store(value, access.address, self._count if value.type.lanes > 1 else None, apart)
+
+    def _put(self, member: Member, value: Value, count: Value | None) -> None:
+        """A value into the window of a write."""
+        access, c = self._store_of(member), self.code
+        if member.node.attr.adds:
+            there = self._load(access, member.node, value.type.lanes, count)
+            value = there + value
+        self._stored(access, value)
+
+    def _gather(self, member: Member, value: Value) -> None:
+        """A value into what a reduction has in memory."""
+        access, c = self._late(member), self.code
+        there = self._load(access, member.node, value.type.lanes, self._count if value.type.lanes > 1 else None)
+        self._stored(access, self._combined(member.node.attr.how, there, value))
+
+
+def _typed(node: Node, bits: int, lanes: int) -> Type:
+    """The type of an element of a node in memory; a mask is as wide as the numbers beside it."""
+    if node.dtype.kind == "b":
+        return Type("m", bits, lanes)
+    return Type("i" if node.dtype.kind == "i" else "f", 8 * node.dtype.itemsize, lanes)

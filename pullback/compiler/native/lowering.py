@@ -1,0 +1,271 @@
+"""From the steps of a trace to nodes: views become windows, kernels become maps, reductions, writes and products.
+
+Each area of operators has its rules in a file of its own (`rules/`). A step without a rule, or of arrays that a rule
+does not take (complex or whole numbers, no elements), is left to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
+from pullback.compiler.native.nodes import (
+    CONSTANT,
+    INPUT,
+    MAP,
+    REDUCE,
+    WRITE,
+    Map,
+    Node,
+    Reduce,
+    Strides,
+    Window,
+    Write,
+    contiguous,
+    dense,
+)
+from pullback.core.array_type import NUMPY
+from pullback.core.late import ready
+from pullback.core.tensor import ndarray
+from pullback.core.types import Shape
+from pullback.dispatch.operator import tags_of
+
+FLOATS = {np.dtype(np.float32): 32, np.dtype(np.float64): 64}
+BOOL = np.dtype(bool)
+
+Rule: TypeAlias = Callable[["Lowering", Step], bool]
+RULES: dict[Any, Rule] = {}  # by what a step does; filled by the modules of `rules`
+
+
+def lowers(*names: Any) -> Callable[[Rule], Rule]:
+    """A function of (lowering, step), which says what the results are, or returns False, as the rule of these kernels."""
+
+    def register(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return register
+
+
+class Lowering:
+    """Nodes in the making, for steps that run one after the other.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    uses : Counter of int
+        How often each value is read by steps, or wanted.
+    """
+
+    def __init__(self, graph: Graph, steps: Iterable[Step], wanted: Iterable[Value]) -> None:
+        self.graph, self.nodes = graph, list[Node]()
+        self._windows: dict[int, Window] = {}
+        self._constants = {value.number: (array, live) for value, array, live in graph.constants}
+        self.uses = Counter(x.number for step in steps for x in step.values())
+        self.uses.update(x.number for x in wanted)
+        self._inputs = 0
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+    def input(self, value: Value) -> Node:
+        """A node for an array that is given at each run."""
+        node = self._leaf(INPUT, self._inputs, value, value)
+        self._inputs += 1
+        return node
+
+    def _leaf(self, op: str, attr: Any, value: Value, like: Value | ndarray) -> Node:
+        """A node for a value that lies in memory as `like` does."""
+        strides = tuple(s // like.dtype.itemsize for s in like.strides)
+        kept = [d for d, n in enumerate(like.shape) if n != 1]
+        node = self.add(op, attr, (), tuple(like.shape[d] for d in kept), [strides[d] for d in kept], like.dtype)
+        self._windows[value.number] = Window(node, like.shape, strides, 0)
+        return node
+
+    def knows(self, value: Value) -> bool:
+        """True if a value has a node."""
+        return value.number in self._windows or value.number in self._constants
+
+    def window(self, x: Value) -> Window:
+        """The value, as an array of its shape."""
+        if (found := self._windows.get(x.number)) is None:
+            array, _ = self._constants[x.number]
+            self._leaf(CONSTANT, array, x, array)  # a copy need not lie as the value did
+            found = self._windows[x.number]
+        return found
+
+    def number(self, x: Any) -> float | int | bool | None:
+        """The one number of a constant, or of a Python number; None of what is none."""
+        if type(x) in (bool, int, float):
+            return x  # type: ignore[no-any-return]
+        if isinstance(x, (np.floating, np.bool_, np.integer)):
+            return x.item()  # type: ignore[return-value]
+        if type(x) is Value and x.number not in self._windows and x.number in self._constants:
+            array, live = self._constants[x.number]
+            if not live and array.size and (array.size == 1 or not any(array.strides)) and array.dtype.kind in "fbi":
+                return array.flat[0].item()  # type: ignore[no-any-return]
+        return None
+
+    # -- what is made --------------------------------------------------------------------------------------------------
+    def add(
+        self, op: str, attr: Any, operands: Sequence[Any], shape: Shape, strides: Sequence[int], dtype: Any
+    ) -> Node:
+        node = Node(len(self.nodes), op, attr, operands, shape, tuple(strides), dtype)
+        self.nodes.append(node)
+        return node
+
+    def map(
+        self, name: str, rule: Callable[..., Any], operands: Sequence[Any], like: Value | None = None, *,
+        shape: Shape | None = None, dtype: Any = None, bits: int | None = None,
+    ) -> Window:  # fmt: skip
+        """Element by element, for a result in the form of `like`, or of this shape and dtype."""
+        given = [x if type(x) is Window else self.number(x) if type(x) is not Value else self._operand(x) for x in operands]
+        if like is not None:
+            shape, dtype = like.shape, like.dtype
+        assert shape is not None
+        dtype = np.dtype(dtype)
+        kept = [d for d, n in enumerate(shape) if n != 1]
+        space = tuple(shape[d] for d in kept)
+        read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
+        strides = self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
+        bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
+        node = self.add(MAP, Map(name, rule, bits), read, space, strides, dtype)
+        return self.shown(node, shape)
+
+    def _operand(self, x: Value) -> Window | float | int | bool:
+        number = self.number(x)
+        return self.window(x) if number is None else number
+
+    @staticmethod
+    def _strides(space: Shape, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
+        if like is None:
+            whole = [x.strides for x in read if type(x) is Window and 0 not in x.strides and x.shape == space]
+            like = whole[0] if whole else None
+        return contiguous(space) if like is None else dense(space, like)
+
+    @staticmethod
+    def shown(node: Node, shape: Shape) -> Window:
+        """A node with the dimensions of one element again."""
+        strides = iter(node.strides)
+        return Window(node, shape, tuple(0 if n == 1 else next(strides) for n in shape), 0)
+
+    def reduce(self, how: str, x: Window, axes: Sequence[int], keepdim: bool = False) -> Window:
+        """Over these dimensions; in C order."""
+        axes = sorted(d % len(x.shape) for d in axes)
+        shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        kept = [d for d, n in enumerate(x.shape) if n != 1]
+        places = tuple(nr for nr, d in enumerate(kept) if d in axes)
+        read = x.squeezed()
+        space = tuple(n for d, n in enumerate(shape) if n != 1)
+        if not places:
+            found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
+        else:
+            found = self.add(REDUCE, Reduce(how, places), (read,), space, contiguous(space), x.node.dtype)
+        window = self.shown(found, shape)
+        if keepdim:
+            return window
+        left = [d for d in range(len(shape)) if d not in axes]
+        return window._replace(shape=tuple(shape[d] for d in left), strides=tuple(window.strides[d] for d in left))
+
+    def write(self, target: Window, where: Window, value: Window | float, adds: bool) -> Window:
+        """`target`, in which the window `where` of its node has got, or is increased by, a value."""
+        where = where.squeezed()
+        given = value.spread(where.shape) if type(value) is Window else value
+        if type(given) is not Window:
+            given = self.map("fill", _number, [given], shape=where.shape, dtype=target.node.dtype)
+        node = self.add(
+            WRITE, Write(where.strides, where.offset, adds), (target.node.whole(), given),
+            target.node.shape, target.node.strides, target.node.dtype,
+        )  # fmt: skip
+        return target._replace(node=node)
+
+    def zeros(self, shape: Shape, dtype: Any) -> Window:
+        """Zeros in memory."""
+        return self.map("fill", _number, [0.0], shape=shape, dtype=dtype)
+
+    def gives(self, step: Step, *windows: Window) -> bool:
+        """These are the results of a step; returns True."""
+        for value, window in zip(step.results, windows, strict=True):
+            assert window.shape == value.shape, (step, window.shape, value.shape)
+            self._windows[value.number] = window
+        return True
+
+    def made_whole(self, value: Value) -> Node:
+        """The node of a value that the caller wants, which has memory of its own in the value's form."""
+        x = self.window(value)
+        wanted = tuple(s for n, s in zip(value.shape, self.layout(value), strict=True) if n != 1)
+        node = x.node
+        if node.op in (INPUT, CONSTANT) or not x.squeezed().is_whole or node.strides != wanted:
+            node = self.map("copy", _same, [x], like=value).node
+            self._windows[value.number] = self.shown(node, value.shape)
+        return node
+
+    @staticmethod
+    def layout(value: Value) -> Strides:
+        """The strides, in elements, of memory of its own for a value."""
+        kept = [d for d, n in enumerate(value.shape) if n != 1]
+        strides = iter(dense(tuple(value.shape[d] for d in kept), [value.strides[d] for d in kept]))
+        found = [0 if n == 1 else next(strides) for n in value.shape]
+        for d in reversed(range(len(found))):  # of one element: as if the dimension after it ended there
+            if value.shape[d] == 1:
+                found[d] = found[d + 1] * value.shape[d + 1] if d + 1 < len(found) else 1
+        return tuple(found)
+
+    def copied(self, node: Node) -> Node:
+        """A copy with memory of its own."""
+        kind = MAP, Map("copy", _same, _width(node))
+        return self.add(*kind, [node.whole()], node.shape, node.strides, node.dtype)
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+    def take(self, step: Step) -> bool:
+        """Lower a step; False if it must stay a call of NumPy."""
+        if step.form is GUARD or step.kept or not all(_is_fit(x) for x in (*step.values(), *step.results)):
+            return False
+        if not all(self.knows(x) for x in step.values()):
+            return False
+        rule = RULES.get(step.what)
+        if rule is None and isinstance(step.what, str) and "view" in tags_of(step.what):
+            rule = viewed
+        mark = len(self.nodes)
+        if rule is not None and rule(self, step):
+            return True
+        del self.nodes[mark:]  # what a rule has made before it saw that it cannot
+        self._windows = {nr: x for nr, x in self._windows.items() if x.node.number < mark}
+        return False
+
+
+def viewed(lowering: Lowering, step: Step) -> bool:
+    """A view: NumPy is asked what it is of the window; where NumPy copies, a copy is made."""
+    if step.form is not ONE or not step.args or type(step.args[0]) is not Value or len(step.values()) != 1:
+        return False
+    kernel: Any = ready(NUMPY.kernels[step.what]) if isinstance(step.what, str) else step.what
+    x = lowering.window(step.args[0])
+    try:
+        found = x.through(lambda probe: kernel(probe, *step.args[1:]))
+        if found is None:  # memory in another order, in which it is a view
+            whole = lowering.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype)
+            found = whole.through(lambda probe: kernel(probe, *step.args[1:]))
+    except (TypeError, ValueError):  # it asks for the dtype
+        return False
+    return found is not None and found.shape == step.results[0].shape and lowering.gives(step, found)
+
+
+def _is_fit(x: Value) -> bool:
+    """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
+    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == np.int64) and x.dtype.isnative
+
+
+def _width(node: Node) -> int:
+    """The bits of its numbers, or of those that were compared for it."""
+    return FLOATS.get(node.dtype) or (node.attr.bits if node.op == MAP else 32)
+
+
+def _same(code: Any, type_: Any, x: Any) -> Any:
+    return x
+
+
+def _number(code: Any, type_: Any, x: Any) -> Any:
+    return code.number(x, type_) if type(x) in (int, float, bool) else x

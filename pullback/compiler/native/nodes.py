@@ -1,0 +1,186 @@
+"""What a native program computes: nodes, each an array, and windows, through which they are read.
+
+    map     element by element, by a rule that writes instructions
+    reduce  over some dimensions: a sum, a product, a maximum, a minimum
+    write   a window of an array gets, or is increased by, other numbers; the rest stays
+    dot     a product of matrices
+
+A node has no dimension of one element: these are of windows. No view is a node. A window has a shape, a stride for each
+dimension and an offset, in elements of the node's memory; broadcasting is a stride of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pullback.core.tensor import ndarray
+from pullback.core.types import Shape
+
+INPUT: Final = "input"
+CONSTANT: Final = "constant"
+MAP: Final = "map"
+REDUCE: Final = "reduce"
+WRITE: Final = "write"
+DOT: Final = "dot"
+LEAVES: Final = frozenset({INPUT, CONSTANT})
+
+Strides: TypeAlias = tuple[int, ...]
+
+
+class Map(NamedTuple):
+    """How the elements of a map are computed.
+
+    Attributes
+    ----------
+    name : str
+        Equal names mean equal rules.
+    rule : callable
+        (code, type, *operands) -> Value: operands are values, or Python numbers where there is no array.
+    bits : int
+        Of the numbers it computes with: 32 or 64.
+    """
+
+    name: str
+    rule: Callable[..., Any]
+    bits: int
+
+
+class Reduce(NamedTuple):
+    """What is reduced: "add", "mul", "max" or "min" over these dimensions of the window that is read."""
+
+    how: str
+    axes: tuple[int, ...]
+
+
+class Write(NamedTuple):
+    """Where is written: a window of the target, and whether numbers are added to what is there."""
+
+    strides: Strides
+    offset: int
+    adds: bool
+
+
+class Dot(NamedTuple):
+    """A product of two matrices, or of as many as the leading dimensions say: [..., m, k] and [..., k, n]."""
+
+    batch: Shape
+    m: int
+    k: int
+    n: int
+
+
+class Node:
+    """An array of a native program.
+
+    Attributes
+    ----------
+    op : str
+        INPUT, CONSTANT, MAP, REDUCE, WRITE or DOT.
+    attr
+        Of an input its place, of a constant the array; else Map, Reduce, Write or Dot.
+    operands : tuple of Window or number
+        What it reads; of a write the target comes first.
+    shape, dtype
+    strides : tuple of int
+        Of its memory, in elements. It fills its memory, unless it is a leaf.
+    number : int
+        A higher one than those of all that it reads.
+    """
+
+    __slots__ = ("attr", "dtype", "number", "op", "operands", "shape", "strides")
+
+    def __init__(
+        self, number: int, op: str, attr: Any, operands: Sequence[Any], shape: Shape, strides: Strides, dtype: Any
+    ) -> None:
+        self.number, self.op, self.attr, self.operands = number, op, attr, tuple(operands)
+        self.shape, self.strides, self.dtype = shape, strides, np.dtype(dtype)
+
+    @property
+    def space(self) -> Shape:
+        """The shape over which it runs."""
+        if self.op == REDUCE:
+            return self.operands[0].shape  # type: ignore[no-any-return]
+        return self.operands[1].shape if self.op == WRITE else self.shape
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return prod(self.shape)
+
+    def windows(self) -> list[Window]:
+        """The arrays that it reads."""
+        return [x for x in self.operands if type(x) is Window]
+
+    def whole(self) -> Window:
+        """All of it."""
+        return Window(self, self.shape, self.strides, 0)
+
+    def __repr__(self) -> str:
+        return f"{self.op}{self.number}{list(self.shape)}"
+
+
+class Window(NamedTuple):
+    """A part of a node's memory, read as an array of this shape: strides and offset in elements."""
+
+    node: Node
+    shape: Shape
+    strides: Strides
+    offset: int
+
+    @property
+    def is_whole(self) -> bool:
+        """True if it is the node as it is."""
+        return self.offset == 0 and self.shape == self.node.shape and self.strides == self.node.strides
+
+    def squeezed(self) -> Window:
+        """Without dimensions of one element."""
+        if 1 not in self.shape:
+            return self
+        kept = [d for d, n in enumerate(self.shape) if n != 1]
+        return self._replace(shape=tuple(self.shape[d] for d in kept), strides=tuple(self.strides[d] for d in kept))
+
+    def spread(self, shape: Shape) -> Window:
+        """Broadcast to a shape."""
+        if self.shape == shape:
+            return self
+        new = len(shape) - len(self.shape)
+        strides = [0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True)]
+        return self._replace(shape=shape, strides=(*[0] * new, *strides))
+
+    def through(self, view: Callable[[ndarray], ndarray]) -> Window | None:
+        """What a function of NumPy that makes a view gives of it; None if it makes a copy.
+
+        NumPy is asked with an array of one byte an element, which lies as this window does.
+        """
+        span = 1 + sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True))
+        memory = np.empty(max(span, 1), np.int8)
+        begin = sum((n - 1) * -s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
+        probe = np.ndarray(self.shape, np.int8, memory, begin, self.strides)
+        found = view(probe)
+        if not isinstance(found, ndarray) or not np.may_share_memory(found, memory):
+            return None
+        place = found.__array_interface__["data"][0] - probe.__array_interface__["data"][0]
+        return self._replace(shape=found.shape, strides=found.strides, offset=self.offset + place)
+
+
+def contiguous(shape: Shape) -> Strides:
+    """The strides, in elements, of an array in C order."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def dense(shape: Shape, strides: Sequence[int]) -> Strides:
+    """Strides that fill memory, with dimensions in the order that these strides have; in elements."""
+    order = sorted(range(len(shape)), key=lambda d: -abs(strides[d])) if 0 not in strides else range(len(shape))
+    found, step = [0] * len(shape), 1
+    for d in reversed(list(order)):
+        found[d] = step
+        step *= shape[d]
+    return tuple(found)

@@ -1,0 +1,82 @@
+"""Long rules that a program has many of: each is one function, which the kernels call.
+
+Written out every time, two hundred sines would take a compiler ten seconds. A call of a function with vectors in
+registers takes no longer than one that is written out, if the rule is long.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pullback.compiler.native.code import Code, Type, Value
+from pullback.compiler.native.nodes import MAP, Map, Node, Window
+
+_LONG = 12  # instructions
+_MANY = 4  # long rules that a program may have written out
+
+
+def length(attr: Map, operands: Sequence[Any], kinds: Sequence[Type | None]) -> int:
+    """The instructions of a rule, constants aside."""
+    return sum(x.op != "const" for x in _written("probe", attr, Type("f", attr.bits), operands, kinds).body if isinstance(x, Value))
+
+
+def _written(name: str, attr: Map, type_: Type, operands: Sequence[Any], kinds: Sequence[Type | None]) -> Code:
+    params = [(f"x{nr}", kind) for nr, kind in enumerate(kinds) if kind is not None]
+    code = Code(name, params, shared=False)
+    given = iter(code.params)
+    args = [x if kind is None else next(given) for x, kind in zip(operands, kinds, strict=True)]
+    found = attr.rule(code, type_, *args)
+    code.returns = found.type
+    code.give(found)
+    return code
+
+
+class Outlined:
+    """The functions of one program, made when they are first called.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        All of the program: from them it is known which rules are many.
+
+    Attributes
+    ----------
+    functions : dict of str to Code
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.functions: dict[str, Code] = {}
+        self._long: dict[Any, bool] = {}
+        counts = Counter(self._key(x.attr, x.operands) for x in nodes if x.op == MAP)
+        self._many = sum(n for key, n in counts.items() if self._is_long(*key)) > _MANY
+
+    @staticmethod
+    def _key(attr: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
+        return attr, tuple((None, x.node.dtype.kind) if type(x) is Window else (x, type(x)) for x in operands)
+
+    def _is_long(self, attr: Map, operands: tuple[Any, ...]) -> bool:
+        key = attr.name, attr.bits, operands
+        if (found := self._long.get(key)) is None:
+            kinds = [
+                Type("m" if kind == "b" else "f", attr.bits) if x is None else None for x, kind in operands
+            ]
+            found = self._long[key] = length(attr, [x for x, _ in operands], kinds) > _LONG
+        return found
+
+    def value(self, code: Code, node: Node, type_: Type, args: Sequence[Any]) -> Value:
+        """What the rule of a node gives, written out or by a call."""
+        attr: Map = node.attr
+        if not self._many or not self._is_long(*self._key(attr, node.operands)):
+            return attr.rule(code, type_, *args)  # type: ignore[no-any-return]
+        values = [x for x in args if isinstance(x, Value)]
+        kinds = [x.type if isinstance(x, Value) else None for x in args]
+        numbers = "".join(f"_{x!r}" for x in args if not isinstance(x, Value))
+        label = "".join(ch if ch.isalnum() else "_" for ch in f"{attr.name}{numbers}")
+        widths = "_".join(f"{x.kind}{x.bits}x{x.lanes}" for x in kinds if x is not None)
+        name = f"map_{label}_{widths}"
+        if (made := self.functions.get(name)) is None:
+            made = self.functions[name] = _written(name, attr, type_, args, kinds)
+        assert made.returns is not None
+        return code.call(name, made.returns, *values)

@@ -1,0 +1,142 @@
+"""Which steps of a program run in machine code, and which stay calls of NumPy between them.
+
+Native steps and calls alternate: a part of native steps, then calls that read what it gives, and so on. Each step is in
+the first part where all that it reads is there. Views cost nothing in either: one that a call reads is made by NumPy,
+of an array that the part gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pullback.arrays.traced.graph import GUARD, Graph, Step, Value
+from pullback.compiler.native.lowering import Lowering
+from pullback.compiler.native.program import Native, load_rules
+from pullback.compiler.native.toolchain import Toolchain
+from pullback.dispatch.operator import tags_of
+
+
+class NativePart:
+    """Steps that run as one call of machine code.
+
+    Attributes
+    ----------
+    steps : list of Step
+    given : list of Value
+        What it reads from outside, besides constants.
+    results : list of Value
+        What others read of it.
+    program : Native
+    call : callable
+        (*arrays) -> the results as a tuple; None for arrays of another form than at the trace.
+    """
+
+    def __init__(
+        self, graph: Graph, steps: Sequence[Step], given: Sequence[Value], results: Sequence[Value], toolchain: Toolchain
+    ) -> None:
+        self.graph, self.steps, self.given, self.results = graph, list(steps), list(given), list(results)
+        self._plan: Any = None
+        self.program = Native(graph, given, steps, results, toolchain)
+        self.call: Callable[..., Any] = self.program.loaded()
+
+    def by_numpy(self, *arrays: Any) -> Any:
+        """The same by NumPy's kernels, for arrays that lie in memory otherwise than at the trace."""
+        if self._plan is None:
+            from pullback.compiler.plan import Plan  # noqa: PLC0415 - which is made of such parts
+
+            self._plan = Plan(self.graph, self.given, self.steps, self.results, native=False)
+        return self._plan.call(*arrays)
+
+    def values(self) -> list[Value]:
+        """What it reads."""
+        return self.given
+
+
+def in_parts(
+    graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value], toolchain: Toolchain
+) -> list[Step | NativePart]:
+    """The steps, those that can run natively in parts."""
+    lowered = _lowered(graph, inputs, steps, results)
+    if not any(step in lowered and not _is_view(step) for step in steps):
+        return list(steps)
+    seen = _seen_by_calls(steps, lowered)
+    stages = _stages(steps, lowered)
+    found: list[Step | NativePart] = []
+    for stage in range(1 + max(stages.values())):
+        here = [step for step in steps if stages[step] == stage]
+        own = [step for step in here if step in lowered]
+        made = {x.number for step in own for x in step.results}
+        read = {x.number for step in steps if step not in lowered or step in seen or stages[step] > stage for x in step.values()}
+        read.update(x.number for x in results)
+        wanted = [x for step in own if step not in seen for x in step.results if x.number in read]
+        wanted += [x for step in own if step in seen for x in step.results if x in results]
+        if wanted := list({x.number: x for x in wanted}.values()):
+            own = _needed(own, wanted)
+            constants = {value.number for value, _, _ in graph.constants}
+            given = {x.number: x for step in own for x in step.values() if x.number not in made | constants}
+            found.append(NativePart(graph, own, list(given.values()), wanted, toolchain))
+        found += [step for step in here if step not in lowered or (step in seen and not _all_wanted(step, wanted))]
+    return found
+
+
+def _all_wanted(step: Step, wanted: Iterable[Value]) -> bool:
+    numbers = {x.number for x in wanted}
+    return all(x.number in numbers for x in step.results)
+
+
+def _lowered(
+    graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]
+) -> set[Step]:
+    """The steps that have nodes; what others give is taken as given."""
+    load_rules()
+    lowering = Lowering(graph, steps, results)
+    for value in inputs:
+        lowering.input(value)
+    found = set[Step]()
+    for step in steps:
+        if lowering.take(step):
+            found.add(step)
+        else:
+            for value in step.results:
+                lowering.input(value)
+    return found
+
+
+def _is_view(step: Step) -> bool:
+    return isinstance(step.what, str) and "view" in tags_of(step.what)
+
+
+def _seen_by_calls(steps: Sequence[Step], lowered: set[Step]) -> set[Step]:
+    """The views that calls read, which NumPy makes too."""
+    found, read = set[Step](), set[int]()
+    for step in reversed(steps):
+        if step not in lowered or (_is_view(step) and not read.isdisjoint(x.number for x in step.results)):
+            if step in lowered:
+                found.add(step)
+            read.update(x.number for x in step.values())
+    return found
+
+
+def _stages(steps: Sequence[Step], lowered: set[Step]) -> dict[Step, int]:
+    """The part in which each step is, or after which."""
+    made: dict[int, tuple[int, bool]] = {}
+    found: dict[Step, int] = {}
+    last = 0  # of what must stay in order
+    for step in steps:
+        is_native = step in lowered
+        stage = max((at + (is_native and not by_native) for at, by_native in map(lambda x: made.get(x.number, (0, True)), step.values())), default=0)
+        if step.kept or step.form is GUARD:
+            stage = last = max(stage, last)
+        found[step] = stage
+        made.update((x.number, (stage, is_native)) for x in step.results)
+    return found
+
+
+def _needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
+    alive, kept = {x.number for x in wanted}, []
+    for step in reversed(steps):
+        if not alive.isdisjoint(x.number for x in step.results):
+            alive.update(x.number for x in step.values())
+            kept.append(step)
+    return kept[::-1]

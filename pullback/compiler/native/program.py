@@ -1,0 +1,134 @@
+"""A native program: nodes of the steps, nests, their kernels, and the table of steps by which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.traced.graph import Graph, Step, Value
+from pullback.compiler.native import entry, toolchain
+from pullback.compiler.native.code import Code, Module
+from pullback.compiler.native.functions import helpers
+from pullback.compiler.native.kernel import Kernel, Place
+from pullback.compiler.native.lowering import Lowering
+from pullback.compiler.native.memory import Memory, settled, stored
+from pullback.compiler.native.nodes import CONSTANT, DOT, INPUT, MAP, Node
+from pullback.compiler.native.outlined import Outlined
+from pullback.compiler.native.schedule import scheduled
+from pullback.core.late import ready
+from pullback.core.tensor import ndarray
+
+_AREAS = ("pointwise", "reductions", "rows", "windows", "products")
+_LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
+
+
+def load_rules() -> None:
+    """Let all areas register their rules."""
+    for area in _AREAS:
+        import_module(f"pullback.compiler.native.rules.{area}")
+
+
+class Native:
+    """The program that computes some values of a graph from others.
+
+    Parameters
+    ----------
+    graph : Graph
+    inputs : sequence of Value
+        What is given at each run; the graph's constants are known.
+    steps : sequence of Step
+        Each has a rule.
+    results : sequence of Value
+
+    Attributes
+    ----------
+    nests, kernels
+        One kernel for each nest.
+    module : Module
+        The distinct functions.
+    workspace : int
+        Bytes that it needs besides its results.
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value],
+        tool: toolchain.Toolchain,
+    ) -> None:  # fmt: skip
+        self._inputs, self._results, self._tool = inputs, results, tool
+        lowering = Lowering(graph, steps, results)
+        for value in inputs:
+            lowering.input(value)
+        for step in steps:
+            if not lowering.take(step):
+                raise AssertionError(f"{step} has no rule")
+        wanted = _apart(lowering, results)
+        nodes = settled(lowering.nodes, wanted)
+        self.nests = scheduled(nodes, wanted)
+        kept = stored(self.nests, wanted)
+        leaves = [node for node in nodes if node.op == CONSTANT]
+        self.constants: list[ndarray] = [node.attr for node in leaves]
+        memory = Memory(self.nests, kept, _given(nodes, leaves, wanted, len(inputs)))
+        outlined = Outlined(nodes)
+        self.kernels = [self._kernel(nest, kept, outlined) for nest in self.nests]
+        self.workspace = memory.size + memory.of_rows(self.kernels)
+        self._rows = [(kernel.code, kernel.data(memory.of_kernel(kernel))) for kernel in self.kernels]
+        self.module, self._names = _module([code for code, _ in self._rows], outlined, tool)
+        self.work = sum(prod(nest.space) for nest in self.nests)
+
+    def _kernel(self, nest: Any, kept: set[int], outlined: Outlined) -> Kernel:
+        lanes = toolchain.vector_bytes() * 8 // nest.bits if self._tool.vectors else 1
+        return Kernel(nest, kept, lanes, outlined)
+
+    def loaded(self) -> Callable[..., Any]:
+        """The function of arrays."""
+        library = self._tool.build(self.module, toolchain.store())
+        words: list[int] = []
+        for name, (_, data) in zip(self._names, self._rows, strict=True):
+            words += [2 + len(data), library.address(name), *data]
+        return entry.made(
+            [_form(x) for x in self._inputs], [_form(x, result=True) for x in self._results], self.constants,
+            self.workspace, np.array(words, np.int64), releases=self.work > _LONG, keep=library, tool=self._tool,
+        )  # fmt: skip
+
+
+def _apart(lowering: Lowering, results: Sequence[Value]) -> list[Node]:
+    """The nodes of the results, each with memory of its own."""
+    wanted: list[Node] = []
+    for value in results:
+        node = lowering.made_whole(value)
+        if any(node is other for other in wanted):
+            node = lowering.copied(node)
+        wanted.append(node)
+    return wanted
+
+
+def _given(nodes: Sequence[Node], constants: Sequence[Node], wanted: Sequence[Node], inputs: int) -> dict[int, Place]:
+    """The places of what is no memory of the program's own: its bases are workspace, inputs, constants, results."""
+    found = {node.number: Place(1 + node.attr, 0) for node in nodes if node.op == INPUT}
+    found |= {node.number: Place(1 + inputs + nr, 0) for nr, node in enumerate(constants)}
+    first = 1 + inputs + len(constants)
+    return found | {node.number: Place(first + nr, 0) for nr, node in enumerate(wanted)}
+
+
+def _module(codes: Sequence[Code], outlined: Outlined, tool: toolchain.Toolchain) -> tuple[Module, list[str]]:
+    """(the module of the distinct functions, the name of each function); equal functions have equal text."""
+    by_text: dict[str, str] = {}
+    functions, names = [], []
+    for code in codes:
+        text = tool.render(Module([code]))
+        if text not in by_text:
+            code.name = by_text[text] = f"kernel{len(functions)}"
+            functions.append(code)
+        names.append(by_text[text])
+    called = list(outlined.functions.values())
+    return Module([*helpers([*called, *functions]), *called, *functions]), names
+
+
+def _form(x: Value, result: bool = False) -> entry.Form:
+    size = x.dtype.itemsize
+    strides = tuple(s * size for s in Lowering.layout(x)) if result else x.strides
+    return entry.Form(x.shape, strides, x.dtype, result and x.single)

@@ -1,0 +1,1 @@
+"""How the kernels of NumPy's table become nodes, by area."""

@@ -1,0 +1,66 @@
+"""Sums, means, extremes, and what is made of them row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
+from pullback.compiler.native.nodes import Window
+
+
+def axes_of(dim: Any, rank: int) -> list[int]:
+    """The dimensions that are reduced."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return list(range(rank))
+    return [d % rank for d in (dim if isinstance(dim, (tuple, list)) else [dim])] if rank else []
+
+
+def _arguments(step: Step) -> tuple[Any, ...]:
+    """(array, dim, keepdim, dtype)."""
+    return step.args + (None, False, None)[len(step.args) - 1 :]
+
+
+def _is_float(step: Step) -> bool:
+    """True if the numbers are floats of one width."""
+    x, result = step.args[0], step.results[0]
+    return type(x) is Value and x.dtype in FLOATS and x.dtype == result.dtype
+
+
+@lowers("sum")
+def _sum(lowering: Lowering, step: Step) -> bool:
+    x, dim, keepdim, dtype = _arguments(step)
+    if not _is_float(step) or (dtype is not None and dtype != x.dtype):
+        return False
+    window = lowering.window(x)
+    return lowering.gives(step, lowering.reduce("add", window, axes_of(dim, len(x.shape)), bool(keepdim)))
+
+
+@lowers("mean")
+def _mean(lowering: Lowering, step: Step) -> bool:
+    x, dim, keepdim, dtype = _arguments(step)
+    if not _is_float(step) or (dtype is not None and dtype != x.dtype):
+        return False
+    total = lowering.reduce("add", lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim))
+    count = prod(x.shape) // prod(step.results[0].shape)
+    return lowering.gives(step, lowering.map("over", _over, [total, float(count)], step.results[0]))
+
+
+@lowers("amax", "amin")
+def _extreme(lowering: Lowering, step: Step) -> bool:
+    x, dim, keepdim = (step.args + ((), False)[len(step.args) - 1 :])[:3]
+    if not _is_float(step):
+        return False
+    how = "max" if step.what == "amax" else "min"
+    return lowering.gives(step, lowering.reduce(how, lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim)))
+
+
+def _over(code: Any, type_: Any, x: Any, n: float) -> Any:
+    return x / n
+
+
+def rows(lowering: Lowering, how: str, x: Window, axes: Sequence[int]) -> Window:
+    """A reduction whose dimensions stay, with one element."""
+    return lowering.reduce(how, x, axes, keepdim=True)

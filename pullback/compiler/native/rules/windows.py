@@ -1,0 +1,82 @@
+"""Writes of parts: gradients of slices, sums with them, arrays side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.traced.graph import Step, Value, added_at
+from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
+from pullback.compiler.native.nodes import Window
+
+
+def _part(whole: Window, index: Any) -> Window | None:
+    """A basic index of a window."""
+    return whole.through(lambda probe: probe[index] if probe[index].shape or True else probe)
+
+
+def _indexed(whole: Window, index: Any) -> Window | None:
+    def part(probe: Any) -> Any:
+        found = probe[index]
+        return found if isinstance(found, np.ndarray) else probe[(*index, ...) if type(index) is tuple else (index, ...)]
+
+    return whole.through(part)
+
+
+@lowers("slice_backward")
+def _slice_backward(lowering: Lowering, step: Step) -> bool:
+    value, shape, index = step.args
+    if type(value) is not Value or step.results[0].dtype not in FLOATS or value.dtype != step.results[0].dtype:
+        return False
+    zeros = lowering.zeros(tuple(shape), value.dtype)
+    where = _indexed(zeros, index)
+    if where is None:
+        return False
+    return lowering.gives(step, lowering.write(zeros, where, lowering.window(value).spread(where.shape), adds=False))
+
+
+@lowers(added_at)
+def _added_at(lowering: Lowering, step: Step) -> bool:
+    target, index, value = step.args
+    if not all(type(x) is Value and x.dtype in FLOATS and x.dtype == target.dtype for x in (target, value)):
+        return False
+    whole = lowering.window(target)
+    if not whole.squeezed().is_whole or whole.node.op in ("input", "constant"):
+        whole = lowering.map("copy", lambda code, type_, x: x, [whole], target)
+    where = _indexed(whole, index)
+    if where is None:
+        return False
+    return lowering.gives(step, lowering.write(whole, where, lowering.window(value).spread(where.shape), adds=True))
+
+
+@lowers("stack", "cat")
+def _side_by_side(lowering: Lowering, step: Step) -> bool:
+    arrays, dim = step.args[0], step.args[1] if len(step.args) > 1 else 0
+    result = step.results[0]
+    if result.dtype not in FLOATS or not all(type(x) is Value and x.dtype == result.dtype for x in arrays):
+        return False
+    made = lowering.map("empty", lambda code, type_: code.number(0.0, type_), [], result)
+    d, begin = dim % len(result.shape), 0
+    for x in arrays:
+        n = 1 if step.what == "stack" else x.shape[d]
+        place: Any = begin if step.what == "stack" else slice(begin, begin + n)
+        where = _indexed(made, (*[slice(None)] * d, place))
+        if where is None:
+            return False
+        made = lowering.write(made, where, lowering.window(x).spread(where.shape), adds=False)
+        begin += n
+    return lowering.gives(step, made)
+
+
+@lowers("chunk", "split", "split_with_sizes")
+def _parts(lowering: Lowering, step: Step) -> bool:
+    x, dim = step.args[0], step.args[2] if len(step.args) > 2 else 0
+    if not x.shape:
+        return False
+    whole, begin, found, d = lowering.window(x), 0, [], dim % len(x.shape)
+    for result in step.results:
+        end = begin + result.shape[d]
+        found.append(whole.through(lambda probe, b=begin, e=end: probe[(*[slice(None)] * d, slice(b, e))]))  # type: ignore[misc]
+        begin = end
+    return lowering.gives(step, *found)  # type: ignore[arg-type]
