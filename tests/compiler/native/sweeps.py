@@ -12,15 +12,17 @@ from pullback.compiler.native.toolchain import build
 DTYPES = {64: np.dtype(np.float64), 32: np.dtype(np.float32)}
 
 
-def kernel(rule, bits, lanes, count, name="kernel", masks=()):
-    """Code that applies a rule of (code, *values) to arrays, `lanes` at a time: name(to, *of, size)."""
-    code = Code(name, [("to", ADDRESS), *((f"x{k}", ADDRESS) for k in range(count)), ("size", INDEX)])
+def kernel(rule, bits, lanes, count, masks=(), whole=False):
+    """Code that applies a rule of (code, *values) to arrays, `lanes` at a time: kernel(to, *of, size).
+
+    `whole`: the size is a multiple of the lanes.
+    """
+    code = Code("kernel", [("to", ADDRESS), *((f"x{k}", ADDRESS) for k in range(count)), ("size", INDEX)])
     to, *of, size = code.params
     type_ = Type("f", bits, lanes)
     types = [type_.to("m") if k in masks else type_ for k in range(count)]
     with code.loop(0, size, lanes) as i:
-        left = size - i
-        part = None if lanes == 1 else left
+        part = None if whole or lanes == 1 else size - i
         found = rule(code, *(code.load(t, x.at(i, t.bytes), part) for t, x in zip(types, of, strict=True)))
         code.store(found, to.at(i, found.type.bytes), part)
     code.give()

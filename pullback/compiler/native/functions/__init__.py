@@ -11,7 +11,7 @@ from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
 from pullback.compiler.native.functions.logarithms import log, log1p, log2, log10, log_sigmoid, logaddexp, softplus
 from pullback.compiler.native.functions.powers import cbrt, hypot, power, rsqrt
-from pullback.compiler.native.functions.trigonometric import HUGE, cos, huge_quarter_turns, sin, tan
+from pullback.compiler.native.functions.trigonometric import cos, huge, sin, tan
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atan2": atan2, "atanh": atanh,
@@ -20,10 +20,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
 }  # fmt: skip
 
-_HELPERS: Final = {HUGE: huge_quarter_turns}
-
 
 def helpers(functions: Sequence[Code]) -> list[Code]:
     """The functions that a module needs before these, which call them."""
     called = {value.attr for code in functions for value in code.used() if value.op == "call"}
-    return [make() for name, make in _HELPERS.items() if name in called]
+    return [code for code in map(huge, ("sin", "cos", "tan")) if code.name in called]

@@ -13,6 +13,8 @@ from pullback.compiler.native.functions.floats import (
     polynomial,
     power_of_two,
     scaled,
+    sign_of,
+    with_sign,
     without_ln2,
 )
 
@@ -63,5 +65,14 @@ def expm1(c: Code, x: Value) -> Value:
 
 def sigmoid(c: Code, x: Value) -> Value:
     """1 / (1 + e**-x), or e**x / (1 + e**x), which does not overflow."""
-    e = exp(c, -c.unary("abs", x))
-    return c.sel(x < 0.0, e, 1.0) / (e + 1.0)
+    high, low, _, k = without_ln2(c, between(c, -c.unary("abs", x), LIMITS[x.type.bits][1], 0.0))
+    r = high - low
+    beside = c.fma(r * r, polynomial(c, r, EXP), r)
+    p = beside + 1.0
+    e = scaled(c, p, k)
+    result = c.sel(x < 0.0, e, 1.0) / (e + 1.0)
+    # What rounding took from e, relative to e: 1 / p is about 1 - r + r**2 / 2. The slope of log(e / (1 + e)) in log(e)
+    # is 1 / (1 + e), that of log(1 / (1 + e)) is -e / (1 + e); both are 1 minus the result, up to the sign.
+    lost = ((1.0 - p) + beside + ((high - r) - low)) * c.fma(r, r * 0.5 - 1.0, 1.0)
+    share = (1.0 - result) * lost
+    return c.fma(result, with_sign(c, share, sign_of(c, -x)), result)

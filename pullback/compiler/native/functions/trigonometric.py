@@ -8,9 +8,10 @@ lane by lane through a function that multiplies by the digits of 2/pi that matte
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from pullback.compiler.native.code import ADDRESS, INDEX, Code, Type, Value
+from pullback.compiler.native.code import INDEX, Code, Type, Value
 from pullback.compiler.native.functions.coefficients import COS, HALF_PI, PI, SIN, TAN, TWO_OVER_PI
 from pullback.compiler.native.functions.floats import (
     INF,
@@ -26,38 +27,105 @@ from pullback.compiler.native.functions.floats import (
 )
 
 DOUBLE: Final = Type("f", 64)
-HUGE: Final = "pullback_quarter_turns"
 LIMIT: Final = 3e6  # so n has 21 bits, and the parts of pi/2 have 32
 _LIMB: Final = 0xFFFFFFFF
 
 
-def quarter_turns(c: Code, x: Value) -> tuple[Value, Value, Value]:
-    """(r, lost, n): x = n pi/2 + r + lost, in double precision also of a float32; n is whole, perhaps but modulo 4."""
+class Turned(NamedTuple):
+    """x = n pi/2 + r + lost, n a whole number, perhaps but modulo 4."""
+
+    r: Value
+    lost: Value
+    n: Value
+
+
+def sin(c: Code, x: Value) -> Value:
+    """The sine."""
+    return _with_huge(c, "sin", x)
+
+
+def cos(c: Code, x: Value) -> Value:
+    """The cosine."""
+    return _with_huge(c, "cos", x)
+
+
+def tan(c: Code, x: Value) -> Value:
+    """The tangent."""
+    return _with_huge(c, "tan", x)
+
+
+def _sine(c: Code, x: Turned, ahead: int = 0) -> Value:
+    """The sine of x and so many quarter turns."""
+    r, lost, n = x
+    z, turns = r * r, n + ahead
+    half = z * 0.5
+    near = 1.0 - half
+    beyond, lower = polynomial(c, z, SIN), (1.0 - near) - half
+    if r.type.bits == 64:
+        sine = r + c.fma(r * z, beyond, lost)
+        lower = lower - r * lost
+    else:  # half a unit in the last place, and a fifth of the time
+        sine = c.fma(r * z, beyond, r)
+    cosine = near + c.fma(z * z, polynomial(c, z, COS), lower)
+    result = c.sel((turns & 1).eq(0), sine, cosine)
+    return with_sign(c, result, c.shifted("shl", turns & 2, r.type.bits - 2))
+
+
+def _cosine(c: Code, x: Turned) -> Value:
+    return _sine(c, x, 1)
+
+
+def _tangent(c: Code, x: Turned) -> Value:
+    r, lost, n = x
+    z = r * r
+    beside = r * z * polynomial(c, z, TAN)
+    t, less = fast_two_sum(r, c.fma(c.fma(beside, beside + r * 2.0, z), lost, lost) + beside)
+    # -1 / (t + less)
+    inverse = -1.0 / t
+    high, t_high = truncated(c, inverse), truncated(c, t)
+    rest = (high * t_high + 1.0) + high * ((t - t_high) + less)
+    return c.sel((n & 1).eq(0), t, c.fma(inverse, rest, high))
+
+
+_FUNCTIONS: Final[dict[str, Callable[[Code, Turned], Value]]] = {"sin": _sine, "cos": _cosine, "tan": _tangent}
+
+
+# -- the reduction -----------------------------------------------------------------------------------------------------
+def _with_huge(c: Code, name: str, x: Value) -> Value:
+    """A function of x; where a lane is huge, that one by a call."""
+    usual = _FUNCTIONS[name](c, _turned(c, x))
+    if name != "cos":
+        usual = c.sel(x.eq(0.0), x, usual)
+    result = c.variable(usual)
+    with c.when(c.any(c.unary("abs", x) > LIMIT)):
+        lanes, one = x.type.lanes, x.type.one
+        of, to = c.room(lanes * one.bytes), c.room(lanes * one.bytes)
+        c.store(x, of)
+        c.store(usual, to)
+        with c.loop(0, lanes) as i:
+            number = c.load(one, of.at(i, one.bytes))
+            with c.when(c.unary("abs", number) > LIMIT):
+                found = c.call(f"pullback_huge_{name}", DOUBLE, c.cast(number, 64))
+                c.store(c.cast(found, one.bits), to.at(i, one.bytes))
+        c.set(result, c.load(x.type, to))
+    return c.get(result)
+
+
+def _turned(c: Code, x: Value) -> Turned:
+    """Of what is not huge; float32 numbers are reduced in double precision."""
     wide = c.cast(x, 64)
     first, second, third, fourth = HALF_PI[64]
     n, _ = nearest(c, wide * (2 / math.pi))
-    r = wide - n * first  # exact, and so are the products
-    r, lost = _less(r, n * second)
-    if x.type.bits == 64:
+    r = wide - n * first  # exact, and so are the products of n and the first three
+    if x.type.bits == 32:
+        r = r - n * (second + third)
+    else:
+        r, lost = _less(r, n * second)
         r, more = _less(r, n * third)
         r, lost = fast_two_sum(r, (lost + more) - n * fourth)
-    else:
-        r = r + (lost - n * third)
-    parts = [c.variable(value) for value in (r, lost, n)]
-    huge = c.unary("abs", x) > LIMIT
-    with c.when(c.any(huge)):
-        lanes, size = x.type.lanes, 8
-        rooms = [c.room(lanes * size) for _ in range(4)]
-        for value, room in zip((wide, r, lost, n), rooms, strict=True):
-            c.store(value, room)
-        with c.loop(0, lanes) as i:
-            one = c.load(DOUBLE, rooms[0].at(i, size))
-            with c.when(c.unary("abs", one) > LIMIT):
-                c.call(HUGE, None, one, *(room.at(i, size) for room in rooms[1:]))
-        for part, room in zip(parts, rooms[1:], strict=True):
-            c.set(part, c.load(wide.type, room))
-    r, lost, n = (c.get(part) for part in parts)
-    return r, lost, n
+        return Turned(r, lost, c.toint(n))
+    single = c.cast(r, 32)
+    return Turned(single, c.cast(r - c.cast(single, 64), 32), c.toint(c.cast(n, 32)))
 
 
 def _less(x: Value, y: Value) -> tuple[Value, Value]:
@@ -66,10 +134,16 @@ def _less(x: Value, y: Value) -> tuple[Value, Value]:
     return total, (x - total) - y
 
 
-def huge_quarter_turns() -> Code:
-    """The function that writes r, lost and n of one large number to three addresses."""
-    c = Code(HUGE, [("x", DOUBLE), ("r", ADDRESS), ("lost", ADDRESS), ("n", ADDRESS)], shared=False)
-    x, *to = c.params
+def huge(name: str) -> Code:
+    """The function that computes one of these of one huge number."""
+    c = Code(f"pullback_huge_{name}", [("x", DOUBLE)], DOUBLE, shared=False)
+    (x,) = c.params
+    result = _FUNCTIONS[name](c, _turned_by_digits(c, x))
+    c.give(c.sel(c.unary("abs", x) < INF, result, NAN))
+    return c
+
+
+def _turned_by_digits(c: Code, x: Value) -> Turned:
     words = c.room(8 * (len(TWO_OVER_PI) + 2))
     for place, word in enumerate((0, 0, *TWO_OVER_PI)):
         c.store(c.number(word, INDEX), words.at(place, 8))
@@ -103,53 +177,4 @@ def huge_quarter_turns() -> Code:
     first, second = two_product(c, f, c.like(half_pi, f))
     r, lost = fast_two_sum(first, c.fma(g, c.like(half_pi, g), c.fma(f, c.like(beyond, f), second)))
     sign = sign_of(c, x)
-    r, lost, turns = (with_sign(c, value, sign) for value in (r, lost, c.tofloat(n)))
-    for value, address in zip((c.sel(c.unary("abs", x) < INF, r, NAN), lost, turns), to, strict=True):
-        c.store(value, address)
-    c.give()
-    return c
-
-
-def _quadrant(c: Code, x: Value) -> tuple[Value, Value, Value, Value]:
-    """(r, lost, r**2, n) as numbers like x, n a whole one."""
-    wide, lost, n = quarter_turns(c, x)
-    r = c.cast(wide, x.type.bits)
-    if x.type.bits == 32:
-        lost = wide - c.cast(r, 64)
-    return r, c.cast(lost, x.type.bits), r * r, c.toint(c.cast(n, x.type.bits))
-
-
-def _sine(c: Code, x: Value, ahead: int) -> Value:
-    """The sine of x and so many quarter turns."""
-    r, lost, z, n = _quadrant(c, x)
-    turns = n + ahead
-    sine = r + c.fma(r * z, polynomial(c, z, SIN), lost)
-    half = z * 0.5
-    near = 1.0 - half
-    cosine = near + (((1.0 - near) - half) + c.fma(z * z, polynomial(c, z, COS), -(r * lost)))
-    result = c.sel((turns & 1).eq(0), sine, cosine)
-    return with_sign(c, result, c.shifted("shl", turns & 2, x.type.bits - 2))
-
-
-def sin(c: Code, x: Value) -> Value:
-    """The sine."""
-    return c.sel(x.eq(0.0), x, _sine(c, x, 0))
-
-
-def cos(c: Code, x: Value) -> Value:
-    """The cosine."""
-    return _sine(c, x, 1)
-
-
-def tan(c: Code, x: Value) -> Value:
-    """The tangent."""
-    r, lost, z, n = _quadrant(c, x)
-    beside = r * z * polynomial(c, z, TAN)
-    t, less = fast_two_sum(r, c.fma(c.fma(beside, beside + r * 2.0, z), lost, lost) + beside)
-    # -1 / (t + less)
-    inverse = -1.0 / t
-    high = truncated(c, inverse)
-    t_high = truncated(c, t)
-    rest = (high * t_high + 1.0) + high * ((t - t_high) + less)
-    result = c.sel((n & 1).eq(0), t, c.fma(inverse, rest, high))
-    return c.sel(x.eq(0.0), x, result)
+    return Turned(with_sign(c, r, sign), with_sign(c, lost, sign), c.sel(x < 0.0, -n, n))
