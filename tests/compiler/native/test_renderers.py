@@ -1,26 +1,12 @@
 """Every instruction, in C and for LLVM, computes what NumPy does: scalars, and vectors of each width."""
 
-import shutil
-
 import pytest
 
 from pullback.compiler.native import selftest
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Module, Type
-from pullback.compiler.native.toolchain import CCompiler, Llvm
 from tests.compiler.native.calls import called
 
 VECTORS = [Type("f", bits, max(1, size * 8 // bits)) for bits in (32, 64) for size in (0, 16, 32, 64)]
-
-
-@pytest.fixture(scope="module", params=["c", "llvm"])
-def tool(request):
-    if request.param == "llvm":
-        pytest.importorskip("llvmlite", reason="llvmlite is not installed")
-        return Llvm()
-    command = next(filter(shutil.which, ("cc", "gcc", "clang")), None)
-    if command is None:
-        pytest.skip("there is no C compiler")
-    return CCompiler([command])
 
 
 @pytest.mark.parametrize("type_", VECTORS, ids=lambda x: f"f{x.bits}x{x.lanes}")
