@@ -22,12 +22,18 @@ def length(attr: Map, operands: Sequence[Any], kinds: Sequence[Type | None]) -> 
     return sum(x.op != "const" for x in _written("probe", attr, Type("f", attr.bits), operands, kinds).body if isinstance(x, Value))
 
 
+def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:
+    """What a rule gives; of numbers alone a number."""
+    found = attr.rule(code, type_, *args)
+    return found if isinstance(found, Value) else code.number(found, type_)
+
+
 def _written(name: str, attr: Map, type_: Type, operands: Sequence[Any], kinds: Sequence[Type | None]) -> Code:
     params = [(f"x{nr}", kind) for nr, kind in enumerate(kinds) if kind is not None]
     code = Code(name, params, shared=False)
     given = iter(code.params)
     args = [x if kind is None else next(given) for x, kind in zip(operands, kinds, strict=True)]
-    found = attr.rule(code, type_, *args)
+    found = applied(attr, code, type_, args)
     code.returns = found.type
     code.give(found)
     return code
@@ -69,7 +75,7 @@ class Outlined:
         """What the rule of a node gives, written out or by a call."""
         attr: Map = node.attr
         if not self._many or not self._is_long(*self._key(attr, node.operands)):
-            return attr.rule(code, type_, *args)  # type: ignore[no-any-return]
+            return applied(attr, code, type_, args)
         values = [x for x in args if isinstance(x, Value)]
         kinds = [x.type if isinstance(x, Value) else None for x in args]
         numbers = "".join(f"_{x!r}" for x in args if not isinstance(x, Value))
