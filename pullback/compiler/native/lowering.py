@@ -20,6 +20,8 @@ from pullback.compiler.native.nodes import (
     MAP,
     REDUCE,
     WRITE,
+    GATHER,
+    Index,
     Map,
     Node,
     Reduce,
@@ -36,6 +38,7 @@ from pullback.core.types import Shape
 from pullback.dispatch.operator import tags_of
 
 FLOATS = {np.dtype(np.float32): 32, np.dtype(np.float64): 64}
+WHOLE = np.dtype(np.int64)
 BOOL = np.dtype(bool)
 
 Rule: TypeAlias = Callable[["Lowering", Step], bool]
@@ -132,7 +135,8 @@ class Lowering:
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
         strides = self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
-        node = self.add(MAP, Map(name, rule, bits), read, space, strides, dtype)
+        kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
+        node = self.add(MAP, Map(name, rule, 64 if kind == "i" else bits, kind), read, space, strides, dtype)
         return self.shown(node, shape)
 
     def _operand(self, x: Value) -> Window | float | int | bool:
@@ -180,6 +184,20 @@ class Lowering:
             WRITE, Write(where.strides, where.offset, adds), (target.node.whole(), given),
             target.node.shape, target.node.strides, target.node.dtype,
         )  # fmt: skip
+        return target._replace(node=node)
+
+    def gather(self, x: Window, index: Window, at: Index) -> Window:
+        """x, each element as many steps of `at` further as the index says; both have the shape of the result."""
+        read = x.squeezed(), index.squeezed()
+        node = self.add(GATHER, at, read, read[0].shape, contiguous(read[0].shape), x.node.dtype)
+        return self.shown(node, x.shape)
+
+    def scatter(self, target: Window, where: Window, value: Window, index: Window, at: Index) -> Window:
+        """`target`, to whose window `where` values have been added, each as many steps further as the index says."""
+        where = where.squeezed()
+        write = Write(where.strides, where.offset, adds=True, index=at)
+        operands = target.node.whole(), value.squeezed(), index.squeezed()
+        node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 
     def zeros(self, shape: Shape, dtype: Any) -> Window:
@@ -255,12 +273,17 @@ def viewed(lowering: Lowering, step: Step) -> bool:
 
 def _is_fit(x: Value) -> bool:
     """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
-    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == np.int64) and x.dtype.isnative
+    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == WHOLE) and x.dtype.isnative
 
 
 def _width(node: Node) -> int:
     """The bits of its numbers, or of those that were compared for it."""
     return FLOATS.get(node.dtype) or (node.attr.bits if node.op == MAP else 32)
+
+
+def _compares_whole(dtype: Any, read: Sequence[Any]) -> bool:
+    """True for a mask made of whole numbers."""
+    return dtype == BOOL and any(type(x) is Window and x.node.dtype == WHOLE for x in read)
 
 
 def _same(code: Any, type_: Any, x: Any) -> Any:

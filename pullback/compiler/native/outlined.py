@@ -19,7 +19,7 @@ _MANY = 4  # long rules that a program may have written out
 
 def length(attr: Map, operands: Sequence[Any], kinds: Sequence[Type | None]) -> int:
     """The instructions of a rule, constants aside."""
-    return sum(x.op != "const" for x in _written("probe", attr, Type("f", attr.bits), operands, kinds).body if isinstance(x, Value))
+    return sum(x.op != "const" for x in _written("probe", attr, Type(attr.kind, attr.bits), operands, kinds).body if isinstance(x, Value))
 
 
 def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:
@@ -66,7 +66,7 @@ class Outlined:
         key = attr.name, attr.bits, operands
         if (found := self._long.get(key)) is None:
             kinds = [
-                Type("m" if kind == "b" else "f", attr.bits) if x is None else None for x, kind in operands
+                Type("m" if kind == "b" else attr.kind, attr.bits) if x is None else None for x, kind in operands
             ]
             found = self._long[key] = length(attr, [x for x, _ in operands], kinds) > _LONG
         return found

@@ -23,7 +23,7 @@ from pullback.compiler.native.schedule import Nest, scheduled
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 
-_AREAS = ("pointwise", "reductions", "rows", "windows", "products")
+_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices")
 _LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
 
 
