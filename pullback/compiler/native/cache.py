@@ -77,7 +77,7 @@ class Cache:
         return self._folder / key / "code"
 
     def _is_ours(self) -> bool:
-        """Whether the folder is one that nobody else could have put code into."""
+        """True if nobody else could have put code into the folder."""
         found = self._folder.lstat()
         if not hasattr(os, "getuid"):
             return stat.S_ISDIR(found.st_mode)

@@ -62,7 +62,7 @@ def _run() -> Code:
 
 
 class _Frame:
-    """What functions of the entry read: fields of the descriptor, functions of the table."""
+    """For functions of the entry: fields of the descriptor, functions of the table."""
 
     def __init__(self, code: Code, descriptor: Value) -> None:
         self.code, self.descriptor = code, descriptor

@@ -1,4 +1,4 @@
-"""What turns a module into machine code: llvmlite, or a C compiler of the machine.
+"""Toolchains turn a module into machine code: llvmlite, or a C compiler of the machine.
 
 `PULLBACK_COMPILER` names one: "llvmlite", a command like "clang" or "zig cc", or "none". Without it the first is taken
 that is there and passes its self-test: llvmlite; `$CC`, cc, gcc, clang; zig and TinyCC, where their packages are
