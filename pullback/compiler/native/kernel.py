@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
 from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
-from pullback.compiler.native.outlined import Outlined
+from pullback.compiler.native.outlined import Outlined, operations
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
@@ -167,14 +167,7 @@ class Kernel:
     def _is_cheap(self, node: Node) -> bool:
         if node.op != MAP:
             return False
-        probe = Code("probe", [])
-        bits, kind = node.attr.bits, node.attr.kind
-        args = [
-            Value(probe, "param", Type("m" if x.node.dtype.kind == "b" else kind, bits), (), nr) if type(x) is Window else x
-            for nr, x in enumerate(node.operands)
-        ]
-        node.attr.rule(probe, Type(kind, bits), *args)
-        ops = [x.op for x in probe.body if isinstance(x, Value) and x.op != "const"]
+        ops = operations(node.attr, node.operands)
         return len(ops) <= _CHEAP and _DEAR.isdisjoint(ops)
 
     # -- indices -------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from pullback.compiler.native.nodes import (
     contiguous,
     dense,
 )
+from pullback.compiler.native.outlined import written
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
@@ -122,10 +123,13 @@ class Lowering:
 
     def map(
         self, name: str, rule: Callable[..., Any], operands: Sequence[Any], like: Value | None = None, *,
-        shape: Shape | None = None, dtype: Any = None, bits: int | None = None,
+        shape: Shape | None = None, dtype: Any = None, bits: int | None = None, ordered: bool = False,
     ) -> Window:  # fmt: skip
-        """Element by element, for a result in the form of `like`, or of this shape and dtype."""
-        given = [x if type(x) is Window else self.number(x) if type(x) is not Value else self._operand(x) for x in operands]
+        """Element by element, for a result in the form of `like`, or of this shape and dtype.
+
+        `ordered`: in C order, else as the operands lie.
+        """
+        given = [self._operand(x) if type(x) is Value else x for x in operands]
         if like is not None:
             shape, dtype = like.shape, like.dtype
         assert shape is not None
@@ -133,10 +137,12 @@ class Lowering:
         kept = [d for d, n in enumerate(shape) if n != 1]
         space = tuple(shape[d] for d in kept)
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
-        strides = self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
+        strides = contiguous(space) if ordered else self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
-        node = self.add(MAP, Map(name, rule, 64 if kind == "i" else bits, kind), read, space, strides, dtype)
+        attr = Map(name, rule, 64 if kind == "i" else bits, kind)
+        written(attr, read)  # which says so where the rule does not take these
+        node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
 
     def _operand(self, x: Value) -> Window | float | int | bool:
@@ -232,6 +238,10 @@ class Lowering:
                 found[d] = found[d + 1] * value.shape[d + 1] if d + 1 < len(found) else 1
         return tuple(found)
 
+    def in_order(self, x: Window) -> Window:
+        """A copy in C order."""
+        return self.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype, ordered=True)
+
     def copied(self, node: Node) -> Node:
         """A copy with memory of its own."""
         kind = MAP, Map("copy", _same, _width(node))
@@ -264,8 +274,7 @@ def viewed(lowering: Lowering, step: Step) -> bool:
     try:
         found = x.through(lambda probe: kernel(probe, *step.args[1:]))
         if found is None:  # memory in another order, in which it is a view
-            whole = lowering.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype)
-            found = whole.through(lambda probe: kernel(probe, *step.args[1:]))
+            found = lowering.in_order(x).through(lambda probe: kernel(probe, *step.args[1:]))
     except (TypeError, ValueError):  # it asks for the dtype
         return False
     return found is not None and found.shape == step.results[0].shape and lowering.gives(step, found)
