@@ -29,6 +29,21 @@ def _logarithm(z):
     return (2 * mp.atanh(s) / s - 2) / z
 
 
+def _scaled_tail(q):
+    """((1 + 2 x) exp(x**2) erfc(x) - 1) / (1 + q) for q = (x - 4) / (x + 4)."""
+    x = 4 * (1 + q) / (1 - q)
+    tail = mp.exp(x * x) * mp.erfc(x) if x < 100 else _far_tail(x)
+    return ((1 + 2 * x) * tail - 1) / (1 + q)
+
+
+def _far_tail(x):
+    """exp(x**2) erfc(x) by the continued fraction."""
+    fraction = x
+    for k in range(400, 0, -1):
+        fraction = x + mpf(k) / 2 / fraction
+    return 1 / (mp.sqrt(mp.pi) * fraction)
+
+
 # name: (function, interval, terms in double precision, in single precision)
 POLYNOMIALS = {
     "EXP": (lambda r: (mp.expm1(r) - r) / r**2, (-0.3466, 0.3466), 10, 5),
@@ -47,6 +62,11 @@ POLYNOMIALS = {
     "ATAN": (_odd(mp.atan), (0, 0.2501), 13, 6),
     "ASINH": (_odd(mp.asinh), (0, 0.25), 12, 6),
     "ATANH": (_odd(mp.atanh), (0, 0.25), 13, 6),
+    "ERF": (lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, (0, 1), 13, 7),
+    # Beyond the end of the interval erfc is so small that the error is less.
+    "LOG_ERFC": (lambda u: mp.log(mp.erfc(u + 2)), (-1, 1.6), 20, 9),
+    # After Shepherd and Laframboise, Mathematics of Computation 36, 1981, 249-253.
+    "ERFCX": (_scaled_tail, (-1, 1), 26, 12),
     "ACOSH": (lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t, (0, 0.5), 12, 6),
 }
 
@@ -57,6 +77,7 @@ PARTS = {
     "PI": (lambda: +mp.pi, {64: 53, 32: 24}, 2),
     "RECIPROCAL_LN2": (lambda: 1 / mp.log(2), {64: 26, 32: 12}, 2),
     "RECIPROCAL_LN10": (lambda: 1 / mp.log(10), {64: 26, 32: 12}, 2),
+    "ROOT_HALF": (lambda: mp.sqrt(mpf(1) / 2), {64: 26, 32: 12}, 2),
     "POW_SCALE": (lambda: 2 / (3 * mp.log(2)), {64: 26, 32: 12}, 2),
     "LOG10_2": (lambda: mp.log10(2), {64: 32, 32: 15}, 2),
 }
@@ -75,11 +96,11 @@ def coefficients(f, interval, terms):
     return list(mp.lu_solve(matrix, mp.matrix([f(x) for x in points])))
 
 
-def error(f, interval, found):
-    """The largest error, relative to the function, in bits."""
+def error(f, interval, found, beside=0):
+    """The largest error, relative to the function and what is added to it, in bits."""
     low, high = map(mpf, interval)
     points = [low + (high - low) * (k + mpf(1) / 3) / 200 for k in range(200)]
-    return max(mp.log(abs(mp.polyval(found, x) / f(x) - 1), 2) for x in points)
+    return max(mp.log(abs((mp.polyval(found, x) - f(x)) / (f(x) + beside)), 2) for x in points)
 
 
 def parts(number, bits, count, digits):
@@ -141,7 +162,7 @@ def main():
     if "--errors" in sys.argv:
         mp.prec = 300
         for name, (f, interval, double, single) in POLYNOMIALS.items():
-            found = [float(error(f, interval, coefficients(f, interval, terms))) for terms in (double, single or double)]
+            found = [float(error(f, interval, coefficients(f, interval, terms), name == "ERF")) for terms in (double, single or double)]
             print(f"{name:10} {found[0]:8.1f} {found[1]:8.1f}")
         return 0
     with mp.workprec(1500):

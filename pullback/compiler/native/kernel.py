@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
-from pullback.compiler.native.nodes import MAP, REDUCE, WRITE, Node, Strides, Window
-from pullback.compiler.native.outlined import Outlined
+from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
+from pullback.compiler.native.outlined import Outlined, operations
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
@@ -81,9 +81,13 @@ class Kernel:
         self.buffers: dict[int, int] = {}
         self.code = Code("kernel", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
         self._rows: dict[int, Value] = {}
+        self._further: dict[int, Value] = {}  # of a gather or a write by an index: bytes, for a whole inner loop
+        self._wrong: Variable | None = None  # whether an index was out of range
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
+        if any(self._index(m)[0].strides[-1] for m in self.members.values() if self._by_index(m.node)):
+            self.lanes = 1
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
@@ -163,15 +167,34 @@ class Kernel:
     def _is_cheap(self, node: Node) -> bool:
         if node.op != MAP:
             return False
-        probe = Code("probe", [])
-        bits = node.attr.bits
-        args = [
-            Value(probe, "param", _typed(x.node, bits, 1), (), nr) if type(x) is Window else x
-            for nr, x in enumerate(node.operands)
-        ]
-        node.attr.rule(probe, Type("f", bits), *args)
-        ops = [x.op for x in probe.body if isinstance(x, Value) and x.op != "const"]
+        ops = operations(node.attr, node.operands)
         return len(ops) <= _CHEAP and _DEAR.isdisjoint(ops)
+
+    # -- indices -------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def _by_index(node: Node) -> bool:
+        return node.op == GATHER or (node.op == WRITE and node.attr.index is not None)
+
+    def _index(self, member: Member) -> tuple[Access, Index]:
+        """(the access of the index, along what it counts)."""
+        node = member.node
+        x = node.operands[-1]
+        return self._find(x.node, x.offset, x.strides), node.attr if node.op == GATHER else node.attr.index
+
+    def _step(self, member: Member) -> Value:
+        """How many bytes further an element is; an index from the end is negative, one out of range is noted."""
+        c, (access, at) = self.code, self._index(member)
+        found = c.load(INDEX, access.address)
+        found = c.sel(found < 0, found + at.length, found)
+        inside = (found >= 0) & (found < at.length)
+        assert self._wrong is not None
+        c.set(self._wrong, c.sel(inside, c.get(self._wrong), c.index(1)))
+        return c.sel(inside, found, c.index(0)) * (at.stride * member.node.dtype.itemsize)
+
+    def _at_index(self, member: Member, access: Access) -> Value:
+        """The address of an element."""
+        number = member.node.number
+        return self.code.shift(access.address, self._further[number] if number in self._further else self._step(member))
 
     # -- dimensions ----------------------------------------------------------------------------------------------------
     def _order(self) -> None:
@@ -235,13 +258,15 @@ class Kernel:
             strides = [read() for _ in self.sizes]
             access.address = starts[access.key] = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
             access.by = strides
+        if any(self._by_index(m.node) for m in self.members.values()):
+            self._wrong = c.variable(c.index(0))
         for member in self._filled():
             self._fill(member, read())
         with ExitStack() as loops:
             for d in range(self.outer):
                 self._enter(loops, d)
             self._row()
-        c.give(c.index(0))
+        c.give(c.index(0) if self._wrong is None else c.get(self._wrong))
 
     def _enter(self, loops: ExitStack, d: int) -> None:
         """A loop over a dimension."""
@@ -294,15 +319,16 @@ class Kernel:
         bits = node.attr.bits
         args = [read(x) if type(x) is Window else x for x in node.operands]
         lanes = next((x.type.lanes for x in args if isinstance(x, Value)), self._lanes_now)
-        args = [self._fit(x, bits) if isinstance(x, Value) else x for x in args]
-        found = self._outlined.value(self.code, node, Type("f", bits, lanes), args)
+        kind = node.attr.kind
+        args = [self._fit(x, bits, kind) if isinstance(x, Value) else x for x in args]
+        found = self._outlined.value(self.code, node, Type(kind, bits, lanes), args)
         if found.type.kind == "f" and node.dtype.kind == "f" and found.type.bits != 8 * node.dtype.itemsize:
             found = self.code.cast(found, 8 * node.dtype.itemsize)
         return found
 
-    def _fit(self, x: Value, bits: int) -> Value:
-        """An operand as a number or a mask of this width."""
-        if x.type.kind == "i":
+    def _fit(self, x: Value, bits: int, kind: str) -> Value:
+        """An operand as a number of this kind, or a mask of this width."""
+        if x.type.kind == "i" and kind == "f":
             x = self.code.tofloat(x)
         return self.code.cast(x, bits) if x.type.bits != bits else x
 
@@ -344,6 +370,9 @@ class Kernel:
         sums = [*ends, *late]
         for member in late:
             self._totals[member.node.number] = self._begin(member)
+        for member in self.members.values():
+            if member.at == at and self._by_index(member.node) and not self._index(member)[0].strides[d]:
+                self._further[member.node.number] = self._step(member)
         count = self._size[d]
         if lanes > 1:
             main = count & -lanes
@@ -408,7 +437,7 @@ class Kernel:
         self._lanes_now, self._count, self._at = lanes, count, at
         for member in work:
             node = member.node
-            if node.op == MAP:
+            if node.op in (MAP, GATHER):
                 value = self._element(node)
                 if node.number in self.stored:
                     self._stored(self._store_of(member), value)
@@ -437,7 +466,17 @@ class Kernel:
     def _element(self, node: Node) -> Value:
         """The value of a member of this pass, or again of one before."""
         if (found := self._memo.get(node.number)) is None:
-            found = self._memo[node.number] = self._mapped(node, self._of_element)
+            found = self._gathered(node) if node.op == GATHER else self._mapped(node, self._of_element)
+            self._memo[node.number] = found
+        return found
+
+    def _gathered(self, node: Node) -> Value:
+        x = node.operands[0]
+        access = self._find(x.node, x.offset, x.strides)
+        before = access.address
+        access.address = self._at_index(self.members[node.number], access)
+        found = self._load(access, x.node, self._lanes_now, self._count)
+        access.address = before
         return found
 
     def _of_element(self, x: Window) -> Value:
@@ -479,11 +518,14 @@ class Kernel:
 
     def _put(self, member: Member, value: Value, count: Value | None) -> None:
         """A value into the window of a write."""
-        access, c = self._store_of(member), self.code
+        access, before = self._store_of(member), self._store_of(member).address
+        if member.node.attr.index is not None:
+            access.address = self._at_index(member, access)
         if member.node.attr.adds:
             there = self._load(access, member.node, value.type.lanes, count)
             value = there + value
         self._stored(access, value)
+        access.address = before
 
     def _gather(self, member: Member, value: Value) -> None:
         """A value into what a reduction has in memory."""

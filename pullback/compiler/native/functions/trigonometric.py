@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from pullback.compiler.native.code import INDEX, Code, Type, Value
+from pullback.compiler.native.code import INDEX, Code, Value
 from pullback.compiler.native.functions.coefficients import COS, HALF_PI, PI, SIN, TAN, TWO_OVER_PI
 from pullback.compiler.native.functions.floats import (
     INF,
@@ -25,8 +25,9 @@ from pullback.compiler.native.functions.floats import (
     two_sum,
     with_sign,
 )
+from pullback.compiler.native.functions.rare import DOUBLE, rarely
 
-DOUBLE: Final = Type("f", 64)
+HUGE: Final = {name: f"pullback_huge_{name}" for name in ("sin", "cos", "tan")}
 LIMIT: Final = 3e6  # so n has 21 bits, and the parts of pi/2 have 32
 _LIMB: Final = 0xFFFFFFFF
 
@@ -52,6 +53,24 @@ def cos(c: Code, x: Value) -> Value:
 def tan(c: Code, x: Value) -> Value:
     """The tangent."""
     return _with_huge(c, "tan", x)
+
+
+def sin_pi(c: Code, x: Value) -> Value:
+    """sin(pi x): exact zeros, no digits lost for large x, 0 at infinity."""
+    double = x + x
+    n = c.unary("rint", double)
+    left = x - n * 0.5
+    first, second = PI[x.type.bits]
+    high, low = two_product(c, left, c.like(first, x))
+    r, lost = fast_two_sum(high, c.fma(left, second, low))
+    quarters = n - c.unary("floor", n * 0.25) * 4.0
+    result = _sine(c, Turned(r, lost, c.toint(quarters)))
+    return c.sel(c.unary("abs", x).eq(INF), 0.0, c.sel(x.eq(0.0), x, result))
+
+
+def sinc(c: Code, x: Value) -> Value:
+    """sin(pi x) / (pi x), 1 at 0."""
+    return c.sel(x.eq(0.0), 1.0, sin_pi(c, x) / (x * math.pi) + 0.0)  # no negative zeros
 
 
 def _sine(c: Code, x: Turned, ahead: int = 0) -> Value:
@@ -96,19 +115,11 @@ def _with_huge(c: Code, name: str, x: Value) -> Value:
     usual = _FUNCTIONS[name](c, _turned(c, x))
     if name != "cos":
         usual = c.sel(x.eq(0.0), x, usual)
-    result = c.variable(usual)
-    with c.when(c.any(c.unary("abs", x) > LIMIT)):
-        lanes, one = x.type.lanes, x.type.one
-        of, to = c.room(lanes * one.bytes), c.room(lanes * one.bytes)
-        c.store(x, of)
-        c.store(usual, to)
-        with c.loop(0, lanes) as i:
-            number = c.load(one, of.at(i, one.bytes))
-            with c.when(c.unary("abs", number) > LIMIT):
-                found = c.call(f"pullback_huge_{name}", DOUBLE, c.cast(number, 64))
-                c.store(c.cast(found, one.bits), to.at(i, one.bytes))
-        c.set(result, c.load(x.type, to))
-    return c.get(result)
+    return rarely(c, usual, _is_huge, HUGE[name], x)
+
+
+def _is_huge(c: Code, x: Value) -> Value:
+    return c.unary("abs", x) > LIMIT
 
 
 def _turned(c: Code, x: Value) -> Turned:
@@ -136,7 +147,7 @@ def _less(x: Value, y: Value) -> tuple[Value, Value]:
 
 def huge(name: str) -> Code:
     """The function that computes one of these of one huge number."""
-    c = Code(f"pullback_huge_{name}", [("x", DOUBLE)], DOUBLE, shared=False)
+    c = Code(HUGE[name], [("x", DOUBLE)], DOUBLE, shared=False)
     (x,) = c.params
     result = _FUNCTIONS[name](c, _turned_by_digits(c, x))
     c.give(c.sel(c.unary("abs", x) < INF, result, NAN))
