@@ -184,7 +184,7 @@ class CCompiler(Toolchain):
         x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
         return [
             "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
-            "-ffp-contract=fast", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
+            "-ffp-contract=on", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
             *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
             *(["-fPIC"] if sys.platform != "win32" else []),
         ]  # fmt: skip
