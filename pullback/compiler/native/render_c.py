@@ -310,7 +310,8 @@ class _Writer(Renderer):
         text = "return x * y + z;"
         if (fused := _FMA.get((bits, lanes))) is not None:
             has = "__AVX512F__" if bits * lanes == 512 else "__FMA__"
-            text = f"\n#if defined __GNUC__ && !defined __clang__ && defined {has}\nreturn {fused};\n#else\n{text}\n#endif\n"
+            text = f"\n#if defined __GNUC__ && !defined __clang__ && defined {has}\nreturn {fused};\n#else\n{text}"
+            text += "\n#endif\n"
         helper = self._helper(f"fma_{self._key(x.type)}", name, [f"{name} x", f"{name} y", f"{name} z"], text)
         return f"{helper}({', '.join(args)})"
 
