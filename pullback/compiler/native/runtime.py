@@ -80,7 +80,7 @@ class _Frame:
         return self.code.load(ADDRESS, self.place(field))
 
     def known(self, name: str) -> Value:
-        """What stands in the table."""
+        """A function or an object of the table."""
         return self.code.load(ADDRESS, self.code.shift(self.address("table"), TABLE.index(name) * WORD))
 
     def call(self, name: str, returns: Type | None, *args: Value) -> Value:
