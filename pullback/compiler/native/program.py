@@ -86,15 +86,20 @@ class Native:
             return Product(nest.product, lanes)
         return Kernel(nest, kept, lanes, outlined)
 
-    def loaded(self) -> Callable[..., Any]:
-        """The function of arrays."""
+    def loaded(
+        self, numbers: Sequence[bool] = (), single: bool = False, watches: Any = None, keep: Any = None
+    ) -> Callable[..., Any]:
+        """The function of arrays; with watches as `entry.made` has it, the results of which are numbers so."""
         library = self._tool.build(self.module, toolchain.store())
         words: list[int] = []
         for name, (_, data) in zip(self._names, self._rows, strict=True):
             words += [2 + len(data), library.address(name), *data]
+        results = [_form(x, result=True) for x in self._results]
+        if numbers:
+            results = [form._replace(number=number) for form, number in zip(results, numbers, strict=True)]
         return entry.made(
-            [_form(x) for x in self._inputs], [_form(x, result=True) for x in self._results], self.constants,
-            self.workspace, np.array(words, np.int64), releases=self.work > _LONG, keep=library, tool=self._tool,
+            [_form(x) for x in self._inputs], results, self.constants, self.workspace, np.array(words, np.int64),
+            single=single, releases=self.work > _LONG, keep=(library, keep), tool=self._tool, watches=watches,
         )  # fmt: skip
 
 
