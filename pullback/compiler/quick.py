@@ -56,7 +56,7 @@ def quick_way(program: Any, args: Sequence[Any], watches: Watches, modes: Modes)
     if len(args) > _MOST or not all(type(x) is ndarray for x in args):
         return None
     part, plan = program.plan.parts[0], program.plan
-    if len(plan.parts) != 1 or type(part) is not NativePart or program.suspect:
+    if len(plan.parts) != 1 or type(part) is not NativePart:
         return None
     looks = [how for how, _ in program.outputs]
     single = program.structure == 0
@@ -68,5 +68,5 @@ def quick_way(program: Any, args: Sequence[Any], watches: Watches, modes: Modes)
         return None
     if (words := words_of(watches.active)) is None:
         return None
-    call = part.program.loaded([how == NUMBER for how in looks], single, words, (watches, part))
+    call = part.program.loaded([how == NUMBER for how in looks], single, words, (watches, part), program.suspect)
     return Quick(program, call, modes)

@@ -6,11 +6,11 @@ Where CPython keeps what a function or a cell refers to is found by looking for 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from pullback.compiler.reach.places import Cell, Item, Kind, Named, Watch
+from pullback.compiler.reach.places import Cell, Entries, Item, Kind, Named, Watch
 from pullback.graph.held_records import NOTHING
 
 Word: TypeAlias = tuple[int, int, int]  # an address, the address of a key or 0, the address of what is expected
@@ -20,14 +20,27 @@ _SIZE = ctypes.sizeof(ctypes.c_void_p)
 
 def words_of(watches: Sequence[Watch]) -> list[Word] | None:
     """The watches for machine code; None if one of them takes Python."""
-    found = [_word(watch) for watch in watches]
-    return None if None in found else found  # type: ignore[return-value]
+    found: list[Word] = []
+    for watch in watches:
+        if (words := _words(watch)) is None:
+            return None
+        found += words
+    return found
+
+
+def _words(watch: Watch) -> list[Word] | None:
+    if type(watch) is Entries and type(watch.of) is dict and len(watch.keys) <= 1:  # in which there is no order
+        items = zip(watch.keys, watch.was, strict=True)
+        if all(type(key) is str for key in watch.keys):
+            length = id(watch.of) + _place_of_length(), 0, len(watch.keys)
+            return [length, *((id(watch.of), id(key), id(value)) for key, value in items)]
+    return None if (word := _word(watch)) is None else [word]
 
 
 def _word(watch: Watch) -> Word | None:
     was = id(watch.was)
-    if type(watch) is Item and type(watch.key) is str and type(watch.of) is dict and watch.was is not NOTHING:
-        return id(watch.of), id(watch.key), was
+    if type(watch) is Item and type(watch.key) is str and type(watch.of) is dict:
+        return id(watch.of), id(watch.key), 0 if watch.was is NOTHING else was
     if type(watch) is Cell and watch.was is not NOTHING:
         return id(watch.of) + _place_of_contents(), 0, was
     if type(watch) is Kind:
@@ -45,6 +58,11 @@ def _place_of_contents() -> int:
 
 
 @cache
+def _place_of_length() -> int:
+    return _place(dict.fromkeys(range(1234)), 1234, 4 * _SIZE)
+
+
+@cache
 def _place_in_function(name: str) -> int:
     def example(x: int = 1 << 70, *, y: int = 1 << 71) -> int:
         return x + y
@@ -58,5 +76,3 @@ def _place(x: Any, word: int, size: int) -> int:
     (place,) = [nr for nr, found in enumerate(words) if found == word]
     return place * _SIZE
 
-
-Watching: TypeAlias = Callable[[Sequence[Watch]], "list[Word] | None"]
