@@ -30,6 +30,7 @@ from pullback.compiler.native.nodes import (
     Write,
     contiguous,
     dense,
+    long_last,
 )
 from pullback.compiler.native.outlined import written
 from pullback.core.array_type import NUMPY
@@ -71,7 +72,9 @@ class Lowering:
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self.uses = Counter(x.number for step in steps for x in step.values())
-        self.uses.update(x.number for x in wanted)
+        wanted = {x.number for x in wanted}
+        self.uses.update(wanted)
+        self._wanted = wanted
         self._inputs = 0
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -137,11 +140,12 @@ class Lowering:
         kept = [d for d, n in enumerate(shape) if n != 1]
         space = tuple(shape[d] for d in kept)
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
-        strides = contiguous(space) if ordered else self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
+        strides = contiguous(space) if ordered else self._strides(space, like is not None and like.number in self._wanted, [like.strides[d] for d in kept] if like is not None else None, read)
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
         attr = Map(name, rule, 64 if kind == "i" else bits, kind)
-        written(attr, read)  # which says so where the rule does not take these
+        found = written(attr, read).returns  # it raises where the rule does not take these
+        assert found is not None and (found.kind == "m") == (dtype == BOOL), (attr, read, found)
         node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
 
@@ -150,11 +154,12 @@ class Lowering:
         return self.window(x) if number is None else number
 
     @staticmethod
-    def _strides(space: Shape, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
+    def _strides(space: Shape, wanted: bool, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
         if like is None:
             whole = [x.strides for x in read if type(x) is Window and 0 not in x.strides and x.shape == space]
             like = whole[0] if whole else None
-        return contiguous(space) if like is None else dense(space, like)
+        found = contiguous(space) if like is None else dense(space, like)
+        return found if wanted else long_last(space, found)
 
     @staticmethod
     def shown(node: Node, shape: Shape) -> Window:
@@ -173,7 +178,7 @@ class Lowering:
         if not places:
             found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
         else:
-            found = self.add(REDUCE, Reduce(how, places), (read,), space, contiguous(space), x.node.dtype)
+            found = self.add(REDUCE, Reduce(how, places), (read,), space, long_last(space, contiguous(space)), x.node.dtype)
         window = self.shown(found, shape)
         if keepdim:
             return window
@@ -182,8 +187,8 @@ class Lowering:
 
     def write(self, target: Window, where: Window, value: Window | float, adds: bool) -> Window:
         """`target`, in which the window `where` of its node has got, or is increased by, a value."""
+        given = value.spread(where.shape).squeezed() if type(value) is Window else value
         where = where.squeezed()
-        given = value.spread(where.shape) if type(value) is Window else value
         if type(given) is not Window:
             given = self.map("fill", _number, [given], shape=where.shape, dtype=target.node.dtype)
         node = self.add(
@@ -195,14 +200,14 @@ class Lowering:
     def gather(self, x: Window, index: Window, at: Index) -> Window:
         """x, each element as many steps of `at` further as the index says; both have the shape of the result."""
         read = x.squeezed(), index.squeezed()
-        node = self.add(GATHER, at, read, read[0].shape, contiguous(read[0].shape), x.node.dtype)
+        node = self.add(GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype)
         return self.shown(node, x.shape)
 
     def scatter(self, target: Window, where: Window, value: Window, index: Window, at: Index) -> Window:
         """`target`, to whose window `where` values have been added, each as many steps further as the index says."""
+        operands = target.node.whole(), value.spread(where.shape).squeezed(), index.squeezed()
         where = where.squeezed()
         write = Write(where.strides, where.offset, adds=True, index=at)
-        operands = target.node.whole(), value.squeezed(), index.squeezed()
         node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 

@@ -201,3 +201,30 @@ def dense(shape: Shape, strides: Sequence[int]) -> Strides:
         found[d] = step
         step *= shape[d]
     return tuple(found)
+
+
+_SHORT: Final = 16  # elements of a dimension along which vectors do not pay
+_LONGER: Final = 64  # of one along which they do
+
+
+def long_last(shape: Shape, strides: Strides) -> Strides:
+    """Strides in which the elements of a long dimension lie side by side, where those of a short one do.
+
+    So vectors run along what vmap has left long.
+    """
+    if not shape:
+        return strides
+    inner = min(range(len(shape)), key=lambda d: strides[d])
+    long = max(range(len(shape)), key=lambda d: shape[d])
+    if shape[inner] >= _SHORT or shape[long] < _LONGER:
+        return strides
+    order = sorted((d for d in range(len(shape)) if d != long), key=lambda d: -strides[d])
+    return dense(shape, _decreasing([*order, long]))
+
+
+def _decreasing(order: Sequence[int]) -> list[int]:
+    """Strides by which dimensions have this order."""
+    strides = [0] * len(order)
+    for nr, d in enumerate(order):
+        strides[d] = len(order) - nr
+    return strides

@@ -225,13 +225,14 @@ def logit(c: Code, x: Value, eps: float | None = None) -> Value:
 def log_ndtr(c: Code, x: Value) -> Value:
     """The logarithm of the normal distribution function."""
     upper = f.log1p(c, -f.normal_cdf(c, -x))
-    lower = f.log(c, f.erfcx(c, c.sel(x < 0.0, x, 0.0) * -_HALF_ROOT) * 0.5) - x * x * 0.5
+    lower = f.log(c, f.erfcx(c, c.sel(x < 0.0, x, 0.0) * -_HALF_ROOT) * 0.5) - x * 0.5 * x
     return c.sel(x > -1.0, upper, lower)
 
 
 def inverse_mills(c: Code, x: Value) -> Value:
     """The normal density over the distribution function."""
-    return _ROOT_TWO_OVER_PI / f.erfcx(c, x * -_HALF_ROOT)
+    # far down it is -x, where erfcx has no digits left
+    return c.sel(x < -1e10, -x, _ROOT_TWO_OVER_PI / f.erfcx(c, x * -_HALF_ROOT))
 
 
 # -- activations -------------------------------------------------------------------------------------------------------

@@ -146,25 +146,24 @@ def _load(type_, address, count, stride, fill):
 
 
 def fused(x, y, z):
-    """x * y + z, rounded once; of float64 to a hundredth of a rounding."""
+    """x * y + z, rounded once; of float64 to a hundredth of a rounding, and of the largest numbers twice."""
     if x.dtype == np.float32:
         return (x.astype(np.float64) * y + z).astype(np.float32)
-    plain, third = x * y + z, z.astype(np.longdouble)
+    product = x * y
+    plain = product + z
     (x_high, x_low), (y_high, y_low) = _halves(x), _halves(y)
-    total, lost = third, np.zeros_like(third)
-    for term in (x_high * y_high, x_high * y_low, x_low * y_high, x_low * y_low):  # each of them is exact
-        sum_ = total + term
-        part = sum_ - total
-        lost = lost + ((total - (sum_ - part)) + (term - part))
-        total = sum_
-    exact = (total + lost).astype(np.float64)
+    lost = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    first, third = product.astype(np.longdouble), z.astype(np.longdouble)
+    total = first + third
+    part = total - first
+    exact = (total + ((first - (total - part)) + (third - part) + lost)).astype(np.float64)
     return np.where(np.isnan(exact) | ((exact == 0) & (plain == 0)), plain, exact)
 
 
 def _halves(x):
-    """Its leading 24 bits and the others, in long double."""
-    significand, exponent = np.frexp(x.astype(np.longdouble))
-    high = np.ldexp(significand.astype(np.float32).astype(np.longdouble), exponent)
+    """x in two parts whose products are exact (Veltkamp)."""
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
     return high, x - high
 
 

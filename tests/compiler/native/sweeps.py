@@ -1,13 +1,11 @@
 """Sweeps of functions of the loop IR over many numbers, by any way to run them, against references of more digits."""
 
-import ctypes
-
 import numpy as np
-from interpreter import Interpreter
 
 from pullback.compiler.native.code import ADDRESS, INDEX, Code, Module, Type
 from pullback.compiler.native.functions import helpers
-from pullback.compiler.native.toolchain import build
+from tests.compiler.native.calls import called
+from tests.compiler.native.interpreter import Interpreter
 
 DTYPES = {64: np.dtype(np.float64), 32: np.dtype(np.float32)}
 
@@ -29,7 +27,8 @@ def kernel(rule, bits, lanes, count, masks=(), whole=False):
     return code
 
 
-def _result_of(code, size, bits):
+def result_of(code, size, bits):
+    """An array for what a kernel gives."""
     mask = next(s.value.type.kind for s in code.body[-2].body if hasattr(s, "address")) == "m"
     return np.empty(size, np.bool_ if mask else DTYPES[bits])
 
@@ -38,27 +37,21 @@ def interpreted(rule, arrays, contraction="fma"):
     """What the rule gives, computed with NumPy."""
     arrays, bits, masks = _prepared(arrays)
     code = kernel(rule, bits, max(arrays[0].size, 1), len(arrays), masks=masks)
-    out = _result_of(code, arrays[0].size, bits)
+    out = result_of(code, arrays[0].size, bits)
     interpreter = Interpreter(helpers([code]), contraction)
     interpreter.run(code, out.ctypes.data, *(x.ctypes.data for x in arrays), out.size)
     return out
 
 
-def compiled(rule, arrays, lanes):
+def compiled(tool, rule, arrays, lanes):
     """What the rule gives, by machine code."""
     arrays, bits, masks = _prepared(arrays)
     code = kernel(rule, bits, lanes, len(arrays), masks=masks)
-    library = build(Module([*helpers([code]), code]))
-    out = _result_of(code, arrays[0].size, bits)
-    call(library, code.name, out, *arrays)
-    return out
-
-
-def call(library, name, out, *arrays):
-    """Call a kernel."""
-    types = [*([ctypes.c_void_p] * (1 + len(arrays))), ctypes.c_int64]
-    function = ctypes.CFUNCTYPE(None, *types)(library.address(name))
+    library = tool.build(Module([*helpers([code]), code]), None)
+    out = result_of(code, arrays[0].size, bits)
+    function = called(library, code.name, "v" + "p" * (1 + len(arrays)) + "q")
     function(out.ctypes.data, *(x.ctypes.data for x in arrays), out.size)
+    return out
 
 
 def _prepared(arrays):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from pullback.compiler.native.code import Code
+from pullback.compiler.native.code import Code, Value
 from pullback.compiler.native.functions.division import HUGE_QUOTIENT, floor_divide, fmod, huge_fmod, remainder
 from pullback.compiler.native.functions.error_function import erf, erfc, erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
+from pullback.compiler.native.functions.floats import copysign
 from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
 from pullback.compiler.native.functions.logarithms import log, log1p, log2, log10, log_sigmoid, logaddexp, softplus
@@ -16,13 +17,14 @@ from pullback.compiler.native.functions.powers import cbrt, hypot, power, rsqrt
 from pullback.compiler.native.functions.selecting import fmax, fmin, heaviside, maximum, minimum, sign
 from pullback.compiler.native.functions.trigonometric import HUGE, cos, huge, sin, sinc, tan
 
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atan2": atan2, "atanh": atanh,
-    "cbrt": cbrt, "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "erfcx": erfcx, "exp": exp, "exp2": exp2, "expm1": expm1, "floor_divide": floor_divide, "fmax": fmax, "fmin": fmin,
-    "fmod": fmod, "heaviside": heaviside, "maximum": maximum, "minimum": minimum, "remainder": remainder, "sign": sign,
-    "sinc": sinc,  "hypot": hypot, "log": log,
-    "log10": log10, "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "normal_cdf": normal_cdf, "pow": power,
-    "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
+    "cbrt": cbrt, "copysign": copysign, "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "erfcx": erfcx,
+    "exp": exp, "exp2": exp2, "expm1": expm1, "floor_divide": floor_divide, "fmax": fmax, "fmin": fmin, "fmod": fmod,
+    "heaviside": heaviside, "hypot": hypot, "log": log, "log10": log10, "log1p": log1p, "log2": log2,
+    "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "maximum": maximum, "minimum": minimum,
+    "normal_cdf": normal_cdf, "pow": power, "remainder": remainder, "rsqrt": rsqrt, "sigmoid": sigmoid, "sign": sign,
+    "sin": sin, "sinc": sinc, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
 }  # fmt: skip
 
 

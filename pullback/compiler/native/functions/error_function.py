@@ -56,6 +56,7 @@ def erfcx(c: Code, x: Value) -> Value:
     tail = numerator * 0.5 / denominator
     tail = c.fma(tail, numerator_lost * 0.9 - denominator_lost * tail * 1.75, tail)
     tail = c.sel(size < INF, tail, c.sel(size.eq(INF), c.like(0.0, x), x))
+    size = between(c, size, 0.0, _END)
     high, low = fast_two_sum(*two_product(c, size, size))
     square = exp(c, high)
     square = c.sel(square < INF, c.fma(square, low, square), square)
@@ -64,7 +65,7 @@ def erfcx(c: Code, x: Value) -> Value:
 
 def _scaled(c: Code, x: Value) -> tuple[Value, Value, Value, Value]:
     """Numerator and denominator of 2 exp(x**2) erfc(x) for x >= 0, and what rounding took from each."""
-    t = x * 2.0 / (x + 4.0)
+    t = x / (x * 0.5 + 2.0)
     p = t * polynomial(c, t - 1.0, ERFCX)
     return (*fast_two_sum(c.like(1.0, x), p), *two_sum(x, 0.5))
 

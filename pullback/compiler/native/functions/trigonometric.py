@@ -17,6 +17,7 @@ from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
     fast_two_sum,
+    format_of,
     nearest,
     polynomial,
     sign_of,
@@ -65,7 +66,8 @@ def sin_pi(c: Code, x: Value) -> Value:
     r, lost = fast_two_sum(high, c.fma(left, second, low))
     quarters = n - c.unary("floor", n * 0.25) * 4.0
     result = _sine(c, Turned(r, lost, c.toint(quarters)))
-    return c.sel(c.unary("abs", x).eq(INF), 0.0, c.sel(x.eq(0.0), x, result))
+    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
+    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
 
 
 def sinc(c: Code, x: Value) -> Value:

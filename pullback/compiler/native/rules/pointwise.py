@@ -27,6 +27,11 @@ def _of(c: Code, t: Type, x: Any) -> Any:
     return x if isinstance(x, Number) else c.number(x, t)
 
 
+def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
+    a, b = (x if isinstance(x, Number) else c.number(bool(x), mask.type) for x in (a, b))
+    return (mask & a) | (~mask & b)
+
+
 def _map(lowering: Lowering, step: Step) -> bool:
     result, given = step.results[0], [x.item() if isinstance(x, np.generic) else x for x in step.args]
     if step.form is not ONE or not all(type(x) in _TAKEN for x in given):
@@ -40,7 +45,7 @@ def _map(lowering: Lowering, step: Step) -> bool:
         if any(type(x) is float for x in given) or (name == "where") != (BOOL in dtypes):
             return False
     else:
-        rule = POINTWISE[name]
+        rule = _where_of_bools if name == "where" and dtypes == {BOOL} and result.dtype == BOOL else POINTWISE[name]
         if not dtypes <= {*FLOATS, BOOL} or not (result.dtype in FLOATS or result.dtype == BOOL):
             return False
         if not dtypes & set(FLOATS) and result.dtype == BOOL and name not in _OF_BOOLS:

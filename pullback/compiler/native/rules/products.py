@@ -109,7 +109,15 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         x = a._replace(shape=long, strides=(*a.strides[:-1], 0, a.strides[-1]))
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
         return lowering.reduce("add", lowering.map("mul", lambda c, t, x, y: x * y, [x, y], shape=long, dtype=dtype), [-1])
+    if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
+        return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)
+
+
+def _swapped(x: Window) -> Window:
+    """The last two dimensions exchanged."""
+    shape, strides = (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.strides[:-2], x.strides[-1], x.strides[-2])
+    return x._replace(shape=shape, strides=strides)
 
 
 def _column(a: Window, p: int) -> Window:

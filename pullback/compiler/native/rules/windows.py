@@ -28,7 +28,7 @@ def _slice_backward(lowering: Lowering, step: Step) -> bool:
     where = _indexed(zeros, index)
     if where is None:
         return False
-    return lowering.gives(step, lowering.write(zeros, where, lowering.window(value).spread(where.shape), adds=False))
+    return lowering.gives(step, lowering.write(zeros, where, lowering.window(value), adds=False))
 
 
 @lowers(added_at)
@@ -42,7 +42,7 @@ def _added_at(lowering: Lowering, step: Step) -> bool:
     where = _indexed(whole, index)
     if where is None:
         return False
-    return lowering.gives(step, lowering.write(whole, where, lowering.window(value).spread(where.shape), adds=True))
+    return lowering.gives(step, lowering.write(whole, where, lowering.window(value), adds=True))
 
 
 @lowers("stack", "cat")
@@ -59,7 +59,7 @@ def _side_by_side(lowering: Lowering, step: Step) -> bool:
         where = _indexed(made, (*[slice(None)] * d, place))
         if where is None:
             return False
-        made = lowering.write(made, where, lowering.window(x).spread(where.shape), adds=False)
+        made = lowering.write(made, where, lowering.window(x), adds=False)
         begin += n
     return lowering.gives(step, made)
 
