@@ -38,24 +38,26 @@ class Cache:
         self._folder, self._most = folder / f"code-{_FORMAT}", most
         self._size: int | None = None  # as far as this process knows
 
-    def find(self, key: str) -> Path | None:
-        """The file with the code for this key, if it is there, whole and ours."""
+    def find(self, key: str) -> tuple[bytes, Path] | None:
+        """The code for this key and its file, if it is there, whole and ours."""
         entry = self._folder / key
         try:
             if not self._is_ours():
                 return None
-            code = entry / "code"
-            if sha256(code.read_bytes()).hexdigest() != (entry / "sha256").read_text():
+            code = (entry / "code").read_bytes()
+            if sha256(code).hexdigest() != (entry / "sha256").read_text():
                 shutil.rmtree(entry, ignore_errors=True)
                 return None
             with contextlib.suppress(OSError):  # a folder that can only be read serves as well
                 os.utime(entry)
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return None
-        return code
+        return code, entry / "code"
 
     def keep(self, key: str, code: bytes) -> Path | None:
         """Write code down; its file, or None where that cannot be."""
+        if len(code) > self._most // 4:
+            return None
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_ours():
@@ -68,7 +70,7 @@ class Cache:
             except OSError:
                 shutil.rmtree(aside, ignore_errors=True)
                 if (found := self.find(key)) is not None:  # another process was faster
-                    return found
+                    return found[1]
                 raise
             self._trim(len(code))
         except OSError as error:
@@ -77,7 +79,7 @@ class Cache:
         return self._folder / key / "code"
 
     def _is_ours(self) -> bool:
-        """Whether the folder is one that nobody else could have put code into."""
+        """True if nobody else could have put code into the folder."""
         found = self._folder.lstat()
         if not hasattr(os, "getuid"):
             return stat.S_ISDIR(found.st_mode)
@@ -97,11 +99,13 @@ class Cache:
             return
         entries = []
         for entry in self._folder.iterdir():
-            with contextlib.suppress(OSError):  # gone meanwhile, or still being written
-                entries.append((entry.stat().st_mtime, (entry / "code").stat().st_size, entry))
+            with contextlib.suppress(OSError):  # gone meanwhile
+                code = entry / "code"
+                entries.append((entry.stat().st_mtime, code.stat().st_size if code.exists() else 0, entry))
         self._size = sum(size for _, size, _ in entries)
+        too_much = self._size > self._most
         for _, size, entry in sorted(entries, key=lambda x: x[0]):
-            if self._size <= self._most:
+            if not too_much or self._size <= self._most * 3 // 4:  # some room at once: it is seldom looked at
                 break
             shutil.rmtree(entry, ignore_errors=True)
             self._size -= size

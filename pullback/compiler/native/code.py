@@ -80,7 +80,7 @@ PURE: Final = frozenset({
 
 
 class Value:
-    """What an instruction gives. Python's operators of floats and whole numbers make further instructions."""
+    """The result of an instruction. Python's operators of floats and whole numbers make further instructions."""
 
     __slots__ = ("args", "attr", "code", "op", "type")
 
@@ -236,7 +236,7 @@ class Code:
     # -- values --------------------------------------------------------------------------------------------------------
     def make(self, op: str, type_: Type, *args: Value, attr: Any = None) -> Value:
         """The value of an instruction; a pure one that is there already is given again."""
-        key = (op, type_, tuple(map(id, args)), repr(attr) if isinstance(attr, float) else attr)
+        key = (op, type_, tuple(map(id, args)), repr(attr) if type(attr) is float else attr)
         if op in PURE:
             for _, known in reversed(self._blocks):
                 if (found := known.get(key)) is not None:
@@ -366,7 +366,7 @@ class Code:
     def load(
         self, type_: Type, address: Value, count: Value | None = None, stride: Value | None = None, fill: Plain = 0
     ) -> Value:
-        """What lies there; of a vector the first `count` lanes, with `fill` in the others, or all.
+        """The value there; of a vector the first `count` lanes, with `fill` in the others, or all.
 
         `stride`: bytes between the lanes, if these do not lie side by side. A mask is read from bytes.
         """

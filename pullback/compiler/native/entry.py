@@ -1,4 +1,4 @@
-"""What Python calls: a builtin function over machine code, which checks its arguments and makes its results itself.
+"""The function that Python calls: a builtin over machine code, which checks its arguments and makes its results itself.
 
 Where Python or NumPy lays out its objects in another way than is known here, a Python function does the same.
 """
@@ -205,7 +205,7 @@ def _table() -> ndarray:
 
 @cache
 def has_known_layout() -> bool:
-    """Whether arrays lie in memory as the entry reads them: asked of Python, and compared with what NumPy says."""
+    """True if arrays lie in memory as the entry reads them: what lies there is compared with what NumPy says."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if struct.calcsize("P") != WORD or ndarray.__basicsize__ < runtime.DTYPE + WORD:

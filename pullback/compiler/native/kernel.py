@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
-from pullback.compiler.native.nodes import MAP, REDUCE, WRITE, Node, Strides, Window
-from pullback.compiler.native.outlined import Outlined
+from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
+from pullback.compiler.native.outlined import Outlined, operations
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
@@ -81,9 +81,13 @@ class Kernel:
         self.buffers: dict[int, int] = {}
         self.code = Code("kernel", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
         self._rows: dict[int, Value] = {}
+        self._further: dict[int, Value] = {}  # of a gather or a write by an index: bytes, for a whole inner loop
+        self._wrong: Variable | None = None  # whether an index was out of range
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
+        if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
+            self.lanes = 1
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
@@ -163,15 +167,34 @@ class Kernel:
     def _is_cheap(self, node: Node) -> bool:
         if node.op != MAP:
             return False
-        probe = Code("probe", [])
-        bits = node.attr.bits
-        args = [
-            Value(probe, "param", _typed(x.node, bits, 1), (), nr) if type(x) is Window else x
-            for nr, x in enumerate(node.operands)
-        ]
-        node.attr.rule(probe, Type("f", bits), *args)
-        ops = [x.op for x in probe.body if isinstance(x, Value) and x.op != "const"]
+        ops = operations(node.attr, node.operands)
         return len(ops) <= _CHEAP and _DEAR.isdisjoint(ops)
+
+    # -- indices -------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def _by_index(node: Node) -> bool:
+        return node.op == GATHER or (node.op == WRITE and node.attr.index is not None)
+
+    def _index(self, member: Member) -> tuple[Access, Index]:
+        """(the access of the index, along what it counts)."""
+        node = member.node
+        x = node.operands[-1]
+        return self._find(x.node, x.offset, x.strides), node.attr if node.op == GATHER else node.attr.index
+
+    def _step(self, member: Member) -> Value:
+        """How many bytes further an element is; an index from the end is negative, one out of range is noted."""
+        c, (access, at) = self.code, self._index(member)
+        found = c.load(INDEX, access.address)
+        found = c.sel(found < 0, found + at.length, found)
+        inside = (found >= 0) & (found < at.length)
+        assert self._wrong is not None
+        c.set(self._wrong, c.sel(inside, c.get(self._wrong), c.index(1)))
+        return c.sel(inside, found, c.index(0)) * (at.stride * member.node.dtype.itemsize)
+
+    def _at_index(self, member: Member, access: Access) -> Value:
+        """The address of an element."""
+        number = member.node.number
+        return self.code.shift(access.address, self._further[number] if number in self._further else self._step(member))
 
     # -- dimensions ----------------------------------------------------------------------------------------------------
     def _order(self) -> None:
@@ -187,6 +210,14 @@ class Kernel:
             for access in self.accesses:
                 access.strides.append(0)
         self.outer = len(outer)
+        self.along = len(self.sizes) - 1  # the dimension of the vectors
+        if self.outer and prod(self.sizes[self.outer :]) < 2 * self.lanes:
+            units = [sum(a.strides[d] == a.node.dtype.itemsize for a in self.accesses) for d in range(self.outer)]
+            self.along = max(range(self.outer), key=lambda d: (units[d], self.sizes[d]))
+            for access in self.accesses:  # a row's buffer has a vector for each element
+                if access.buffer:
+                    access.strides = [s * self.lanes for s in access.strides]
+            self.buffers = {number: size * self.lanes for number, size in self.buffers.items()}
 
     def _far(self, d: int) -> tuple[Any, ...]:
         """How far elements lie apart along a dimension, for most accesses."""
@@ -235,20 +266,52 @@ class Kernel:
             strides = [read() for _ in self.sizes]
             access.address = starts[access.key] = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
             access.by = strides
+        if any(self._by_index(m.node) for m in self.members.values()):
+            self._wrong = c.variable(c.index(0))
         for member in self._filled():
             self._fill(member, read())
         with ExitStack() as loops:
             for d in range(self.outer):
-                self._enter(loops, d)
-            self._row()
-        c.give(c.index(0))
+                if d != self.along:
+                    self._enter(loops, d)
+            if self.along < self.outer:
+                self._rows_by_vectors()
+            else:
+                self._row()
+        c.give(c.index(0) if self._wrong is None else c.get(self._wrong))
 
     def _enter(self, loops: ExitStack, d: int) -> None:
         """A loop over a dimension."""
-        i = loops.enter_context(self.code.loop(0, self._size[d]))
+        self._move(loops.enter_context(self.code.loop(0, self._size[d])), d)
+
+    def _rows_by_vectors(self) -> None:
+        """As many rows at a time as a vector has lanes."""
+        c, d, lanes = self.code, self.along, self.lanes
+        count = self._size[d]
+        main = count & -lanes if lanes > 1 else count
+        with c.loop(0, main, lanes) as i:
+            self._rows_from(i, None)
+        if lanes > 1:
+            rest = count - main
+            with c.when(c.compare("lt", c.index(0), rest)):
+                self._rows_from(main, rest)
+
+    def _rows_from(self, i: Value, count: Value | None) -> None:
+        before = [access.address for access in self.accesses]
+        self._move(i, self.along)
+        self._lanes_now, self._count = self.lanes, count
+        self._row()
+        self._lanes_now, self._count = 1, None
+        for access, address in zip(self.accesses, before, strict=True):
+            access.address = address
+
+    def _move(self, i: Value, d: int) -> None:
+        """Let all addresses be those of place i of a dimension."""
         for access in self.accesses:
             if access.strides[d]:
-                access.address = self.code.shift(access.address, i * access.by[d])
+                side = access.strides[d] == access.node.dtype.itemsize
+                by = access.strides[d] if side else access.by[d]
+                access.address = self.code.shift(access.address, i * by)
 
     def _fill(self, member: Member, count: Value) -> None:
         c, node = self.code, member.node
@@ -276,33 +339,34 @@ class Kernel:
         """Something of one row."""
         c, node = self.code, member.node
         if node.op == MAP:
-            value = self._rows[node.number] = self._mapped(node, lambda x: self._of_row(x))
+            value = self._rows[node.number] = self._mapped(node, self._of_row)
             if node.number in self.stored:
-                c.store(value, self._store_of(member).address)
+                self._stored(self._store_of(member), value)
             return
         if node.op == REDUCE:
             self._gather(member, self._of_row(node.operands[0]))
         else:
-            self._put(member, self._of_row(node.operands[1]), None)
+            self._put(member, self._of_row(node.operands[1]))
 
     def _of_row(self, x: Window) -> Value:
         if x.node.number in self._rows:
             return self._rows[x.node.number]
-        return self._loaded(x, 1, None)
+        return self._loaded(x, self._lanes_now, self._count)
 
     def _mapped(self, node: Node, read: Any) -> Value:
         bits = node.attr.bits
         args = [read(x) if type(x) is Window else x for x in node.operands]
         lanes = next((x.type.lanes for x in args if isinstance(x, Value)), self._lanes_now)
-        args = [self._fit(x, bits) if isinstance(x, Value) else x for x in args]
-        found = self._outlined.value(self.code, node, Type("f", bits, lanes), args)
+        kind = node.attr.kind
+        args = [self._fit(x, bits, kind) if isinstance(x, Value) else x for x in args]
+        found = self._outlined.value(self.code, node, Type(kind, bits, lanes), args)
         if found.type.kind == "f" and node.dtype.kind == "f" and found.type.bits != 8 * node.dtype.itemsize:
             found = self.code.cast(found, 8 * node.dtype.itemsize)
         return found
 
-    def _fit(self, x: Value, bits: int) -> Value:
-        """An operand as a number or a mask of this width."""
-        if x.type.kind == "i":
+    def _fit(self, x: Value, bits: int, kind: str) -> Value:
+        """An operand as a number of this kind, or a mask of this width."""
+        if x.type.kind == "i" and kind == "f":
             x = self.code.tofloat(x)
         return self.code.cast(x, bits) if x.type.bits != bits else x
 
@@ -314,10 +378,15 @@ class Kernel:
         for member in ends:
             self._totals[member.node.number] = self._begin(member)
         before = [access.address for access in self.accesses]
+        inner = range(self.outer, len(self.sizes))
         with ExitStack() as loops:
-            for d in range(self.outer, len(self.sizes) - 1):
-                self._enter(loops, d)
-            self._vectors(at, work, ends)
+            for d in inner:
+                if d != self.along:
+                    self._enter(loops, d)
+            if self.along in inner:
+                self._vectors(at, work, ends)
+            else:
+                self._work(at, work, {m.node.number: self._totals[m.node.number] for m in ends}, None, whole=True)
         for access, address in zip(self.accesses, before, strict=True):
             access.address = address
         for member in ends:
@@ -325,7 +394,7 @@ class Kernel:
             value = c.cast(c.get(self._totals[node.number]), self.nest.bits)
             self._rows[node.number] = value
             if node.number in self.stored:
-                c.store(value, self._store_of(member).address)
+                self._stored(self._store_of(member), value)
 
     def _does(self, member: Member) -> bool:
         """True of what a pass must do for its own sake: others are computed where they are read."""
@@ -334,16 +403,21 @@ class Kernel:
     def _begin(self, member: Member) -> Variable:
         """The total of a reduction: in double precision for a sum."""
         how = member.node.attr.how
+        if self.along < self.outer:  # of a few numbers, in each lane
+            return self.code.variable(self._identity(member))
         bits = 64 if how == "add" else self.nest.bits
         return self.code.variable(self.code.number(_IDENTITY[how], Type("f", bits)))
 
     def _vectors(self, at: int, work: Sequence[Member], ends: Sequence[Member]) -> None:
         """The innermost loop, by vectors, and what is left of it."""
-        c, d, lanes = self.code, len(self.sizes) - 1, self.lanes
+        c, d, lanes = self.code, self.along, self.lanes
         late = [m for m in work if m.level == LATE and m.node.op == REDUCE and not self._late(m).strides[d]]
         sums = [*ends, *late]
         for member in late:
             self._totals[member.node.number] = self._begin(member)
+        for member in self.members.values():
+            if member.at == at and self._by_index(member.node) and not self._index(member)[0].strides[d]:
+                self._further[member.node.number] = self._step(member)
         count = self._size[d]
         if lanes > 1:
             main = count & -lanes
@@ -398,37 +472,48 @@ class Kernel:
     def _body(
         self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], i: Value, count: Value | None
     ) -> None:
-        c, d, lanes = self.code, len(self.sizes) - 1, self.lanes
+        """What the innermost loop does, for a vector or a part of one."""
         before = [access.address for access in self.accesses]
-        for access in self.accesses:
-            if access.strides[d]:
-                side = access.strides[d] == access.node.dtype.itemsize
-                access.address = access.address.at(i, access.strides[d]) if side else c.shift(access.address, i * access.by[d])
+        self._move(i, self.along)
+        self._lanes_now, self._count = self.lanes, count
+        self._work(at, work, accumulated, count)
+        self._lanes_now, self._count = 1, None
+        for access, address in zip(self.accesses, before, strict=True):
+            access.address = address
+
+    def _work(
+        self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], count: Value | None, whole: bool = False
+    ) -> None:
+        """The members of a pass, for some lanes; `whole`: what is in a lane stays there."""
+        c = self.code
         self._memo: dict[int, Value] = {}
-        self._lanes_now, self._count, self._at = lanes, count, at
+        self._at = at
         for member in work:
             node = member.node
-            if node.op == MAP:
+            if node.op in (MAP, GATHER):
                 value = self._element(node)
                 if node.number in self.stored:
                     self._stored(self._store_of(member), value)
                 if node.number in self._buffered:
                     self._stored(next(a for a in self.accesses if a.node is node and a.buffer), value)
             elif node.op == WRITE:
-                self._put(member, self._of_element(node.operands[1]), count)
+                self._put(member, self._of_element(node.operands[1]))
             else:
                 value = self._of_element(node.operands[0])
                 if (variable := accumulated.get(node.number)) is None:
                     self._gather(member, value)
                     continue
-                if count is not None and lanes > 1:
-                    whole = Type("i", self.nest.bits, lanes)
-                    there = c.compare("lt", c.lanes(whole), c.splat(c.cast(count, self.nest.bits), lanes))
-                    value = c.sel(there, value, self._identity(member))
+                if not whole:
+                    value = self._masked(member, value, count)
                 c.set(variable, self._combined(node.attr.how, c.get(variable), value))
-        for access, address in zip(self.accesses, before, strict=True):
-            access.address = address
-        self._lanes_now = 1
+
+    def _masked(self, member: Member, value: Value, count: Value | None) -> Value:
+        """A value with what changes nothing in the lanes that are not there."""
+        c, lanes = self.code, value.type.lanes
+        if count is None or lanes == 1:
+            return value
+        there = c.compare("lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes))
+        return c.sel(there, value, self._identity(member))
 
     _lanes_now = 1
     _count: Value | None = None
@@ -437,7 +522,17 @@ class Kernel:
     def _element(self, node: Node) -> Value:
         """The value of a member of this pass, or again of one before."""
         if (found := self._memo.get(node.number)) is None:
-            found = self._memo[node.number] = self._mapped(node, self._of_element)
+            found = self._gathered(node) if node.op == GATHER else self._mapped(node, self._of_element)
+            self._memo[node.number] = found
+        return found
+
+    def _gathered(self, node: Node) -> Value:
+        x = node.operands[0]
+        access = self._find(x.node, x.offset, x.strides)
+        before = access.address
+        access.address = self._at_index(self.members[node.number], access)
+        found = self._load(access, x.node, self._lanes_now, self._count)
+        access.address = before
         return found
 
     def _of_element(self, x: Window) -> Value:
@@ -445,7 +540,8 @@ class Kernel:
         if member is None:
             return self._loaded(x, self._lanes_now, self._count)
         if member.level == ROW:
-            return c.splat(self._rows[x.node.number], self._lanes_now)
+            value = self._rows[x.node.number]
+            return value if value.type.lanes == self._lanes_now else c.splat(value, self._lanes_now)
         if member.at < self._at and x.node.number in self.stored:
             return self._load(self._store_of(member), x.node, self._lanes_now, self._count)
         if member.at < self._at and x.node.number in self._buffered:
@@ -463,31 +559,41 @@ class Kernel:
         return self._load(self._by_key[key], x.node, lanes, count)
 
     def _load(self, access: Access, node: Node, lanes: int, count: Value | None) -> Value:
-        c, stride = self.code, access.strides[-1]
+        c, stride = self.code, access.strides[self.along]
         if lanes == 1:
             return c.load(_typed(node, self.nest.bits, 1), access.address)
-        if not stride:
+        if not stride and not access.buffer:
             return c.splat(c.load(_typed(node, self.nest.bits, 1), access.address), lanes)
         type_ = _typed(node, self.nest.bits, lanes)
-        apart = None if stride == node.dtype.itemsize else access.by[-1]
+        if access.buffer and self.along < self.outer:
+            return c.load(type_, access.address)
+        apart = None if stride == node.dtype.itemsize else access.by[self.along]
         return c.load(type_, access.address, count, apart)
 
     def _stored(self, access: Access, value: Value) -> None:
-        stride = access.strides[-1]
-        apart = None if stride == access.node.dtype.itemsize or value.type.lanes == 1 else access.by[-1]
+        stride = access.strides[self.along]
+        if access.buffer and self.along < self.outer:
+            self.code.store(value, access.address)
+            return
+        apart = None if stride == access.node.dtype.itemsize or value.type.lanes == 1 else access.by[self.along]
         self.code.store(value, access.address, self._count if value.type.lanes > 1 else None, apart)
 
-    def _put(self, member: Member, value: Value, count: Value | None) -> None:
+    def _put(self, member: Member, value: Value) -> None:
         """A value into the window of a write."""
-        access, c = self._store_of(member), self.code
+        access, before = self._store_of(member), self._store_of(member).address
+        if member.node.attr.index is not None:
+            access.address = self._at_index(member, access)
         if member.node.attr.adds:
-            there = self._load(access, member.node, value.type.lanes, count)
+            there = self._load(access, member.node, value.type.lanes, self._count)
             value = there + value
         self._stored(access, value)
+        access.address = before
 
     def _gather(self, member: Member, value: Value) -> None:
         """A value into what a reduction has in memory."""
         access, c = self._late(member), self.code
+        if value.type.lanes > 1 and not access.strides[self.along]:
+            value = c.across(member.node.attr.how, self._masked(member, value, self._count))
         there = self._load(access, member.node, value.type.lanes, self._count if value.type.lanes > 1 else None)
         self._stored(access, self._combined(member.node.attr.how, there, value))
 

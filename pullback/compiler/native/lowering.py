@@ -20,6 +20,8 @@ from pullback.compiler.native.nodes import (
     MAP,
     REDUCE,
     WRITE,
+    GATHER,
+    Index,
     Map,
     Node,
     Reduce,
@@ -28,7 +30,9 @@ from pullback.compiler.native.nodes import (
     Write,
     contiguous,
     dense,
+    long_last,
 )
+from pullback.compiler.native.outlined import written
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
@@ -36,6 +40,7 @@ from pullback.core.types import Shape
 from pullback.dispatch.operator import tags_of
 
 FLOATS = {np.dtype(np.float32): 32, np.dtype(np.float64): 64}
+WHOLE = np.dtype(np.int64)
 BOOL = np.dtype(bool)
 
 Rule: TypeAlias = Callable[["Lowering", Step], bool]
@@ -67,7 +72,9 @@ class Lowering:
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self.uses = Counter(x.number for step in steps for x in step.values())
-        self.uses.update(x.number for x in wanted)
+        wanted = {x.number for x in wanted}
+        self.uses.update(wanted)
+        self._wanted = wanted
         self._inputs = 0
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -119,10 +126,13 @@ class Lowering:
 
     def map(
         self, name: str, rule: Callable[..., Any], operands: Sequence[Any], like: Value | None = None, *,
-        shape: Shape | None = None, dtype: Any = None, bits: int | None = None,
+        shape: Shape | None = None, dtype: Any = None, bits: int | None = None, ordered: bool = False,
     ) -> Window:  # fmt: skip
-        """Element by element, for a result in the form of `like`, or of this shape and dtype."""
-        given = [x if type(x) is Window else self.number(x) if type(x) is not Value else self._operand(x) for x in operands]
+        """Element by element, for a result in the form of `like`, or of this shape and dtype.
+
+        `ordered`: in C order, else as the operands lie.
+        """
+        given = [self._operand(x) if type(x) is Value else x for x in operands]
         if like is not None:
             shape, dtype = like.shape, like.dtype
         assert shape is not None
@@ -130,9 +140,13 @@ class Lowering:
         kept = [d for d, n in enumerate(shape) if n != 1]
         space = tuple(shape[d] for d in kept)
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
-        strides = self._strides(space, [like.strides[d] for d in kept] if like is not None else None, read)
+        strides = contiguous(space) if ordered else self._strides(space, like is not None and like.number in self._wanted, [like.strides[d] for d in kept] if like is not None else None, read)
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
-        node = self.add(MAP, Map(name, rule, bits), read, space, strides, dtype)
+        kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
+        attr = Map(name, rule, 64 if kind == "i" else bits, kind)
+        found = written(attr, read).returns  # it raises where the rule does not take these
+        assert found is not None and (found.kind == "m") == (dtype == BOOL), (attr, read, found)
+        node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
 
     def _operand(self, x: Value) -> Window | float | int | bool:
@@ -140,11 +154,12 @@ class Lowering:
         return self.window(x) if number is None else number
 
     @staticmethod
-    def _strides(space: Shape, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
+    def _strides(space: Shape, wanted: bool, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
         if like is None:
             whole = [x.strides for x in read if type(x) is Window and 0 not in x.strides and x.shape == space]
             like = whole[0] if whole else None
-        return contiguous(space) if like is None else dense(space, like)
+        found = contiguous(space) if like is None else dense(space, like)
+        return found if wanted else long_last(space, found)
 
     @staticmethod
     def shown(node: Node, shape: Shape) -> Window:
@@ -163,7 +178,7 @@ class Lowering:
         if not places:
             found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
         else:
-            found = self.add(REDUCE, Reduce(how, places), (read,), space, contiguous(space), x.node.dtype)
+            found = self.add(REDUCE, Reduce(how, places), (read,), space, long_last(space, contiguous(space)), x.node.dtype)
         window = self.shown(found, shape)
         if keepdim:
             return window
@@ -172,14 +187,28 @@ class Lowering:
 
     def write(self, target: Window, where: Window, value: Window | float, adds: bool) -> Window:
         """`target`, in which the window `where` of its node has got, or is increased by, a value."""
+        given = value.spread(where.shape).squeezed() if type(value) is Window else value
         where = where.squeezed()
-        given = value.spread(where.shape) if type(value) is Window else value
         if type(given) is not Window:
             given = self.map("fill", _number, [given], shape=where.shape, dtype=target.node.dtype)
         node = self.add(
             WRITE, Write(where.strides, where.offset, adds), (target.node.whole(), given),
             target.node.shape, target.node.strides, target.node.dtype,
         )  # fmt: skip
+        return target._replace(node=node)
+
+    def gather(self, x: Window, index: Window, at: Index) -> Window:
+        """x, each element as many steps of `at` further as the index says; both have the shape of the result."""
+        read = x.squeezed(), index.squeezed()
+        node = self.add(GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype)
+        return self.shown(node, x.shape)
+
+    def scatter(self, target: Window, where: Window, value: Window, index: Window, at: Index) -> Window:
+        """`target`, to whose window `where` values have been added, each as many steps further as the index says."""
+        operands = target.node.whole(), value.spread(where.shape).squeezed(), index.squeezed()
+        where = where.squeezed()
+        write = Write(where.strides, where.offset, adds=True, index=at)
+        node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 
     def zeros(self, shape: Shape, dtype: Any) -> Window:
@@ -214,6 +243,10 @@ class Lowering:
                 found[d] = found[d + 1] * value.shape[d + 1] if d + 1 < len(found) else 1
         return tuple(found)
 
+    def in_order(self, x: Window) -> Window:
+        """A copy in C order."""
+        return self.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype, ordered=True)
+
     def copied(self, node: Node) -> Node:
         """A copy with memory of its own."""
         kind = MAP, Map("copy", _same, _width(node))
@@ -246,8 +279,7 @@ def viewed(lowering: Lowering, step: Step) -> bool:
     try:
         found = x.through(lambda probe: kernel(probe, *step.args[1:]))
         if found is None:  # memory in another order, in which it is a view
-            whole = lowering.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype)
-            found = whole.through(lambda probe: kernel(probe, *step.args[1:]))
+            found = lowering.in_order(x).through(lambda probe: kernel(probe, *step.args[1:]))
     except (TypeError, ValueError):  # it asks for the dtype
         return False
     return found is not None and found.shape == step.results[0].shape and lowering.gives(step, found)
@@ -255,12 +287,17 @@ def viewed(lowering: Lowering, step: Step) -> bool:
 
 def _is_fit(x: Value) -> bool:
     """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
-    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == np.int64) and x.dtype.isnative
+    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == WHOLE) and x.dtype.isnative
 
 
 def _width(node: Node) -> int:
     """The bits of its numbers, or of those that were compared for it."""
     return FLOATS.get(node.dtype) or (node.attr.bits if node.op == MAP else 32)
+
+
+def _compares_whole(dtype: Any, read: Sequence[Any]) -> bool:
+    """True for a mask made of whole numbers."""
+    return dtype == BOOL and any(type(x) is Window and x.node.dtype == WHOLE for x in read)
 
 
 def _same(code: Any, type_: Any, x: Any) -> Any:

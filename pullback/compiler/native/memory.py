@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.nodes import DOT, LEAVES, MAP, WRITE, Map, Node, Window
+from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import LATE, Nest, alive
 
 _ALIGNED = 64
@@ -118,7 +119,7 @@ class Memory:
         if place.base == 0:
             self._free.append((place.offset, -(-node.size * node.dtype.itemsize // _ALIGNED) * _ALIGNED))
 
-    def of_kernel(self, kernel: Kernel) -> dict[object, Place]:
+    def of_kernel(self, kernel: Kernel | Product) -> dict[object, Place]:
         """The places for a kernel, its rows' buffers behind the workspace of all."""
         found: dict[object, Place] = dict(self.places)
         offset = self.size
@@ -128,6 +129,6 @@ class Memory:
         return found
 
     @staticmethod
-    def of_rows(kernels: Iterable[Kernel]) -> int:
+    def of_rows(kernels: Iterable[Kernel | Product]) -> int:
         """The bytes that the rows' buffers of the kernels take at most."""
         return max((sum(-(-n // _ALIGNED) * _ALIGNED for n in kernel.buffers.values()) for kernel in kernels), default=0)

@@ -1,6 +1,7 @@
 """What a native program computes: nodes, each an array, and windows, through which they are read.
 
     map     element by element, by a rule that writes instructions
+    gather  element by element, each from a place that an index tells
     reduce  over some dimensions: a sum, a product, a maximum, a minimum
     write   a window of an array gets, or is increased by, other numbers; the rest stays
     dot     a product of matrices
@@ -23,6 +24,7 @@ from pullback.core.types import Shape
 INPUT: Final = "input"
 CONSTANT: Final = "constant"
 MAP: Final = "map"
+GATHER: Final = "gather"
 REDUCE: Final = "reduce"
 WRITE: Final = "write"
 DOT: Final = "dot"
@@ -42,11 +44,21 @@ class Map(NamedTuple):
         (code, type, *operands) -> Value: operands are values, or Python numbers where there is no array.
     bits : int
         Of the numbers it computes with: 32 or 64.
+    kind : str
+        "f" for floats, "i" for whole numbers.
     """
 
     name: str
     rule: Callable[..., Any]
     bits: int
+    kind: str = "f"
+
+
+class Index(NamedTuple):
+    """Along which dimension an index counts: elements of memory from one place to the next, and how many there are."""
+
+    stride: int
+    length: int
 
 
 class Reduce(NamedTuple):
@@ -57,11 +69,15 @@ class Reduce(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Where is written: a window of the target, and whether numbers are added to what is there."""
+    """Where is written: a window of the target, and whether numbers are added to what is there.
+
+    With an index, which is the last operand, each element goes to the place that it tells.
+    """
 
     strides: Strides
     offset: int
     adds: bool
+    index: Index | None = None
 
 
 class Dot(NamedTuple):
@@ -79,11 +95,12 @@ class Node:
     Attributes
     ----------
     op : str
-        INPUT, CONSTANT, MAP, REDUCE, WRITE or DOT.
+        INPUT, CONSTANT, MAP, GATHER, REDUCE, WRITE or DOT.
     attr
-        Of an input its place, of a constant the array; else Map, Reduce, Write or Dot.
+        Of an input its place, of a constant the array; else Map, Index, Reduce, Write or Dot.
     operands : tuple of Window or number
-        What it reads; of a write the target comes first.
+        What it reads; of a write the target comes first; of a gather the index comes last, and the array has the
+        shape of the result, as it lies at index 0.
     shape, dtype
     strides : tuple of int
         Of its memory, in elements. It fills its memory, unless it is a leaf.
@@ -184,3 +201,30 @@ def dense(shape: Shape, strides: Sequence[int]) -> Strides:
         found[d] = step
         step *= shape[d]
     return tuple(found)
+
+
+_SHORT: Final = 16  # elements of a dimension along which vectors do not pay
+_LONGER: Final = 64  # of one along which they do
+
+
+def long_last(shape: Shape, strides: Strides) -> Strides:
+    """Strides in which the elements of a long dimension lie side by side, where those of a short one do.
+
+    So vectors run along what vmap has left long.
+    """
+    if not shape:
+        return strides
+    inner = min(range(len(shape)), key=lambda d: strides[d])
+    long = max(range(len(shape)), key=lambda d: shape[d])
+    if shape[inner] >= _SHORT or shape[long] < _LONGER:
+        return strides
+    order = sorted((d for d in range(len(shape)) if d != long), key=lambda d: -strides[d])
+    return dense(shape, _decreasing([*order, long]))
+
+
+def _decreasing(order: Sequence[int]) -> list[int]:
+    """Strides by which dimensions have this order."""
+    strides = [0] * len(order)
+    for nr, d in enumerate(order):
+        strides[d] = len(order) - nr
+    return strides

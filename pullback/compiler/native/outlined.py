@@ -6,7 +6,6 @@ registers takes no longer than one that is written out, if the rule is long.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,9 +16,28 @@ _LONG = 12  # instructions
 _MANY = 4  # long rules that a program may have written out
 
 
-def length(attr: Map, operands: Sequence[Any], kinds: Sequence[Type | None]) -> int:
-    """The instructions of a rule, constants aside."""
-    return sum(x.op != "const" for x in _written("probe", attr, Type("f", attr.bits), operands, kinds).body if isinstance(x, Value))
+def kinds_of(attr: Map, operands: Sequence[Any], lanes: int = 1) -> list[Type | None]:
+    """The types of the operands of a map, None of what is no array."""
+    return [
+        Type("m" if x.node.dtype.kind == "b" else attr.kind, attr.bits, lanes) if type(x) is Window else None
+        for x in operands
+    ]
+
+
+def written(attr: Map, operands: Sequence[Any]) -> Code:
+    """The rule of a map as a function of scalars."""
+    return _written("rule", attr, Type(attr.kind, attr.bits), operands, kinds_of(attr, operands))
+
+
+def operations(attr: Map, operands: Sequence[Any]) -> list[str]:
+    """The instructions of a map, constants aside."""
+    return [x.op for x in written(attr, operands).body if isinstance(x, Value) and x.op != "const"]
+
+
+def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:
+    """What a rule gives; of numbers alone a number."""
+    found = attr.rule(code, type_, *args)
+    return found if isinstance(found, Value) else code.number(found, type_)
 
 
 def _written(name: str, attr: Map, type_: Type, operands: Sequence[Any], kinds: Sequence[Type | None]) -> Code:
@@ -27,7 +45,7 @@ def _written(name: str, attr: Map, type_: Type, operands: Sequence[Any], kinds: 
     code = Code(name, params, shared=False)
     given = iter(code.params)
     args = [x if kind is None else next(given) for x, kind in zip(operands, kinds, strict=True)]
-    found = attr.rule(code, type_, *args)
+    found = applied(attr, code, type_, args)
     code.returns = found.type
     code.give(found)
     return code
@@ -49,27 +67,21 @@ class Outlined:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.functions: dict[str, Code] = {}
         self._long: dict[Any, bool] = {}
-        counts = Counter(self._key(x.attr, x.operands) for x in nodes if x.op == MAP)
-        self._many = sum(n for key, n in counts.items() if self._is_long(*key)) > _MANY
+        long = sum(self._is_long(x) for x in nodes if x.op == MAP)
+        self._many = long > _MANY
 
-    @staticmethod
-    def _key(attr: Map, operands: Sequence[Any]) -> tuple[Any, ...]:
-        return attr, tuple((None, x.node.dtype.kind) if type(x) is Window else (x, type(x)) for x in operands)
-
-    def _is_long(self, attr: Map, operands: tuple[Any, ...]) -> bool:
-        key = attr.name, attr.bits, operands
+    def _is_long(self, node: Node) -> bool:
+        attr = node.attr
+        key = attr.name, attr.bits, tuple(x.node.dtype.kind if type(x) is Window else (x,) for x in node.operands)
         if (found := self._long.get(key)) is None:
-            kinds = [
-                Type("m" if kind == "b" else "f", attr.bits) if x is None else None for x, kind in operands
-            ]
-            found = self._long[key] = length(attr, [x for x, _ in operands], kinds) > _LONG
+            found = self._long[key] = len(operations(attr, node.operands)) > _LONG
         return found
 
     def value(self, code: Code, node: Node, type_: Type, args: Sequence[Any]) -> Value:
         """What the rule of a node gives, written out or by a call."""
         attr: Map = node.attr
-        if not self._many or not self._is_long(*self._key(attr, node.operands)):
-            return attr.rule(code, type_, *args)  # type: ignore[no-any-return]
+        if not self._many or not self._is_long(node):
+            return applied(attr, code, type_, args)
         values = [x for x in args if isinstance(x, Value)]
         kinds = [x.type if isinstance(x, Value) else None for x in args]
         numbers = "".join(f"_{x!r}" for x in args if not isinstance(x, Value))

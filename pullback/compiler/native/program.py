@@ -18,11 +18,12 @@ from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
 from pullback.compiler.native.nodes import CONSTANT, DOT, INPUT, MAP, Node
 from pullback.compiler.native.outlined import Outlined
-from pullback.compiler.native.schedule import scheduled
+from pullback.compiler.native.product import Product
+from pullback.compiler.native.schedule import Nest, scheduled
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 
-_AREAS = ("pointwise", "reductions", "rows", "windows", "products")
+_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices")
 _LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
 
 
@@ -79,8 +80,10 @@ class Native:
         self.module, self._names = _module([code for code, _ in self._rows], outlined, tool)
         self.work = sum(prod(nest.space) for nest in self.nests)
 
-    def _kernel(self, nest: Any, kept: set[int], outlined: Outlined) -> Kernel:
+    def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product:
         lanes = toolchain.vector_bytes() * 8 // nest.bits if self._tool.vectors else 1
+        if nest.product is not None:
+            return Product(nest.product, lanes)
         return Kernel(nest, kept, lanes, outlined)
 
     def loaded(self) -> Callable[..., Any]:

@@ -37,10 +37,23 @@ HEAD: Final = """#include <math.h>
 #endif
 """
 
+# The same without headers, for a compiler that finds none.
+BARE_HEAD: Final = """typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned uint32_t;
+typedef unsigned long long uint64_t, size_t; typedef long long intptr_t;
+#define INT64_C(x) x##LL
+#define INFINITY (1.0 / 0.0)
+#define NAN (0.0 / 0.0)
+#define SHARED
+void *memcpy(void *, const void *, size_t);
+""" + "".join(
+    f"double {name}(double); float {name}f(float);\n" for name in ("fabs", "sqrt", "floor", "ceil", "rint", "trunc")
+)
+
 # {0}, {1}, ... are arguments, {t} the type of the result, {u} and {m} the whole numbers as wide as it without and with
 # a sign, {f} what C puts behind names of functions of single precision, {attr} what stands with the instruction.
 _INSTRUCTIONS: Final = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "fma": "{0} * {1} + {2}",
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
     "neg": "-{0}", "abs": "fabs{f}({0})", "sqrt": "sqrt{f}({0})", "floor": "floor{f}({0})", "ceil": "ceil{f}({0})",
     "rint": "rint{f}({0})", "trunc": "trunc{f}({0})",
     "iadd": "({t})(({u}){0} + ({u}){1})", "isub": "({t})(({u}){0} - ({u}){1})",
@@ -67,16 +80,24 @@ _VECTORS: Final = {
     "lt": "<", "le": "<=", "eq": "==", "ne": "!=", "ilt": "<", "ile": "<=", "ieq": "==", "ine": "!=",
 }.items()}  # fmt: skip
 
+# What gcc calls the instruction; clang makes it of a product and a sum in one expression, and of no other ones.
+_FMA: Final = {
+    (64, 1): "__builtin_fma(x, y, z)", (64, 2): "__builtin_ia32_vfmaddpd(x, y, z)",
+    (64, 4): "__builtin_ia32_vfmaddpd256(x, y, z)", (64, 8): "__builtin_ia32_vfmaddpd512_mask(x, y, z, -1, 4)",
+    (32, 1): "__builtin_fmaf(x, y, z)", (32, 4): "__builtin_ia32_vfmaddps(x, y, z)",
+    (32, 8): "__builtin_ia32_vfmaddps256(x, y, z)", (32, 16): "__builtin_ia32_vfmaddps512_mask(x, y, z, -1, 4)",
+}  # fmt: skip
+
 _LANE_BY_LANE: Final = frozenset({"abs", "sqrt", "floor", "ceil", "rint", "trunc"})
 _NUMBERS: Final = {("f", 64): "double", ("f", 32): "float"}
 
 
-def render(module: Module) -> str:
+def render(module: Module, head: str = HEAD) -> str:
     """The module's text."""
     writer = _Writer()
     tables = [writer.table(name, array) for name, array in module.tables.items()]
     functions = [writer.function(code) for code in module.functions]
-    return "\n".join([HEAD, *writer.helpers.values(), *tables, *functions, ""])
+    return "\n".join([head, *writer.helpers.values(), *tables, *functions, ""])
 
 
 def literal(x: float, type_: Type) -> str:
@@ -283,6 +304,16 @@ class _Writer(Renderer):
 
     def _of_lanes(self, x: Value, _: list[str]) -> str:
         return f"({self._type(x.type)}){{{', '.join(map(str, range(x.type.lanes)))}}}"
+
+    def _of_fma(self, x: Value, args: list[str]) -> str:
+        name, bits, lanes = self._type(x.type), x.type.bits, x.type.lanes
+        text = "return x * y + z;"
+        if (fused := _FMA.get((bits, lanes))) is not None:
+            has = "__AVX512F__" if bits * lanes == 512 else "__FMA__"
+            text = f"\n#if defined __GNUC__ && !defined __clang__ && defined {has}\nreturn {fused};\n#else\n{text}"
+            text += "\n#endif\n"
+        helper = self._helper(f"fma_{self._key(x.type)}", name, [f"{name} x", f"{name} y", f"{name} z"], text)
+        return f"{helper}({', '.join(args)})"
 
     def _of_half(self, x: Value, args: list[str]) -> str:
         lanes, name = x.type.lanes, self._type(x.type)

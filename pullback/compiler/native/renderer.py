@@ -1,4 +1,4 @@
-"""What renderers share: the walk over a function's statements, and names in order of appearance."""
+"""The part that renderers share: the walk over a function's statements, and names in order of appearance."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _run() -> Code:
 
 
 class _Frame:
-    """What functions of the entry read: fields of the descriptor, functions of the table."""
+    """For functions of the entry: fields of the descriptor, functions of the table."""
 
     def __init__(self, code: Code, descriptor: Value) -> None:
         self.code, self.descriptor = code, descriptor
@@ -80,7 +80,7 @@ class _Frame:
         return self.code.load(ADDRESS, self.place(field))
 
     def known(self, name: str) -> Value:
-        """What stands in the table."""
+        """A function or an object of the table."""
         return self.code.load(ADDRESS, self.code.shift(self.address("table"), TABLE.index(name) * WORD))
 
     def call(self, name: str, returns: Type | None, *args: Value) -> Value:

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pullback.compiler.native.nodes import DOT, LEAVES, MAP, REDUCE, WRITE, Node, Window
+from pullback.compiler.native.nodes import DOT, GATHER, LEAVES, MAP, REDUCE, WRITE, Node, Window
 from pullback.core.types import Shape
 
 ELEMENT: Final = "element"  # one for each point of the space
@@ -83,12 +83,14 @@ class Nest:
         if node.space != self.space:
             return None
         at = 0
+        if node.op == GATHER and inside:  # what it reads elsewhere must be whole
+            return None
         for x in inside:
             member = self.members[x.node.number]
             if member.level == LATE or not (x.is_whole if member.level == ELEMENT else self._is_row(x)):
                 return None
             at = max(at, member.there)
-        if node.op == MAP:
+        if node.op in (MAP, GATHER):
             return Member(node, ELEMENT, at, False)
         if node.op == REDUCE and self._ends_rows(node.attr.axes):
             return Member(node, ROW, at, False)
@@ -104,6 +106,8 @@ class Nest:
             if member.level != ROW or not x.is_whole:
                 return None
             at = max(at, member.there)
+        if node.op == GATHER:
+            return None
         return Member(node, ROW if node.op == MAP else LATE, at, True)
 
     def _is_row(self, x: Window) -> bool:

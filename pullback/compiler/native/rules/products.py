@@ -54,6 +54,47 @@ def _linear(lowering: Lowering, step: Step) -> bool:
     return lowering.gives(step, found)
 
 
+@lowers("einsum_pair")
+def _einsum_pair(lowering: Lowering, step: Step) -> bool:
+    """Sums of products over labels; a label is of both and the result, of one and the result, or of both alone."""
+    a, b, equation = step.args
+    if not _fits(step, a, b):
+        return False
+    left, arrow = equation.replace(" ", "").split("->")
+    x, y = left.split(",")
+    size = dict(zip(y, b.shape, strict=True)) | dict(zip(x, a.shape, strict=True))
+    if any(size[label] != n for label, n in zip(y, b.shape, strict=True)):
+        return False  # a dimension of one element broadcasts
+    batch = [label for label in arrow if label in x and label in y]
+    rows = [label for label in arrow if label not in y]
+    columns = [label for label in arrow if label not in x]
+    summed = [label for label in x if label not in arrow]
+    first, second = lowering.window(a), lowering.window(b)
+    order = [*batch, *rows, *columns]
+    if len(rows) == len(columns) == len(summed) == 1:
+        found = product(lowering, _arranged(first, x, [*batch, *rows, *summed]), _arranged(second, y, [*batch, *summed, *columns]))
+    else:
+        every = [*order, *summed]
+        long = tuple(size[label] for label in every)
+        terms = [_spread(first, x, every, long), _spread(second, y, every, long)]
+        found = lowering.map("mul", lambda c, t, x, y: x * y, terms, shape=long, dtype=a.dtype)
+        found = lowering.reduce("add", found, range(len(order), len(every))) if summed else found
+    found = _arranged(found, order, arrow)
+    return found.shape == step.results[0].shape and lowering.gives(step, found)
+
+
+def _arranged(x: Window, labels: Any, order: Any) -> Window:
+    """The dimensions in another order."""
+    at = [list(labels).index(label) for label in order]
+    return x._replace(shape=tuple(x.shape[d] for d in at), strides=tuple(x.strides[d] for d in at))
+
+
+def _spread(x: Window, labels: str, every: Any, shape: Shape) -> Window:
+    """An array over all labels."""
+    strides = tuple(x.strides[labels.index(label)] if label in labels else 0 for label in every)
+    return x._replace(shape=shape, strides=strides)
+
+
 def product(lowering: Lowering, a: Window, b: Window) -> Window:
     """[..., m, k] times [..., k, n], the leading dimensions broadcast."""
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -68,7 +109,15 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         x = a._replace(shape=long, strides=(*a.strides[:-1], 0, a.strides[-1]))
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
         return lowering.reduce("add", lowering.map("mul", lambda c, t, x, y: x * y, [x, y], shape=long, dtype=dtype), [-1])
+    if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
+        return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)
+
+
+def _swapped(x: Window) -> Window:
+    """The last two dimensions exchanged."""
+    shape, strides = (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.strides[:-2], x.strides[-1], x.strides[-2])
+    return x._replace(shape=shape, strides=strides)
 
 
 def _column(a: Window, p: int) -> Window:
@@ -87,7 +136,7 @@ def _even(lowering: Lowering, x: Window) -> Window:
     (rows, columns), (down, right) = x.shape[-2:], x.strides[-2:]
     if (right == 1 and (down >= columns or rows == 1)) or (down == 1 and (right >= rows or columns == 1)):
         return x
-    return lowering.map("copy", lambda c, t, x: x, [x], shape=x.shape, dtype=x.node.dtype)
+    return lowering.in_order(x)
 
 
 def _dot(lowering: Lowering, a: Window, b: Window, batch: Shape) -> Window:

@@ -120,15 +120,20 @@ def _log_of_sum(c: Any, t: Any, top: Any, shift: Any, rest: Any, count: Any) -> 
     return c.sel(c.unary("abs", top) < inf, near, _LOG(c, rest + count))
 
 
-@lowers("logsumexp")
-def _logsumexp(lowering: Lowering, step: Step) -> bool:
-    if (rows := _rows(lowering, step)) is None:
-        return False
+def log_sum_exp(rows: Rows) -> Window:
+    """The logarithm of the sum of exponentials of each row, with all dimensions."""
     top = rows.reduce("max", rows.x)
     shift = rows.map("finite or 0", _shift, top)
     rest = rows.reduce("add", rows.map("part below", _part_below, rows.x, shift))
     count = rows.reduce("add", rows.map("is top", _is_top, rows.x, shift))
-    found = rows.map("log of sum", _log_of_sum, top, shift, rest, count)
+    return rows.map("log of sum", _log_of_sum, top, shift, rest, count)
+
+
+@lowers("logsumexp")
+def _logsumexp(lowering: Lowering, step: Step) -> bool:
+    if (rows := _rows(lowering, step)) is None:
+        return False
+    found = log_sum_exp(rows)
     if not (len(step.args) > 2 and step.args[2]):
         kept = [d for d in range(len(found.shape)) if d not in rows.axes]
         found = found._replace(shape=tuple(found.shape[d] for d in kept), strides=tuple(found.strides[d] for d in kept))

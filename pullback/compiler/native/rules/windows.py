@@ -11,11 +11,6 @@ from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import Window
 
 
-def _part(whole: Window, index: Any) -> Window | None:
-    """A basic index of a window."""
-    return whole.through(lambda probe: probe[index] if probe[index].shape or True else probe)
-
-
 def _indexed(whole: Window, index: Any) -> Window | None:
     def part(probe: Any) -> Any:
         found = probe[index]
@@ -33,7 +28,7 @@ def _slice_backward(lowering: Lowering, step: Step) -> bool:
     where = _indexed(zeros, index)
     if where is None:
         return False
-    return lowering.gives(step, lowering.write(zeros, where, lowering.window(value).spread(where.shape), adds=False))
+    return lowering.gives(step, lowering.write(zeros, where, lowering.window(value), adds=False))
 
 
 @lowers(added_at)
@@ -47,7 +42,7 @@ def _added_at(lowering: Lowering, step: Step) -> bool:
     where = _indexed(whole, index)
     if where is None:
         return False
-    return lowering.gives(step, lowering.write(whole, where, lowering.window(value).spread(where.shape), adds=True))
+    return lowering.gives(step, lowering.write(whole, where, lowering.window(value), adds=True))
 
 
 @lowers("stack", "cat")
@@ -64,7 +59,7 @@ def _side_by_side(lowering: Lowering, step: Step) -> bool:
         where = _indexed(made, (*[slice(None)] * d, place))
         if where is None:
             return False
-        made = lowering.write(made, where, lowering.window(x).spread(where.shape), adds=False)
+        made = lowering.write(made, where, lowering.window(x), adds=False)
         begin += n
     return lowering.gives(step, made)
 
@@ -80,3 +75,21 @@ def _parts(lowering: Lowering, step: Step) -> bool:
         found.append(whole.through(lambda probe, b=begin, e=end: probe[(*[slice(None)] * d, slice(b, e))]))  # type: ignore[misc]
         begin = end
     return lowering.gives(step, *found)  # type: ignore[arg-type]
+
+
+@lowers("constant_pad_nd")
+def _padded(lowering: Lowering, step: Step) -> bool:
+    x, pad, value = (*step.args, 0)[:3]
+    result = step.results[0]
+    if type(x) is not Value or x.dtype not in FLOATS or result.dtype != x.dtype or type(value) not in (int, float):
+        return False
+    rank = len(x.shape)
+    pairs = [(0, 0)] * (rank - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    kept = tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(x.shape, pairs, strict=True))
+    part = _indexed(lowering.window(x), kept)
+    made = lowering.map("fill", lambda code, type_, v: code.number(v, type_), [value], result)
+    places = tuple(slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(result.shape, pairs, strict=True))
+    where = _indexed(made, places)
+    if part is None or where is None or where.shape != part.shape:
+        return False
+    return lowering.gives(step, lowering.write(made, where, part, adds=False))

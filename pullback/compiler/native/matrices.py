@@ -1,0 +1,158 @@
+"""Products of matrices as steps of a program: BLAS by the pointers that SciPy gives, and loops for small ones.
+
+Small ones are half done before BLAS has looked at its arguments. SciPy is imported by programs that have a large one.
+
+    data: FIELDS, then of each leading dimension, the last first: its size, and the strides of a, b and c in bytes
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from pullback.compiler.native.code import ADDRESS, INDEX, Code, Type, Value, Variable
+from pullback.core.types import Shape
+
+SMALL: Final = 512  # multiplications, up to which loops are faster
+SMALL_APART: Final = 64  # the same where the elements of a row of b lie apart
+WORD: Final = 8
+
+# BLAS reads its arguments in the row itself: where whole numbers lie low byte first, a word is an `int` too.
+FIELDS: Final = (
+    "gemm", "m", "n", "k", "one", "adds", "of_a", "of_b", "by_a", "by_b", "by_c", "count", "rank",
+    "a", "a_at", "a_down", "a_right", "b", "b_at", "b_down", "b_right", "c", "c_at", "c_down",
+)  # fmt: skip
+
+
+class Matrices(NamedTuple):
+    """One of the three: [..., rows, columns].
+
+    Attributes
+    ----------
+    base : int
+        The number of its base.
+    offset : int
+        Bytes.
+    shape : tuple of int
+    strides : tuple of int
+        Bytes; one of the last two is the size of an element. Those of the result are so for the last.
+    """
+
+    base: int
+    offset: int
+    shape: Shape
+    strides: Shape
+
+
+def kernel(type_: Type) -> Code:
+    """c = a b, or c + a b; for floats of this type, as many lanes at a time."""
+    code = Code(f"dot_f{type_.bits}", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
+    bases, data = code.params
+
+    def place(field: str) -> Value:
+        return code.shift(data, FIELDS.index(field) * WORD)
+
+    def word(field: str) -> Value:
+        return code.load(INDEX, place(field))
+
+    first = {x: code.shift(code.load(ADDRESS, bases.at(word(x), WORD)), word(f"{x}_at")) for x in "abc"}
+    with code.loop(0, word("count")) as nr:
+        at = {x: code.variable(address) for x, address in first.items()}
+        rest = code.variable(nr)
+        with code.loop(0, word("rank")) as d:
+            row = code.shift(data, d * (4 * WORD) + len(FIELDS) * WORD)
+            size = code.load(INDEX, row)
+            step = code.make("irem", INDEX, code.get(rest), size)
+            code.set(rest, code.make("idiv", INDEX, code.get(rest), size))
+            for k, x in enumerate("abc", start=1):
+                by = code.load(INDEX, code.shift(row, k * WORD))
+                code.set(at[x], code.shift(code.get(at[x]), step * by))
+        a, b, c = (code.get(at[x]) for x in "abc")
+        gemm = code.load(ADDRESS, place("gemm"))
+        with code.when(gemm.ne(code.number(0, ADDRESS))) as large:
+            # BLAS goes by columns, for which a row of ours is a column: c' = b' a'.
+            code.call_at(
+                gemm, None, place("of_b"), place("of_a"), place("n"), place("m"), place("k"), place("one"), b,
+                place("by_b"), a, place("by_a"), place("adds"), c, place("by_c"),
+            )  # fmt: skip
+        with code.otherwise(large):
+            _loops(code, type_, a, b, c, word)
+    code.give(code.index(0))
+    return code
+
+
+def _loops(code: Code, type_: Type, a: Value, b: Value, c: Value, word: Callable[[str], Value]) -> None:
+    """Some columns of a row at a time."""
+    n, size, lanes = word("n"), type_.bits // 8, type_.lanes
+    with code.loop(0, word("m")) as i, code.loop(0, n, lanes) as j:
+        left = n - j
+        to = code.shift(c, i * word("c_down") + j * size)
+        total = code.variable(code.number(0.0, type_))
+        with code.when(word("adds").ne(0)):
+            code.set(total, code.load(type_, to, left))
+        row, column = code.shift(a, i * word("a_down")), code.shift(b, j * word("b_right"))
+        with code.when(word("b_right").eq(size)) as dense:
+            _add(code, total, row, column, left, None, word)
+        with code.otherwise(dense):
+            _add(code, total, row, column, left, word("b_right"), word)
+        code.store(code.get(total), to, left)
+
+
+def _add(
+    code: Code, total: Variable, row: Value, column: Value, left: Value, stride: Value | None,
+    word: Callable[[str], Value],
+) -> None:  # fmt: skip
+    """Add the products of a row of a with some columns of b."""
+    type_ = total.type
+    with code.loop(0, word("k")) as p:
+        x = code.splat(code.load(type_.one, code.shift(row, p * word("a_right"))), type_.lanes)
+        y = code.load(type_, code.shift(column, p * word("b_down")), left, stride)
+        code.set(total, code.fma(x, y, code.get(total)))
+
+
+def data(a: Matrices, b: Matrices, c: Matrices, dtype: np.dtype[Any], adds: bool = False) -> list[int]:
+    """The row's data; the leading dimensions have been broadcast."""
+    (m, k), n, size = a.shape[-2:], b.shape[-1], dtype.itemsize
+    batch = c.shape[:-2]
+    small = m * n * k <= (SMALL if b.strides[-1] == size or n < 2 else SMALL_APART)
+    numbers = np.zeros(2 * (WORD // size), dtype)
+    numbers[0], numbers[WORD // size] = 1, adds
+    one, more = numbers.view(np.int64).tolist()
+    (of_a, by_a), (of_b, by_b) = (_direction(x, size) for x in (a, b))
+    fields = {
+        "gemm": 0 if small else gemm(dtype), "m": m, "n": n, "k": k, "one": one, "adds": more,
+        "of_a": of_a, "of_b": of_b, "by_a": by_a, "by_b": by_b, "by_c": max(c.strides[-2] // size, n, 1),
+        "count": prod(batch), "rank": len(batch),
+        "a": a.base, "a_at": a.offset, "a_down": a.strides[-2], "a_right": a.strides[-1],
+        "b": b.base, "b_at": b.offset, "b_down": b.strides[-2], "b_right": b.strides[-1],
+        "c": c.base, "c_at": c.offset, "c_down": c.strides[-2],
+    }  # fmt: skip
+    assert c.strides[-1] == size or n < 2 or not prod(c.shape), c
+    steps = [x for d in reversed(range(len(batch))) for x in (batch[d], a.strides[d], b.strides[d], c.strides[d])]
+    return [*(fields[x] for x in FIELDS), *steps]
+
+
+def _direction(x: Matrices, size: int) -> tuple[int, int]:
+    """("N", elements from row to row) or ("T", elements from column to column), as BLAS has it, of a matrix."""
+    (rows, columns), (down, right) = x.shape[-2:], x.strides[-2:]
+    if (right == size or columns < 2) and (down >= columns * size or rows < 2):
+        return ord("N"), max(down // size, columns, 1)
+    assert down == size or rows < 2, x
+    assert right >= rows * size or columns < 2, x
+    return ord("T"), max(right // size, rows, 1)
+
+
+@cache
+def gemm(dtype: np.dtype[Any]) -> int:
+    """Where BLAS's product for these numbers lies."""
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__[{"d": "dgemm", "f": "sgemm"}[dtype.char]]
+    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name))

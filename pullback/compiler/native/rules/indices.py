@@ -1,0 +1,173 @@
+"""Elements at computed places: index_select, gather, rows of an embedding, losses of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.compiler.native.functions import FUNCTIONS
+from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
+from pullback.compiler.native.nodes import Index, Window
+from pullback.compiler.native.rules.rows import Rows, log_sum_exp
+
+
+def _are(dtype: Any, *values: Any) -> bool:
+    return all(type(x) is Value and x.dtype == dtype for x in values)
+
+
+def _without(x: Window, d: int, length: int) -> tuple[Window, Index]:
+    """(the array at index 0 of a dimension, which is spread over as many elements; along what an index counts)."""
+    shape, strides = list(x.shape), list(x.strides)
+    at = Index(strides[d] if shape[d] > 1 else 0, shape[d])
+    shape[d], strides[d] = length, 0
+    return x._replace(shape=tuple(shape), strides=tuple(strides)), at
+
+
+def _along(index: Window, d: int, rank: int, shape: Any) -> Window:
+    """A vector of indices as an array that varies along one dimension."""
+    strides = [0] * rank
+    strides[d] = index.strides[0] if index.shape[0] > 1 else 0
+    return index._replace(shape=tuple(shape), strides=tuple(strides))
+
+
+@lowers("index_select")
+def _index_select(lowering: Lowering, step: Step) -> bool:
+    x, dim, index = step.args
+    if not (_are(step.results[0].dtype, x) and x.dtype in FLOATS and _are(WHOLE, index) and len(index.shape) == 1):
+        return False
+    if not x.shape:
+        return False
+    d = dim % len(x.shape)
+    base, at = _without(lowering.window(x), d, index.shape[0])
+    places = _along(lowering.window(index), d, len(x.shape), base.shape)
+    return lowering.gives(step, lowering.gather(base, places, at))
+
+
+@lowers("index_select_backward")
+def _index_select_backward(lowering: Lowering, step: Step) -> bool:
+    grad, shape, dim, index = step.args
+    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index)):
+        return False
+    if len(index.shape) != 1 or not shape or len(grad.shape) != len(shape):
+        return False
+    d = dim % len(shape)
+    zeros = lowering.zeros(tuple(shape), grad.dtype)
+    where, at = _without(zeros, d, index.shape[0])
+    places = _along(lowering.window(index), d, len(shape), where.shape)
+    return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), places, at))
+
+
+@lowers("gather")
+def _gather(lowering: Lowering, step: Step) -> bool:
+    x, dim, index = step.args[:3]
+    if not (_are(step.results[0].dtype, x) and x.dtype in FLOATS and _are(WHOLE, index) and x.shape):
+        return False
+    d = dim % len(x.shape)
+    base, at = _without(lowering.window(x), d, index.shape[d])
+    base = base._replace(shape=index.shape)
+    return lowering.gives(step, lowering.gather(base, lowering.window(index), at))
+
+
+@lowers("gather_backward")
+def _gather_backward(lowering: Lowering, step: Step) -> bool:
+    grad, shape, dim, index = step.args
+    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index) and shape):
+        return False
+    d = dim % len(shape)
+    zeros = lowering.zeros(tuple(shape), grad.dtype)
+    where, at = _without(zeros, d, index.shape[d])
+    where = where._replace(shape=index.shape)
+    return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), lowering.window(index), at))
+
+
+# -- losses of classes -------------------------------------------------------------------------------------------------
+class _Classes:
+    """The targets of a loss over rows of scores; those that are ignored count as class 0, and not at all."""
+
+    def __init__(self, lowering: Lowering, scores: Value, target: Value, ignored: int) -> None:
+        self.lowering, self.x = lowering, lowering.window(scores)
+        self.shape, self.dtype = target.shape, scores.dtype
+        given = lowering.window(target)
+        rule = lambda c, t, i, n: c.sel(i.ne(n), i, 0)  # noqa: E731
+        self.places = lowering.map("class", rule, [given, ignored], shape=self.shape, dtype=WHOLE)
+        mask = lambda c, t, i, n: i.ne(n)  # noqa: E731
+        self.counts = lowering.map("counts", mask, [given, ignored], shape=self.shape, dtype=bool)
+
+    def share(self, reduction: str) -> Any:
+        """What each row's loss is divided by."""
+        if reduction != "mean":
+            return 1.0
+        rule = lambda c, t, m: c.sel(m, c.number(1.0, t), 0.0)  # noqa: E731
+        ones = self.lowering.map("one or none", rule, [self.counts], shape=self.shape, dtype=self.dtype)
+        return self.lowering.reduce("add", ones, [0])
+
+
+def _fits_classes(scores: Any, target: Any, reduction: Any, ignored: Any) -> bool:
+    return (
+        type(scores) is Value
+        and scores.dtype in FLOATS
+        and len(scores.shape) == 2
+        and _are(WHOLE, target)
+        and target.shape == scores.shape[:1]
+        and reduction in ("mean", "sum")
+        and ignored < 0
+    )
+
+
+@lowers("cross_entropy_loss")
+def _cross_entropy(lowering: Lowering, step: Step) -> bool:
+    scores, target, reduction, ignored = (*step.args, *("mean", -100)[len(step.args) - 2 :])
+    if not _fits_classes(scores, target, reduction, ignored) or step.results[0].dtype != scores.dtype:
+        return False
+    classes = _Classes(lowering, scores, target, ignored)
+    rows = Rows(lowering, classes.x, [1])
+    norm = log_sum_exp(rows)
+    norm = norm._replace(shape=norm.shape[:1], strides=norm.strides[:1])
+    base, at = _without(classes.x, 1, 1)
+    base = base._replace(shape=base.shape[:1], strides=base.strides[:1])
+    chosen = lowering.gather(base, classes.places, at)
+    rule = lambda c, t, m, a, b: c.sel(m, a - b, 0.0)  # noqa: E731
+    losses = lowering.map("loss", rule, [classes.counts, norm, chosen], shape=target.shape, dtype=scores.dtype)
+    total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
+    return lowering.gives(step, lowering.map("div", lambda c, t, a, b: a / b, [total, share], step.results[0]))
+
+
+@lowers("cross_entropy_loss_backward")
+def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
+    """(softmax - 1 at the target) times the row's share."""
+    grad, scores, target, reduction, ignored = (*step.args, *("mean", -100)[len(step.args) - 3 :])
+    if not _fits_classes(scores, target, reduction, ignored) or not _are(scores.dtype, grad) or grad.shape:
+        return False
+    classes = _Classes(lowering, scores, target, ignored)
+    rows = Rows(lowering, classes.x, [1])
+    top = rows.reduce("max", rows.x)
+    exp = FUNCTIONS["exp"]
+    parts = rows.map("exp of less", lambda c, t, x, y: exp(c, x - y), rows.x, top)
+    total = rows.reduce("add", parts)
+    rule = lambda c, t, m, g, n: c.sel(m, g / n, 0.0)  # noqa: E731
+    share = lowering.map(
+        "share", rule, [classes.counts, lowering.window(grad), classes.share(reduction)], shape=target.shape, dtype=scores.dtype,
+    )  # fmt: skip
+    column = share._replace(shape=(*share.shape, 1), strides=(*share.strides, 0))
+    out = rows.map("p s / n", lambda c, t, p, s, n: p * (s / n), parts, column, total, like=step.results[0])
+    where, at = _without(out, 1, 1)
+    where = where._replace(shape=where.shape[:1], strides=where.strides[:1])
+    less = lowering.map("neg", lambda c, t, s: -s, [share], shape=target.shape, dtype=scores.dtype)
+    return lowering.gives(step, lowering.scatter(out, where, less, classes.places, at))
+
+
+# -- copies in another order -------------------------------------------------------------------------------------------
+def _same(c: Any, t: Any, x: Any) -> Any:
+    return x
+
+
+@lowers("flip")
+def _flip(lowering: Lowering, step: Step) -> bool:
+    if step.form is not ONE or not _are(step.results[0].dtype, step.args[0]) or step.args[0].dtype not in FLOATS:
+        return False
+    dims = step.args[1] if isinstance(step.args[1], (tuple, list)) else [step.args[1]]
+    x = lowering.window(step.args[0])
+    found = x.through(lambda probe: np.flip(probe, tuple(dims)))
+    return found is not None and lowering.gives(step, lowering.map("copy", _same, [found], step.results[0]))
