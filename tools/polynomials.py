@@ -152,17 +152,23 @@ def written():
     words = int(mp.floor(2 / mp.pi * mpf(2) ** (32 * 40)))
     out.append("# The binary digits of 2 / pi after the point, 32 in a word.")
     rows = [f"{words >> 32 * (39 - k) & 0xFFFFFFFF:#010x}," for k in range(40)]
-    out.append("TWO_OVER_PI: Final = (\n" + "\n".join("    " + " ".join(rows[k : k + 8]) for k in range(0, 40, 8)) + "\n)")
+    out.append(
+        "TWO_OVER_PI: Final = (\n" + "\n".join("    " + " ".join(rows[k : k + 8]) for k in range(0, 40, 8)) + "\n)"
+    )
     out.append("# fmt: on\n")
     return "\n".join(out)
 
 
 def main():
+    """Write the file, check it, or tell the errors."""
     mp.prec = 1500
     if "--errors" in sys.argv:
         mp.prec = 300
         for name, (f, interval, double, single) in POLYNOMIALS.items():
-            found = [float(error(f, interval, coefficients(f, interval, terms), name == "ERF")) for terms in (double, single or double)]
+            found = [
+                float(error(f, interval, coefficients(f, interval, terms), name == "ERF"))
+                for terms in (double, single or double)
+            ]
             print(f"{name:10} {found[0]:8.1f} {found[1]:8.1f}")
         return 0
     with mp.workprec(1500):

@@ -65,12 +65,17 @@ def _arguments(name, bits, size):
         other = limit / np.log(np.maximum(np.abs(around), 1e-30).astype(float)) * random.uniform(-1, 1, size)
         near = 1 + around.astype(float) * 1e-8
         last = limit / np.log(np.where(near == 1, 1.1, np.abs(near).astype(dtype))) * random.uniform(-1, 1, size)
-        firsts, lasts = (many, np.abs(around), np.abs(near), np.round(around)), (other, other, last, np.round(usual / 10))
+        firsts, lasts = (
+            (many, np.abs(around), np.abs(near), np.round(around)),
+            (other, other, last, np.round(usual / 10)),
+        )
     else:
         other = around.astype(float) * random.uniform(-2, 2, size)
         firsts, lasts = (many, usual, around), (numbers(bits, size, 1), random.uniform(low, high, size), other)
-    join = [np.concatenate([x.astype(dtype) for x in (*some, edge)]) for some, edge in zip((firsts, lasts), pairs, strict=True)]
-    return join
+    return [
+        np.concatenate([x.astype(dtype) for x in (*some, edge)])
+        for some, edge in zip((firsts, lasts), pairs, strict=True)
+    ]
 
 
 def _check(found, exact, limit, args):
@@ -114,7 +119,9 @@ def test_sweeps_of_machine_code_are_near_the_exact_numbers(name, bits, tool):
 def _erfcx(x):
     if x < 50:
         return mpmath.exp(x * x) * mpmath.erfc(x)
-    return mpmath.nsum(lambda k: (-1) ** k * mpmath.fac2(2 * k - 1) / (2 * x * x) ** k, [0, 20]) / (x * mpmath.sqrt(mpmath.pi))
+    return mpmath.nsum(lambda k: (-1) ** k * mpmath.fac2(2 * k - 1) / (2 * x * x) ** k, [0, 20]) / (
+        x * mpmath.sqrt(mpmath.pi)
+    )
 
 
 MPMATH = {

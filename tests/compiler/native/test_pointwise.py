@@ -4,19 +4,21 @@ import numpy as np
 import pytest
 
 from pullback.compiler.native.code import Code, Type
-from pullback.compiler.native.pointwise import RULES, NoRule
+from pullback.compiler.native.pointwise import RULES, NoRuleError
 from pullback.extend import NUMPY, tags_of
 from tests.compiler.native.sweeps import DTYPES, compiled, errors, interpreted, numbers, special
 
-# What follows the arrays, for rules that take more: (how many arrays, the others); "m" is an array of bools.
+BINARY = (
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "float_power", "atan2", "hypot", "copysign",
+    "clamp_min", "clamp_max", "maximum", "minimum", "fmax", "fmin", "eq", "ne", "lt", "le", "gt", "ge", "logaddexp",
+    "logaddexp2", "xlogy", "xlog1py", "heaviside", "logical_and", "logical_or", "logical_xor",
+)  # fmt: skip
+# Of rules of more than one array: what the arrays are, "m" one of bools, and the other arguments.
 CASES = {
-    **dict.fromkeys(
-        ("add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "float_power", "atan2", "hypot", "copysign",
-         "clamp_min", "clamp_max", "maximum", "minimum", "fmax", "fmin", "eq", "ne", "lt", "le", "gt", "ge", "logaddexp",
-         "logaddexp2", "xlogy", "xlog1py", "heaviside", "logical_and", "logical_or", "logical_xor"),
-        [("ff", ())],
-    ),
-    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), [("mm", ())]),
+    **{name: [("ff", ())] for name in BINARY},
+    "bitwise_and": [("mm", ())],
+    "bitwise_or": [("mm", ())],
+    "bitwise_xor": [("mm", ())],
     "bitwise_not": [("m", ())],
     "logical_not": [("f", ()), ("m", ())],
     "logical_and": [("ff", ()), ("mm", ()), ("mf", ())],
@@ -48,8 +50,10 @@ UNITS = {
     "logaddexp": 16, "logaddexp2": 16, "logit": 64, "sinc": 64, "asin_slope": 8, "atanh_slope": 8, "softplus": 8,
 }  # fmt: skip
 # Signs of zeros that the kernel leaves to the processor, or that nobody sees.
-ANY_ZERO = ("relu", "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "lerp", "gelu", "hypot_slope", "fmax", "fmin",
-            "gelu_backward", "entr", "logit", "logaddexp", "logaddexp2", "log_ndtr")  # fmt: skip
+ANY_ZERO = (
+    "relu", "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "lerp", "gelu", "hypot_slope", "fmax", "fmin",
+    "gelu_backward", "entr", "logit", "logaddexp", "logaddexp2", "log_ndtr",
+)  # fmt: skip
 
 ALL = [(name, *case) for name in RULES for case in CASES.get(name, [("f", ())])]
 
@@ -140,8 +144,10 @@ def test_rules_are_for_pointwise_kernels():
     assert not [name for name in RULES if "pointwise" not in tags_of(name)]
 
 
-@pytest.mark.parametrize(("name", "args"), [("bitwise_and", ("f", "f")), ("add", ("f", 1j)), ("round", ("f", 40))], ids=str)
+@pytest.mark.parametrize(
+    ("name", "args"), [("bitwise_and", ("f", "f")), ("add", ("f", 1j)), ("round", ("f", 40))], ids=str
+)
 def test_what_has_no_rule_says_so(name, args):
     code = Code("f", [("x", Type("f", 64))])
-    with pytest.raises(NoRule):
+    with pytest.raises(NoRuleError):
         RULES[name](code, Type("f", 64), *(code.params[0] if x == "f" else x for x in args))

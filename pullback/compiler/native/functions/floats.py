@@ -1,7 +1,7 @@
 """What elementary functions are made of: floating-point formats, polynomials, powers of two, numbers in two parts.
 
-A compiler may contract a product and a sum, or may not, or may have no such instruction. So numbers in two parts come from
-products that are exact, for which it makes no difference.
+A compiler may contract a product and a sum, or may not, or may have no such instruction. So numbers in two parts come
+from products that are exact, for which it makes no difference.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def split_exponent(c: Code, x: Value) -> tuple[Value, Value]:
     f = format_of(x)
     small = x < f.tiny
     bits = c.bits(c.sel(small, x * 2.0 ** (f.digits + 2), x))
-    root_half = (0x3FE6A09E667F3BCD if f.digits == 52 else 0x3F3504F3)
+    root_half = 0x3FE6A09E667F3BCD if f.digits == 52 else 0x3F3504F3
     exponent = c.shifted("sra", bits - root_half, f.digits)
     m = c.float(bits - c.shifted("shl", exponent, f.digits))
     return m, c.tofloat(exponent) - c.sel(small, c.like(float(f.digits + 2), x), 0.0)

@@ -1,8 +1,8 @@
 """sin, cos and tan: x = n pi/2 + r, and polynomials in r.
 
 Multiples of pi/2 are taken away in parts whose products with n are exact, for |x| to some millions. What is larger goes
-lane by lane through a function that multiplies by the digits of 2/pi that matter (Payne and Hanek, SIGNUM Newsletter 18,
-1983), which the module of the code must contain: see `functions.helpers`.
+lane by lane through a function that multiplies by the digits of 2/pi that matter (Payne and Hanek, SIGNUM Newsletter
+18, 1983), which the module of the code must contain: see `functions.helpers`.
 """
 
 from __future__ import annotations
@@ -160,16 +160,15 @@ def _turned_by_digits(c: Code, x: Value) -> Turned:
     words = c.room(8 * (len(TWO_OVER_PI) + 2))
     for place, word in enumerate((0, 0, *TWO_OVER_PI)):
         c.store(c.number(word, INDEX), words.at(place, 8))
-    # |x| = m * 2**(32 k), m of three limbs of 32 bits
+    # |x| is a whole number of three limbs, of 32 bits each, times a power of 2**32.
     bits = c.bits(c.unary("abs", x))
     k = c.shifted("sra", c.shifted("srl", bits, 52) - (1023 + 52), 5)
     rest = c.float(bits - c.shifted("shl", k, 57))
-    limbs = []
-    for place in (2, 1, 0):
-        limb = c.toint(rest * 2.0 ** (-32 * place))
-        rest = rest - c.tofloat(limb) * 2.0 ** (32 * place)
-        limbs.insert(0, limb)
-    # times the eight words whose product with m is below 4 and matters; from the last digits on
+    limbs: list[Value] = []
+    for unit in (2.0**64, 2.0**32, 1.0):
+        limbs.insert(0, c.toint(rest * (1 / unit)))
+        rest = rest - c.tofloat(limbs[0]) * unit
+    # It is multiplied with the eight words that matter of 2/pi, the last digits first.
     product = [c.index(0)] * 11
     taken = [c.load(INDEX, words.at(k + (8 - i), 8)) for i in range(8)]
     for i, word in enumerate(taken):
