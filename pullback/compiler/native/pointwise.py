@@ -166,7 +166,8 @@ def where(c: Code, t: Type, mask: Argument, x: Argument, other: Argument) -> Val
     if all(isinstance(y, Value) and y.type.kind == "m" for y in (x, other)):
         held: Value = condition(c, mask)
         first: Value = held & x
-        return first | (~held & other)
+        second: Value = ~held & other
+        return first | second
     return c.sel(condition(c, mask), number(c, t, x), number(c, t, other))
 
 
@@ -310,7 +311,8 @@ def _comparison(compare: Callable[[Value, Value], Value]) -> Rule:
 _SAME: Final = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "erf", "erfc",
     "erfcx", "exp", "exp2", "expm1", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "log", "log10",
-    "log1p", "log2", "logaddexp", "maximum", "minimum", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "tan", "tanh",
+    "log1p", "log2", "logaddexp", "maximum", "minimum", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc",
+    "sinh", "tan", "tanh",
 )  # fmt: skip
 
 RULES: Final[dict[str, Rule]] = {

@@ -33,6 +33,12 @@ def exp_parts(c: Code, x: Value) -> tuple[Value, Value]:
     return c.fma(r * r, polynomial(c, r, EXP), r) + 1.0, k
 
 
+def exp_of_normal(c: Code, x: Value) -> Value:
+    """e**x where that is a normal number."""
+    p, k = exp_parts(c, x)
+    return p * power_of_two(c, k)
+
+
 def exp(c: Code, x: Value) -> Value:
     """e**x."""
     high, low = LIMITS[x.type.bits]

@@ -101,7 +101,7 @@ def _tangent(c: Code, x: Turned) -> Value:
     z = r * r
     beside = r * z * polynomial(c, z, TAN)
     t, less = fast_two_sum(r, c.fma(c.fma(beside, beside + r * 2.0, z), lost, lost) + beside)
-    # -1 / (t + less)
+    # The odd quarters have -1 / (t + less).
     inverse = -1.0 / t
     high, t_high = truncated(c, inverse), truncated(c, t)
     rest = (high * t_high + 1.0) + high * ((t - t_high) + less)
@@ -111,7 +111,6 @@ def _tangent(c: Code, x: Turned) -> Value:
 _FUNCTIONS: Final[dict[str, Callable[[Code, Turned], Value]]] = {"sin": _sine, "cos": _cosine, "tan": _tangent}
 
 
-# -- the reduction -----------------------------------------------------------------------------------------------------
 def _with_huge(c: Code, name: str, x: Value) -> Value:
     """A function of x; where a lane is huge, that one by a call."""
     usual = _FUNCTIONS[name](c, _turned(c, x))
@@ -171,10 +170,10 @@ def _turned_by_digits(c: Code, x: Value) -> Turned:
     # It is multiplied with the eight words that matter of 2/pi, the last digits first.
     product = [c.index(0)] * 11
     taken = [c.load(INDEX, words.at(k + (8 - i), 8)) for i in range(8)]
-    for i, word in enumerate(taken):
+    for i, eight in enumerate(taken):
         carry = c.index(0)
         for j, limb in enumerate(limbs):
-            total = limb * word + product[i + j] + carry
+            total = limb * eight + product[i + j] + carry
             product[i + j], carry = total & _LIMB, c.shifted("srl", total, 32)
         product[i + 3] = carry
     # The point is before limb 7. The fraction is taken between -1/2 and 1/2.
