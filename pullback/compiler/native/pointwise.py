@@ -309,8 +309,10 @@ def _comparison(compare: Callable[[Value, Value], Value]) -> Rule:
 
 # The functions that are called as their kernels are.
 _SAME: Final = (
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "erf", "erfc",
-    "erfcx", "exp", "exp2", "expm1", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "log", "log10",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "digamma", "erf",
+    "erfc",
+    "erfcx", "exp", "exp2", "expm1", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "lgamma", "log",
+    "log10",
     "log1p", "log2", "logaddexp", "maximum", "minimum", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc",
     "sinh", "tan", "tanh",
 )  # fmt: skip

@@ -128,6 +128,8 @@ MPMATH = {
     "erf": (mpmath.erf, (-7, 7), 2.0),
     "erfc": (mpmath.erfc, (-6, 28), 2.2),
     "erfcx": (_erfcx, (-5, 60), 2.4),
+    "lgamma": (lambda x: mpmath.loggamma(x).real, (0.01, 40), 3.2),
+    "digamma": (mpmath.digamma, (0.01, 40), 3.5),
     "normal_cdf": (lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2, (-39, 9), 2.2),
 }
 
@@ -152,6 +154,7 @@ def test_special_functions_are_near_the_exact_numbers(name, bits, contraction):
     usual, around = random.uniform(low, high, 300) * scale, random.uniform(-2, 2, 200)
     tiny = random.uniform(-1, 1, 50) * 10.0 ** random.uniform(-20, 0, 50)
     x = np.concatenate([usual, around, tiny]).astype(DTYPES[bits])
+    x = np.abs(x) if low > 0 else x
     with mpmath.workprec(200):
         exact = np.array([_in_wide(function(mpmath.mpf(float(number)))) for number in x])
     _check(interpreted(FUNCTIONS[name], [x], contraction), exact, limit, [x])
@@ -166,6 +169,8 @@ def test_special_functions_at_special_numbers(bits):
         "erfc": [1, 1, 0, 2, np.nan],
         "erfcx": [1, 1, 0, np.inf, np.nan],
         "normal_cdf": [0.5, 0.5, 1, 0, np.nan],
+        "lgamma": [np.inf, np.inf, np.inf, np.inf, np.nan],
+        "digamma": [-np.inf, np.inf, np.inf, np.nan, np.nan],
         "sinc": [1, 1, 0, 0, np.nan],
         "log_sigmoid": np.array([-np.log(2), -np.log(2), 0, -np.inf, np.nan], dtype),
     }

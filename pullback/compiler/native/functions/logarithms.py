@@ -53,7 +53,7 @@ def log(c: Code, x: Value) -> Value:
     return _specials(c, x, _of_fraction(c, m - 1.0, e))
 
 
-def _in_parts(c: Code, m: Value) -> tuple[Value, Value]:
+def in_parts(c: Code, m: Value) -> tuple[Value, Value]:
     """log(m), in two parts of which the first has half the digits."""
     f = m - 1.0
     s = f / (f + 2.0)
@@ -65,7 +65,7 @@ def _in_parts(c: Code, m: Value) -> tuple[Value, Value]:
 def log2(c: Code, x: Value) -> Value:
     """The logarithm to base 2, exact for powers of 2."""
     m, e = split_exponent(c, x)
-    high, low = _in_parts(c, m)
+    high, low = in_parts(c, m)
     first, second = RECIPROCAL_LN2[x.type.bits]
     total, lost = fast_two_sum(e, high * first)
     return _specials(c, x, total + (lost + c.fma(high + low, second, low * first)))
@@ -74,7 +74,7 @@ def log2(c: Code, x: Value) -> Value:
 def log10(c: Code, x: Value) -> Value:
     """The logarithm to base 10."""
     m, e = split_exponent(c, x)
-    high, low = _in_parts(c, m)
+    high, low = in_parts(c, m)
     first, second = RECIPROCAL_LN10[x.type.bits]
     two_first, two_second = LOG10_2[x.type.bits]
     total, lost = fast_two_sum(e * two_first, high * first)

@@ -58,16 +58,27 @@ def tan(c: Code, x: Value) -> Value:
 
 def sin_pi(c: Code, x: Value) -> Value:
     """sin(pi x): exact zeros, no digits lost for large x, 0 at infinity."""
-    double = x + x
-    n = c.unary("rint", double)
+    result = _sine(c, _turned_pi(c, x))
+    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
+    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+
+
+def tan_pi(c: Code, x: Value) -> Value:
+    """tan(pi x): exact zeros and infinities, 0 too of what is so large that it is whole."""
+    turned = _turned_pi(c, x)
+    result = c.sel(turned.r.eq(0.0) & (turned.n & 1).ne(0), INF, _tangent(c, turned))
+    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)
+    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+
+
+def _turned_pi(c: Code, x: Value) -> Turned:
+    """Of pi x, for what is not huge."""
+    n = c.unary("rint", x + x)
     left = x - n * 0.5
     first, second = PI[x.type.bits]
     high, low = two_product(c, left, c.like(first, x))
     r, lost = fast_two_sum(high, c.fma(left, second, low))
-    quarters = n - c.unary("floor", n * 0.25) * 4.0
-    result = _sine(c, Turned(r, lost, c.toint(quarters)))
-    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
-    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+    return Turned(r, lost, c.toint(n - c.unary("floor", n * 0.25) * 4.0))
 
 
 def sinc(c: Code, x: Value) -> Value:
