@@ -79,16 +79,19 @@ class Toolchain(ABC):
         """Code in memory; `path` is a file that holds it, if there is one."""
 
     def build(self, module: Module, store: disk.Cache | None) -> Library:
-        """The library of a module: one that is loaded, one that is on disk, or a new one."""
+        """The library of a module: one that is loaded, one that is on disk, or a new one; raises CompilerError."""
         text = self.render(module)
         key = sha256(f"{ABI}\0{self.identity}\0{text}".encode()).hexdigest()
         if (known := _LOADED.get(key)) is not None:
             return known
-        code, path = (store and store.find(key)) or (None, None)
-        if code is None:
-            code = self.compile(text)
-            path = None if store is None else store.keep(key, code)
-        made = _LOADED[key] = self.load(code, path)  # two threads may make two, of which one is the next one's
+        try:
+            code, path = (store and store.find(key)) or (None, None)
+            if code is None:
+                code = self.compile(text)
+                path = None if store is None else store.keep(key, code)
+            made = _LOADED[key] = self.load(code, path)  # two threads may make two, of which one is the next one's
+        except (OSError, subprocess.SubprocessError, RuntimeError) as error:  # RuntimeError: llvmlite's
+            raise CompilerError(f"{self.name} has failed: {error}") from error
         return made
 
 
@@ -207,7 +210,7 @@ class CCompiler(Toolchain):
             )
             if done.returncode or not result.exists():
                 said = (done.stderr or done.stdout).strip().splitlines()
-                raise CompilerError(f"{self.name} has failed ({done.returncode}): {' / '.join(said[:3])}")
+                raise CompilerError(f"exit status {done.returncode}: {' / '.join(said[:3])}")
             return result.read_bytes()
 
     def load(self, code: bytes, path: Path | None) -> Library:
