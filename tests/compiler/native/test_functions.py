@@ -9,6 +9,7 @@ import pytest
 from pullback.compiler.native.functions import FUNCTIONS
 from tests.compiler.native.interpreter import CONTRACTION
 from tests.compiler.native.sweeps import DTYPES, compiled, errors, interpreted, numbers, special
+from tools import polynomials
 
 WIDE = np.longdouble
 needs_wide = pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is double here: there is no reference")
@@ -229,3 +230,8 @@ def test_huge_angles_and_quotients_go_lane_by_lane(tool, lanes):
             np.testing.assert_array_max_ulp(compiled(tool, FUNCTIONS[name], [x], lanes), getattr(np, name)(x), 2)
         y = np.array([0.3, 0.7, 5e-324, 2.0, 1e-300, 3.0, 1.0])
         np.testing.assert_array_equal(compiled(tool, FUNCTIONS["fmod"], [x, y], lanes), np.fmod(x, y))
+
+
+def test_coefficients_are_those_that_the_tool_writes():
+    with mpmath.workprec(1500):
+        assert polynomials.written() == polynomials.TARGET.read_text()
