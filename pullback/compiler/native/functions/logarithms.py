@@ -10,6 +10,7 @@ from pullback.compiler.native.functions.exponential import exp
 from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
+    as_whole,
     fast_two_sum,
     format_of,
     polynomial,
@@ -38,7 +39,7 @@ def log_of_sum(c: Code, high: Value, low: Value, more: Value) -> Value:
     `low` is less than the last digit of `high`.
     """
     m, e = split_exponent(c, high)
-    return _of_fraction(c, m - 1.0, e + more, low * power_of_two(c, -c.toint(e)))
+    return _of_fraction(c, m - 1.0, e + more, low * power_of_two(c, -as_whole(c, e)))
 
 
 def _specials(c: Code, x: Value, result: Value) -> Value:
@@ -87,7 +88,7 @@ def log1p(c: Code, x: Value) -> Value:
     f = format_of(x)
     large = x > 2.0**f.digits * 4
     m, e = split_exponent(c, c.sel(large, x, x + 1.0))
-    k = c.sel(large, c.like(0, c.bits(x)), c.toint(e))
+    k = c.sel(large, c.like(0, c.bits(x)), as_whole(c, e))
     down = power_of_two(c, -k)
     # (1 + x) 2**-k - 1 without the rounding of 1 + x
     fraction = c.sel(large, m - 1.0, c.fma(x, down, down - 1.0))

@@ -16,6 +16,7 @@ from pullback.compiler.native.functions.coefficients import COS, HALF_PI, PI, SI
 from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
+    as_whole,
     fast_two_sum,
     format_of,
     nearest,
@@ -78,7 +79,7 @@ def _turned_pi(c: Code, x: Value) -> Turned:
     first, second = PI[x.type.bits]
     high, low = two_product(c, left, c.like(first, x))
     r, lost = fast_two_sum(high, c.fma(left, second, low))
-    return Turned(r, lost, c.toint(n - c.unary("floor", n * 0.25) * 4.0))
+    return Turned(r, lost, as_whole(c, n - c.unary("floor", n * 0.25) * 4.0))
 
 
 def sinc(c: Code, x: Value) -> Value:
@@ -138,7 +139,7 @@ def _turned(c: Code, x: Value) -> Turned:
     """Of what is not huge; float32 numbers are reduced in double precision."""
     wide = c.cast(x, 64)
     first, second, third, fourth = HALF_PI[64]
-    n, _ = nearest(c, wide * (2 / math.pi))
+    n, k = nearest(c, wide * (2 / math.pi))
     r = wide - n * first  # exact, and so are the products of n and the first three
     if x.type.bits == 32:
         r = r - n * (second + third)
@@ -146,9 +147,9 @@ def _turned(c: Code, x: Value) -> Turned:
         r, lost = _less(r, n * second)
         r, more = _less(r, n * third)
         r, lost = fast_two_sum(r, (lost + more) - n * fourth)
-        return Turned(r, lost, c.toint(n))
+        return Turned(r, lost, k)
     single = c.cast(r, 32)
-    return Turned(single, c.cast(r - c.cast(single, 64), 32), c.toint(c.cast(n, 32)))
+    return Turned(single, c.cast(r - c.cast(single, 64), 32), as_whole(c, c.cast(n, 32)))
 
 
 def _less(x: Value, y: Value) -> tuple[Value, Value]:
