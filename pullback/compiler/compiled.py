@@ -26,6 +26,7 @@ from pullback.compiler.explanation import Explanation
 from pullback.compiler.numbers import differs
 from pullback.compiler.places import Place, place_of, said
 from pullback.compiler.program import inputs_of
+from pullback.compiler.quick import Quick, quick_way
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
@@ -93,6 +94,7 @@ class Compiled(StandsFor):
         self._function, self._check, self._pure = function, check, pure
         self._by_signature: dict[Hashable, Variants] = {}
         self._entry: Any = None  # to what the call before has run
+        self._quick: Quick | None = None  # the same in machine code
         self._reach: Reach | None = None
         self._live: set[int] = set()
         self._kinds: set[type] = set()  # the user's classes among the arguments
@@ -108,6 +110,9 @@ class Compiled(StandsFor):
         self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (quick := self._quick) is not None and not kwargs and modes.current() is quick.modes:
+            if (found := quick.call(*args)) is not NotImplemented:
+                return found
         if (
             self._eager is not None
             or (self._running and get_ident() in self._running)
@@ -156,17 +161,24 @@ class Compiled(StandsFor):
           program 1: ... steps of ... recorded; 3 calls
         ...
         """
+        if self._quick is not None:
+            self._quick.count()
         return Explanation(self, watches)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
     def _run(self, state: modes.Modes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call by a program or a trace; EAGERLY if the function itself is to be called."""
+        if (quick := self._quick) is not None:  # which could not do it
+            self._quick = None
+            quick.count()
         if self._reach is None or self._reach.watches.stale():
             self._look_again()
         if self._eager is not None:
             return EAGERLY
         if (entry := self._entry) and (leaves := entry.leaves_of(state.off, args, kwargs)) is not None:
-            return self._by_program(entry.variants, leaves, leaves)
+            result = self._by_program(entry.variants, leaves, leaves)
+            self._quick_again(entry.variants, state)
+            return result
         reach, (signature, leaves, structure) = self._reach, signature_of(args, kwargs)
         given = leaves
         if float in map(type, leaves) and (lifted := self._floats.lifted(signature, leaves)) is not None:
@@ -190,8 +202,18 @@ class Compiled(StandsFor):
         if leaves is given and not captured and settled and self._reach is reach:  # which the call may have changed
             if variants.entry is None:
                 variants.entry = entry_of(variants, state.off, args, kwargs, structure) or ()
+                if variants.entry and not kwargs and variants.programs:
+                    variants.quick = quick_way(variants.programs[0], args, reach.watches, state)
             self._entry = variants.entry
+            self._quick_again(variants, state)
         return result
+
+    def _quick_again(self, variants: Variants, state: modes.Modes) -> None:
+        """Let calls like this one take the quick way, if there is one."""
+        quick = variants.quick
+        if quick is not None and variants.eager is None and quick.modes is state and not self._check:
+            quick.allow()
+            self._quick = quick
 
     def _by_program(self, variants: Variants, leaves: list[Any], given: Sequence[Any]) -> Any:
         """The result of a call by one of these programs, or by a trace.

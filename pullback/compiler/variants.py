@@ -63,6 +63,7 @@ class Variants:
         self.structure: Any = None
         self.forms: Sequence[str] = ()
         self.entry: Any = None  # the quick way here, once it is worth one
+        self.quick: Any = None  # the same in machine code, if all of a program is
 
     @property
     def called(self) -> str:

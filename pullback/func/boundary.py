@@ -75,6 +75,7 @@ class Choice:
     """Which arguments of a function a transform differentiates: what a user gave as `argnums`, checked."""
 
     __slots__ = ("function", "given", "named", "several", "transform")
+    never_changes = True  # which the compiler need not watch
 
     def __init__(self, transform: str, function: Any, argnums: Any) -> None:
         check_callable(transform, function)

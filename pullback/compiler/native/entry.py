@@ -63,6 +63,7 @@ def made(  # what a program consists of
     releases: bool = False,
     keep: Any = None,
     tool: Toolchain | None = None,
+    watches: Sequence[tuple[int, int, int]] | None = None,
 ) -> Callable[..., Any]:
     """The function of arrays that runs a program.
 
@@ -82,6 +83,9 @@ def made(  # what a program consists of
         What must live as long: the libraries of the kernels.
     tool : Toolchain or None
         Which renders the entry; that of this machine.
+    watches : sequence of (address, key, expected) or None
+        Words of memory, or items of dicts by the addresses of their keys, that must be what they were; then it runs as
+        often as `allow` says, and never where objects are laid out in another way.
 
     Returns
     -------
@@ -92,8 +96,25 @@ def made(  # what a program consists of
     if (tool := tool or chosen()) is None:
         raise CompilerError("there is no compiler, so no native code that could be called")
     library = _library(tool)
-    parts = _Parts(inputs, outputs, constants, workspace, steps, single, releases, (keep, library))
+    parts = _Parts(inputs, outputs, constants, workspace, steps, single, releases, (keep, library), watches)
     return _builtin(parts, library) if has_known_layout() else _function(parts, library)
+
+
+def allow(function: Callable[..., Any], calls: int) -> None:
+    """Let a function with watches run so often."""
+    _words(function)[_LEFT] = calls
+
+
+def left(function: Callable[..., Any]) -> int:
+    """How often it may run yet."""
+    return int(_words(function)[_LEFT])
+
+
+def _words(function: Any) -> ndarray:
+    return np.frombuffer(function.__self__.base, np.int64)
+
+
+_LEFT = METHOD + FIELDS.index("left")
 
 
 class _Parts(NamedTuple):
@@ -105,6 +126,7 @@ class _Parts(NamedTuple):
     single: bool
     releases: bool
     keep: Any
+    watches: Sequence[tuple[int, int, int]] | None = None
 
     def rows(self) -> int:
         """How many steps there are."""
@@ -141,19 +163,22 @@ def _builtin(parts: _Parts, library: Library) -> Callable[..., Any]:
     own = np.empty(head + parts.workspace + 64, np.uint8)
     results = [_row_of_output(x) for x in parts.outputs]
     first = METHOD + len(FIELDS)
-    memory = _Memory((first + sum(map(len, rows + results)) + len(constants)) * WORD)
+    watches = [(4, *watch) for watch in parts.watches or ()]
+    memory = _Memory((first + sum(map(len, rows + results)) + len(constants) + 4 * len(watches)) * WORD)
     descriptor = np.frombuffer(memory, np.int64)
     start = descriptor.ctypes.data
-    places = np.cumsum([first, sum(map(len, rows)), sum(map(len, results))]) * WORD + start
+    places = np.cumsum([first, sum(map(len, rows)), sum(map(len, results)), len(constants)]) * WORD + start
     fields = {
         "busy": 0, "table": _table().ctypes.data, "workspace": own.ctypes.data + -own.ctypes.data % 64,
         "size": head + parts.workspace, "head": head, "inputs": len(parts.inputs), "outputs": len(parts.outputs),
         "constants": len(constants), "single": parts.single, "releases": parts.releases,
         "steps": parts.steps.ctypes.data, "rows": parts.rows(), "input_rows": places[0], "output_rows": places[1],
-        "constant_rows": places[2],
+        "constant_rows": places[2], "left": parts.watches is None, "once": parts.watches is not None,
+        "watches": len(watches), "watch_rows": places[3],
     }  # fmt: skip
     method = [ctypes.addressof(name), library.address("entry"), _FASTCALL, 0]
-    descriptor[:] = [*method, *(fields[x] for x in FIELDS), *(x for row in rows + results for x in row), *constants]
+    words = [x for row in rows + results for x in row]
+    descriptor[:] = [*method, *(fields[x] for x in FIELDS), *words, *constants, *(x for row in watches for x in row)]
     descriptor.flags.writeable = False
     memory.keep = (name, own, parts)
     # Python reads the method's definition in the object that the function is bound to, to the very end.

@@ -75,7 +75,8 @@ def in_parts(
             own = _needed(own, wanted)
             constants = {value.number for value, _, _ in graph.constants}
             given = {x.number: x for step in own for x in step.values() if x.number not in made | constants}
-            found.append(NativePart(graph, own, list(given.values()), wanted, toolchain))
+            order = list(inputs) if len(lowered) == len(steps) else list(given.values())
+            found.append(NativePart(graph, own, order, wanted, toolchain))
         found += [step for step in here if step not in lowered or (step in seen and not _all_wanted(step, wanted))]
     return found
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import Graph, Step, Value
-from pullback.compiler.native import entry, toolchain
-from pullback.compiler.native.code import Code, Module
+from pullback.compiler.native import entry, nans, toolchain
+from pullback.compiler.native.code import Code, Module, Type
 from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
@@ -80,21 +80,44 @@ class Native:
         self.module, self._names = _module([code for code, _ in self._rows], outlined, tool)
         self.work = sum(prod(nest.space) for nest in self.nests)
 
+    def _type(self, x: Value) -> Type:
+        """The type of vectors of a result's elements."""
+        bits = 8 * x.dtype.itemsize
+        return Type("f", bits, toolchain.vector_bytes() * 8 // bits if self._tool.vectors else 1)
+
     def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product:
         lanes = toolchain.vector_bytes() * 8 // nest.bits if self._tool.vectors else 1
         if nest.product is not None:
             return Product(nest.product, lanes)
         return Kernel(nest, kept, lanes, outlined)
 
-    def loaded(self) -> Callable[..., Any]:
-        """The function of arrays."""
+    def loaded(
+        self,
+        numbers: Sequence[bool] = (),
+        single: bool = False,
+        watches: Any = None,
+        keep: Any = None,
+        suspect: Sequence[int] = (),
+    ) -> Callable[..., Any]:
+        """The function of arrays; with watches as `entry.made` has it, the results of which are numbers so.
+
+        It raises LeftError where there is a NaN in one of the results at `suspect`.
+        """
         library = self._tool.build(self.module, toolchain.store())
         words: list[int] = []
+        watching = [(nr, self._results[nr], nans.watch(self._type(self._results[nr]))) for nr in suspect]
+        looks = self._tool.build(Module(list({x.name: x for _, _, x in watching}.values())), toolchain.store()) if watching else None
         for name, (_, data) in zip(self._names, self._rows, strict=True):
             words += [2 + len(data), library.address(name), *data]
+        first = 1 + len(self._inputs) + len(self.constants)
+        for nr, value, code in watching:
+            words += [4, looks.address(code.name), first + nr, prod(value.shape)]  # type: ignore[union-attr]
+        results = [_form(x, result=True) for x in self._results]
+        if numbers:
+            results = [form._replace(number=number) for form, number in zip(results, numbers, strict=True)]
         return entry.made(
-            [_form(x) for x in self._inputs], [_form(x, result=True) for x in self._results], self.constants,
-            self.workspace, np.array(words, np.int64), releases=self.work > _LONG, keep=library, tool=self._tool,
+            [_form(x) for x in self._inputs], results, self.constants, self.workspace, np.array(words, np.int64),
+            single=single, releases=self.work > _LONG, keep=(library, looks, keep), tool=self._tool, watches=watches,
         )  # fmt: skip
 
 

@@ -27,16 +27,17 @@ TYPE, DATA, NDIM, SHAPE, STRIDES, DTYPE = 8, 16, 24, 32, 40, 56
 TABLE: Final = (
     "ndarray", "NotImplemented", "LeftError", "Py_IncRef", "Py_DecRef", "PyArray_NewFromDescr", "PyArray_Scalar",
     "PyTuple_New", "PyTuple_SetItem", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_SetObject", "PyErr_NoMemory",
-    "PyLong_FromSsize_t", "PyMem_RawMalloc", "PyMem_RawFree",
+    "PyLong_FromSsize_t", "PyMem_RawMalloc", "PyMem_RawFree", "PyDict_GetItemWithError",
 )  # fmt: skip
 
 # What stands in a descriptor, a word each; four words of PyMethodDef come before. After them come rows of inputs,
 # [words, dtype, dimensions, alignment - 1, comparisons, (offset in shape, size)..., (offset in strides, stride)...],
+# rows of watches, [words, object, key or 0, what is expected] (an item of a dict, or a word of memory),
 # rows of outputs, [words, dtype, dimensions, number, with strides, shape..., strides...], and addresses of constants.
 METHOD: Final = 4
 FIELDS: Final = (
     "busy", "table", "workspace", "size", "head", "inputs", "outputs", "constants", "single", "releases", "steps",
-    "rows", "input_rows", "output_rows", "constant_rows",
+    "rows", "input_rows", "output_rows", "constant_rows", "left", "once", "watches", "watch_rows",
 )  # fmt: skip
 
 
@@ -259,11 +260,25 @@ def _entry() -> Code:
     frame, null = _Frame(code, descriptor), code.number(0, ADDRESS)
     with code.when(count.ne(frame.number("inputs"))):
         code.give(frame.new("NotImplemented"))
+    left = code.load(INDEX, frame.place("left"))
+    with code.when(left <= 0):  # so many calls, and then somebody looks
+        code.give(frame.new("NotImplemented"))
+    with frame.rows("watch_rows", "watches") as (_, row):
+        of, key, was = (code.load(ADDRESS, code.shift(row, k * WORD)) for k in (1, 2, 3))
+        found = code.variable(null)
+        with code.when(key.ne(null)) as item:
+            code.set(found, frame.call("PyDict_GetItemWithError", ADDRESS, of, key))
+        with code.otherwise(item):
+            code.set(found, code.load(ADDRESS, of))
+        with code.when(code.get(found).ne(was)):
+            code.give(frame.new("NotImplemented"))
     ndarray = frame.known("ndarray")
     with frame.rows("input_rows", "inputs") as (nr, row):
         like = code.call("is_like", INDEX, code.load(ADDRESS, args.at(nr, WORD)), row, ndarray)
         with code.when(like.eq(0)):
             code.give(frame.new("NotImplemented"))
+
+    code.store(left - frame.number("once"), frame.place("left"))
 
     # Memory: the addresses, the objects, a place for each number, and then what the program works in.
     memory, allocated = code.variable(frame.address("workspace")), code.variable(null)

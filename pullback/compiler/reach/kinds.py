@@ -92,13 +92,18 @@ _HEAD = object.__basicsize__
 def is_librarys_file(file: str) -> bool:
     """True if code of this file is Python's, NumPy's, SciPy's or pullback's: what it reads is no state of a program."""
     if file.startswith(PACKAGE):
-        return not file.startswith(DEMO)
+        return is_ours(file)
     if file.startswith(("<frozen ", "<__array_function__", _NUMPY)):
         return True
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy and file.startswith(os.path.dirname(scipy) + os.sep):  # noqa: PTH120
         return True
     return file.startswith(_FOLDERS) and not any(site in file for site in _SITES)
+
+
+def is_ours(file: str) -> bool:
+    """True if code of this file is pullback's."""
+    return file.startswith(PACKAGE) and not file.startswith(DEMO)
 
 
 def is_librarys_module(module: Any) -> bool:

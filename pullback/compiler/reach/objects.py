@@ -22,6 +22,7 @@ from pullback.compiler.reach.kinds import (
     is_librarys_file,
     is_librarys_module,
     is_librarys_own,
+    is_ours,
     is_read_by_library,
     outside,
     scope_of,
@@ -192,7 +193,7 @@ def _closure(walk: Walk, x: FunctionType, site: Site, all_of_it: bool) -> None:
     """Watch the variables of a closure; in the user's own the code says what becomes of them."""
     for name, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
         value, whose = contents_of(cell), f"the variable `{name}` of {x.__qualname__}"
-        if walk.is_new(cell):
+        if walk.is_new(cell) and not is_ours(x.__code__.co_filename):  # ours get no other contents
             walk.watch(Cell(cell, whose, value), value)
         if all_of_it and value is not NOTHING:
             walk.escaped(value, whose, site)
@@ -273,7 +274,8 @@ def _object(walk: Walk, x: Any, said: str, site: Site) -> None:
     for base in kind.__mro__:
         for name, slot in slots_of(base):
             whose, value = f"the attribute `{name}` of {said}", field_of(slot.__get__, x)
-            walk.watch(Field(x, slot.__get__, whose, value), value)
+            if not (librarys and getattr(kind, "never_changes", False)):
+                walk.watch(Field(x, slot.__get__, whose, value), value)
             walk.reached(value, whose, site)
 
 

@@ -65,9 +65,11 @@ class Watches:
 
     def changed(self) -> str | None:
         """The first change since the watches were recorded; None if everything is as it was."""
-        return next(filter(None, (watch.change() for watch in self._active())), None)
+        return next(filter(None, (watch.change() for watch in self.active)), None)
 
-    def _active(self) -> list[Watch]:
+    @property
+    def active(self) -> list[Watch]:
+        """Those that are looked at now."""
         return [*self.all, *self._contents] if self.reads_contents else self.all
 
     def _look(self) -> bool:
@@ -75,7 +77,7 @@ class Watches:
         try:
             if self.changed() is not None:
                 return True
-            for watch in self._active():
+            for watch in self.active:
                 watch.renew()
         except RuntimeError:  # another thread writes meanwhile
             return True
@@ -99,7 +101,7 @@ class Watches:
                 scope[operands[id(x)]] = x
             return operands[id(x)]
 
-        tests = [(watch.quick_test(name), watch.said) for watch in self._active()]
+        tests = [(watch.quick_test(name), watch.said) for watch in self.active]
         lines = [
             f"            {'or ' if i else ''}{test}  # {said if said.isprintable() else ascii(said)}"
             for i, (test, said) in enumerate(tests)

@@ -1,0 +1,72 @@
+"""The quickest way to a program: one builtin that looks at the watches, compares the arguments, runs and packs.
+
+It does calls that are like the one before, of arrays alone, where a program is all machine code and has no guards. It
+knows so many calls and no more: then the general way looks at the program again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.compiler.native import entry
+from pullback.compiler.native.parts import NativePart
+from pullback.compiler.native.watched import words_of
+from pullback.compiler.program import Program
+from pullback.compiler.reach.watches import Watches
+from pullback.compiler.tracing import ARRAY, NUMBER
+from pullback.core.modes import Modes
+from pullback.core.tensor import ndarray
+
+_MOST = 8  # arrays, each of which is another one
+
+
+class Quick:
+    """The builtin for calls like one, and how often it has run.
+
+    Attributes
+    ----------
+    call : callable
+        (*args) -> the result, or NotImplemented.
+    modes : Modes
+        Those in which it may be called.
+    """
+
+    __slots__ = ("_allowed", "_program", "call", "modes")
+
+    def __init__(self, program: Program, call: Callable[..., Any], modes: Modes) -> None:
+        self._program, self.call, self.modes = program, call, modes
+        self._allowed = 0
+
+    def count(self) -> None:
+        """Add its calls to those of the program."""
+        self._program.calls += self._allowed - (left := entry.left(self.call))
+        self._allowed = left
+
+    def allow(self) -> None:
+        """Let it run until somebody is to look at the program."""
+        self._allowed = max(0, self._program.look - self._program.calls - 1)
+        entry.allow(self.call, self._allowed)
+
+
+def quick_way(program: Any, args: Sequence[Any], watches: Watches, modes: Modes) -> Quick | None:
+    """The quick way for calls with such positional arguments; None if there is none."""
+    if type(program) is not Program or program.effects or not entry.has_known_layout():
+        return None
+    if len(args) > _MOST or not all(type(x) is ndarray for x in args):
+        return None
+    part, plan = program.plan.parts[0], program.plan
+    if len(plan.parts) != 1 or type(part) is not NativePart:
+        return None
+    looks = [how for how, _ in program.outputs]
+    single = program.structure == 0
+    if not single and program.structure != (list, tuple, [*range(len(looks))]):
+        return None
+    if [x.number for x in part.given] != [x.number for x in plan.inputs] or len(plan.inputs) != len(args):
+        return None
+    if [x.number for x in part.results] != [x.number for x in plan.results] or not set(looks) <= {ARRAY, NUMBER}:
+        return None
+    if (words := words_of(watches.active)) is None:
+        return None
+    call = part.program.loaded([how == NUMBER for how in looks], single, words, (watches, part), program.suspect)
+    return Quick(program, call, modes)
