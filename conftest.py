@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import itertools
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ from tests import whole_errors  # noqa: F401 - what it changes is in doctest
 # No deadline: how long an example takes says nothing on a machine with neighbours.
 hypothesis.settings.register_profile("pullback", deadline=None)
 hypothesis.settings.load_profile("pullback")
+
+# Compiled functions run as plans of NumPy's kernels, on every machine alike, and in every process that a test starts. The
+# tests that tests/compiler/conftest.py names run in machine code too.
+os.environ.setdefault("PULLBACK_COMPILER", "none")
 
 
 @pytest.fixture(autouse=True)

@@ -445,12 +445,6 @@ def test_native_code_is_switched_off_from_outside(monkeypatch, value):
         assert programs(warmed(swallowed, X))
 
 
-def test_another_compiler_is_not_known(monkeypatch):
-    monkeypatch.setenv("PULLBACK_COMPILER", "gcc")
-    with pytest.warns(CompileWarning, match="PULLBACK_COMPILER=gcc: this version knows `none` alone"):
-        pb.compile(swallowed)
-
-
 # -- check=True --------------------------------------------------------------------------------------------------------
 def spoiled(compiled, by=1.0):
     """Let the programs of a compiled function give something else."""
