@@ -40,7 +40,7 @@ class Call:
         except Exception as error:  # noqa: BLE001 - it is compared
             self.error, self.text = type(error), f"{type(error).__name__}: {str(error)[:300]}"
         else:
-            self.looks = [mixed or _look(x, how) for x in result] + [_shape_of(form)]
+            self.looks = [_look(x, how) for x in result] + [_shape_of(form)]
             self.found = leaves(result)
             if "leaves" in how:
                 self.pulled = pulled(result, [x for x in args[:2] if isinstance(x, Tensor)])
