@@ -304,7 +304,8 @@ def _write(op: Operator, target: Tensor, raws: list[Any], args: Sequence[Any], r
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif op.mutates:
         result = kernel(op, raws, args)
-        if memory_of(target) is None:  # nothing has been written yet
+        written = raws[op.tensors[0][0]] is target._array  # and no copy apart from it
+        if not written or memory_of(target) is None:
             write_result(op, target, result, records)
     elif (
         type(target._array) is ndarray

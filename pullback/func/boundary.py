@@ -16,6 +16,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError, e
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.core.version import counter_inside
+from pullback.dispatch.outer_levels import seen_outside
 from pullback.dispatch.steps import lift
 from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
@@ -342,7 +343,7 @@ def outward(like: Any, raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out, with the face of `like` if it is a tensor there."""
     kind = array_type(raw)
     out = wrap(raw, level - 1) if kind.dual or kind.for_ndarrays else raw
-    return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
+    return seen_outside(faced_as(like, out), level - 1) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
 
 
 def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:

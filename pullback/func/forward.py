@@ -58,9 +58,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     Returns
     -------
     (output, tangent) or, with `has_aux`, (output, tangent, aux)
-        f(x) and J(x) v, ndarrays for ndarrays; Tensors where a primal, a tangent or a captured value is a Tensor. In a
-        function that is being differentiated both are differentiable: `jvp(grad(f))`, `grad` of a function that calls
-        jvp, and jvp of jvp nest.
+        f(x) and J(x) v, ndarrays for ndarrays; Tensors where a primal or a tangent is a Tensor, or a captured one
+        requires grad. In a function that is being differentiated both are differentiable: `jvp(grad(f))`, `grad` of a
+        function that calls jvp, and jvp of jvp nest.
 
     Raises
     ------
