@@ -284,6 +284,10 @@ def test_a_detached_argument_is_a_leaf_of_its_own():
         assert (value.item(), gradient.tolist()) == (1 + k * k, [2, 2 * k])
 
 
+def test_samples_of_an_ndarray_beside_a_tensor_give_an_ndarray():
+    compare(lambda x, s: (pb.vmap(lambda x: x + s)(x),), lambda: np.ones((2, 3)), lambda: pb.tensor(2.0))
+
+
 SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
 
 
