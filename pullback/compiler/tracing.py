@@ -133,6 +133,8 @@ def trace(
                 refuse_looks_at_cotangents(graph, made.pulled)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
+        if made.written and graph.reads_around:  # which a copy to write into has not
+            raise UntraceableError("it writes into an argument, and as_strided reads memory of which that is a part")
         read = [array for _, array, is_live in graph.constants if is_live]
         made.grads = lifted.grads()
         if made.pulled is not None and (made.written or made.grads):

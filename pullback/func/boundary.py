@@ -352,6 +352,8 @@ def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
         return wrap(raw)
     if issubclass(type(raw), (int, float, complex)):
         return raw
+    if not tensors and array_type(raw).for_ndarrays:
+        return wrap_array(raw, level - 1, single=not raw.shape)
     return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
 
 

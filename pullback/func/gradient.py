@@ -194,7 +194,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
         if unused or dropped:
             say_undefined(run, choice, (places, args, structures), unused, dropped)
         found = rebuild(gradients, structures)
-        tensors = all(type(leaf) in TENSOR_FACES for leaf in leaves)
+        tensors = any(type(leaf) in TENSOR_FACES for leaf in leaves)
         value = leave(value, level, tensors)
         if has_aux:
             value = value, leave_all(aux, level, tensors)

@@ -282,8 +282,7 @@ def _graph_beside(args: Sequence[Any], level: int) -> Graph | None:
 
 
 def _geometry(x: TracedArray, *args: Any) -> Any:
-    if x.at.graph.has_parts:  # a program has not what is around it
-        raise UntraceableError("as_strided reads memory of which an argument is a part")
+    x.at.graph.reads_around = x.at.graph.has_parts
     return NUMPY.kernels["storage_geometry"](x.example, *args)
 
 

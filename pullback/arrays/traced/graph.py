@@ -201,8 +201,8 @@ class Graph:
         then is numbers.
     reads : Reads or None
         While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
-    has_parts : bool
-        An input is a part of a larger memory.
+    has_parts, reads_around : bool
+        An input is a part of a larger memory; what is around it has been read.
     lock : RLock
         Of the functions among the steps, which one thread runs at a time.
     described : dict
@@ -211,7 +211,7 @@ class Graph:
 
     records = True
     reads: Any = None
-    has_parts = False
+    has_parts = reads_around = False
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import SCALAR_FACES, Array, show_as_array, show_as_plural
+from pullback.core.array_face import SCALAR_FACES, Array, as_array, show_as_array, show_as_plural
 from pullback.core.array_type import REGISTERED, TENSOR, check
 from pullback.core.overrides import KNOWN, taking_part
-from pullback.core.tensor import ndarray
+from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
@@ -45,6 +45,7 @@ def getitem(self: Any, index: Any) -> Any:
         try:
             index = plain_index(index)
             if has_tensors(index):
+                index = tuple(map(_as_array, index)) if type(index) is tuple else _as_array(index)
                 found = read_at(self, index, ops=TENSOR)
                 return _element(found) if not found.ndim else found
             if not is_basic_index(index):
@@ -58,6 +59,11 @@ def getitem(self: Any, index: Any) -> Any:
         return number
     view = TENSOR.slice_view(self, index)
     return _element(view) if not view.ndim and _is_single(index) else view
+
+
+def _as_array(item: Any) -> Any:
+    """An item of an index, with the face of what it is an index of: an ndarray at Tensors is one."""
+    return as_array(item) if isinstance(item, Tensor) else item
 
 
 def _is_plainly_basic(index: Any) -> bool:
