@@ -74,8 +74,6 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
             raise explain(op, args, error)  # noqa: B904
         if arrays and not level and described.for_ndarrays and (tensors or called_by_name()):
             arrays = False  # of ndarrays, for which these stand, the operator makes Tensors
-        if level and arrays and described.for_ndarrays and type(result) is around and result.dtype.kind not in "fc":
-            level = 0  # whole numbers and truth values are NumPy's own
         face = (array_faces if arrays else faces).get(type(result))
         if face is NestedArray and numbers and not result.shape:
             face = NestedScalar
