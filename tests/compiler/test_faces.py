@@ -306,3 +306,25 @@ SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
 )
 def test_operators_make_tensors_of_ndarrays(function):
     compare(function, SQUARE.copy)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.conj, np.rint, np.round, np.reciprocal, np.sign, np.heaviside, np.power, np.modf, lambda x: x.round() + x.conj()],
+)
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8])
+def test_functions_of_small_whole_numbers_are_numpys_own(function, dtype):
+    x = np.array([1, 0, 1]).astype(dtype)
+    args = (x, x) if function in (np.heaviside, np.power) else (x,)
+    if function is np.sign and dtype is bool:
+        with pytest.raises(TypeError), warnings.catch_warnings(action="ignore"):
+            pb.compile(function)(x)
+        return
+    compiled = pb.compile(lambda *args: function(*args))
+    for _ in range(4):
+        with np.errstate(all="ignore"):
+            found, expected = compiled(*args), function(*args)
+        for a, b in zip(*(y if isinstance(y, tuple) else (y,) for y in (found, expected)), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+    assert any(y.programs for y in compiled._by_signature.values())

@@ -167,6 +167,13 @@ class TracedType(ArrayType):
         leaves, structure = flatten((args, kwargs))
         return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
 
+    def apply(self, x: TracedArray, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
+        graph = x.at.graph
+        if not graph.records:
+            return None
+        found = ufunc(*map(bare, args))
+        return made(graph.note(ufunc, tuple(map(placed, args)), found), found)
+
     def lift_constant(self, x: TracedArray, constant: Any) -> Any:
         if type(constant) is TracedArray:
             return constant

@@ -178,7 +178,7 @@ def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
 def _in_part(rows: Any, v: Any, first: int, count: int) -> Any:
     """The sums of those products that are there: zeros around an array are none, also beside a NaN or an infinity."""
     places = np.add.outer(np.arange(rows.shape[0]), np.arange(v.shape[0])) - first
-    return np.sum(rows * np.where((places >= 0) & (places < count), v, 0), axis=-1)
+    return np.einsum("ij,ij->i", rows, np.where((places >= 0) & (places < count), v, np.zeros((), v.dtype)))
 
 
 @rule("vander")
