@@ -331,14 +331,18 @@ class Compiled(StandsFor):
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
-        if self._doubts and not made.written and not made.grads:  # it asks what its arguments are, not only numbers
+        # It may ask what its arguments are, not only for numbers; or be refused a derivative without `adopt()`.
+        if (self._doubts or made.adopted) and not made.written and not made.grads:
             after = generator_states()
             restore(states)
             expected = variants.call(leaves)
             restore(after)
             if differs(result, expected, leaves):
-                self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
-                return expected
+                result = expected
+                if self._doubts:
+                    why = "it asks for the type or the identity of an array, which is another in a trace"
+                    self._give_up(variants, why)
+                    return result
         assert self._reach is not None
         program = None
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):

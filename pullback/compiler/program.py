@@ -86,6 +86,8 @@ class Program(Record):
         self._read = [array for _, array, live in trace.graph.constants if live]
         self.trace = trace
         self.plan, self.suspect = _plan(trace, careful=False)
+        if self.suspect and self.draws:  # which it cannot do a second time
+            self.plan, self.suspect = _plan(trace, careful=True)
         self.careful: Plan | None = None
         self.outputs, self.structure = trace.outputs, trace.structure
         self.written = [place for place, _ in trace.written]

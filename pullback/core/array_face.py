@@ -129,6 +129,17 @@ def show_as_plural(fresh: Any) -> Any:
     return fresh
 
 
+def show_as_tensor(fresh: Any) -> Any:
+    """Give an Array that nobody else knows yet PyTorch's face, and return it."""
+    _become(fresh, NestedTensor if issubclass(type(fresh), NestedTensor) else Tensor)
+    return fresh
+
+
+def stands_for_ndarray(x: Any) -> bool:
+    """True of an Array that a trace has in the place of an ndarray."""
+    return type(x) in ARRAYS and not x._level and program_run.get() is not None
+
+
 def wrap_array(data: RawArray, level: int, single: bool = False) -> Any:
     """A fresh Array, or Scalar, of `level` around an array, outside any graph."""
     out = wrap(data, level)

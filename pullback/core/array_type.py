@@ -216,6 +216,10 @@ class ArrayType:
         """Return what run(function, args, kwargs) gives, as one step; arrays like `x` are leaves of the arguments."""
         raise NotImplementedError
 
+    def apply(self, x: Any, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
+        """What a ufunc gives for these arguments, arrays like `x` among them, as a step of a program; None if it is none."""
+        return None
+
     def copy(self, x: Any) -> Any:
         """The same numbers in memory of their own."""
         return x

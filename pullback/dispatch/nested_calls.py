@@ -13,7 +13,7 @@ from typing import Any
 from pullback.core import slots
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
 from pullback.core.array_type import LEVELLED, NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
-from pullback.core.cuts import WATCHED
+from pullback.core.cuts import WATCHED, called_by_name
 from pullback.core.modes import Modes, current
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
@@ -72,8 +72,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
             result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        if arrays and tensors and not level and described.for_ndarrays:
-            arrays = False
+        if arrays and not level and described.for_ndarrays and (tensors or called_by_name()):
+            arrays = False  # of ndarrays, for which these stand, the operator makes Tensors
         face = (array_faces if arrays else faces).get(type(result))
         if face is NestedArray and numbers and not result.shape:
             face = NestedScalar

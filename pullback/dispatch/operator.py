@@ -25,6 +25,7 @@ CALLED = {
     "_index_put": "index_put",
     "_strided_view": "as_strided",
     "_numpy_argsort": "argsort",
+    "_numpy_argpartition": "argpartition",
     "numpy_T": "T",
     "_to_copy": "to",
     "hermitian_map": "linalg.matrix_function",

@@ -16,6 +16,7 @@ from pullback.core.errors import DtypeError, GradientError, GradientTypeError, e
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.core.version import counter_inside
+from pullback.dispatch.outer_levels import seen_outside
 from pullback.dispatch.steps import lift
 from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
@@ -343,7 +344,7 @@ def outward(like: Any, raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out, with the face of `like` if it is a tensor there."""
     kind = array_type(raw)
     out = wrap(raw, level - 1) if kind.dual or kind.for_ndarrays else raw
-    return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
+    return seen_outside(faced_as(like, out), level - 1) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
 
 
 def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
@@ -352,6 +353,8 @@ def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
         return wrap(raw)
     if issubclass(type(raw), (int, float, complex)):
         return raw
+    if not tensors and array_type(raw).for_ndarrays:
+        return wrap_array(raw, level - 1, single=not raw.shape)
     return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
 
 

@@ -56,7 +56,7 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     -------
     callable
         Takes the same arguments, and returns the gradient: an ndarray for an ndarray, a Tensor where the gradient is
-        itself differentiable (an argument or a captured value is a Tensor), a tuple for several argnums. With
+        itself differentiable (an argument is a Tensor, or a captured one requires grad), a tuple for several argnums. With
         `has_aux` it returns a pair (gradient, aux).
 
     Raises
@@ -194,7 +194,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
         if unused or dropped:
             say_undefined(run, choice, (places, args, structures), unused, dropped)
         found = rebuild(gradients, structures)
-        tensors = all(type(leaf) in TENSOR_FACES for leaf in leaves)
+        tensors = any(type(leaf) in TENSOR_FACES for leaf in leaves)
         value = leave(value, level, tensors)
         if has_aux:
             value = value, leave_all(aux, level, tensors)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.values import FEW, MANY
-from pullback.core.array_face import ARRAYS, surfaced, unlabelled, wrap_array
+from pullback.core.array_face import ARRAYS, faced_as, surfaced, unlabelled, wrap_array
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, array_type, is_array, table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -120,6 +120,8 @@ def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
                 f"{tuple(values.shape[1:])} has room for the batch dimension at {-rank} to {rank - 1}."
             )
         values = table_of((values,)).movedim(values, 0, dim)
+    if isinstance(values, Tensor) and isinstance(x, Tensor):
+        values = faced_as(x, values)  # beside a constant Tensor of a program it has another
     values = seen_outside(values, level - 1)
     copied = type(values) is ndarray and not values.flags.writeable  # of broadcast_to, say
     if copied:

@@ -20,6 +20,7 @@ from pullback.core.errors import UntraceableError
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
+from pullback.graph.strides import copied, is_part
 
 _NUMBERS = count()
 INT = frozenset({int})
@@ -200,6 +201,8 @@ class Graph:
         then is numbers.
     reads : Reads or None
         While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
+    has_parts, reads_around : bool
+        An input is a part of a larger memory; what is around it has been read.
     lock : RLock
         Of the functions among the steps, which one thread runs at a time.
     described : dict
@@ -208,6 +211,7 @@ class Graph:
 
     records = True
     reads: Any = None
+    has_parts = reads_around = False
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0
@@ -228,6 +232,7 @@ class Graph:
     def input(self, example: ndarray) -> Value:
         """A further input of the program, in the form of `example`."""
         self.inputs.append(value := Value(self, example))
+        self.has_parts = self.has_parts or (example.base is not None and is_part(example))
         return value
 
     def constant(self, array: ndarray, spread: bool = False) -> Value:
@@ -249,7 +254,7 @@ class Graph:
         if live:
             self._by_place[key] = value
         else:
-            array = array.copy(order="K")
+            array = copied(array)
             array.flags.writeable = False
             self._by_bits[key] = value, array
         self.constants.append((value, array, live))
@@ -266,7 +271,7 @@ class Graph:
         kernel, writes, draws, sizes = _FACTS[name]
         pure = not (writes or draws)
         if writes:
-            examples = (examples[0].copy(), *examples[1:])
+            examples = (copied(examples[0]), *examples[1:])
         if key is None:
             args, key = self._known_by(name, args)
         try:
@@ -421,6 +426,12 @@ def _arrays_of(examples: Sequence[Any]) -> list[ndarray]:
 def added_at(target: ndarray, index: Any, value: Any) -> ndarray:
     """`target`, after value has been added to it at a basic index."""
     target[index] += value
+    return target
+
+
+def written_over(target: ndarray, value: Any) -> ndarray:
+    """`target`, after value has been written over it."""
+    target[...] = value
     return target
 
 
