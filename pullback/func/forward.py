@@ -14,7 +14,7 @@ from pullback.arrays.masks import mask_in
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_face import as_tensor, surfaced
+from pullback.core.array_face import as_given, as_tensor, surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
@@ -137,7 +137,7 @@ def push(
 
 def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
     """A tensor of the level around a dual array, which the function gets for an argument."""
-    return enter(given, _dual(given, primal, tangent, forward), level)
+    return enter(given, _dual(given, as_given(primal), as_given(tangent), forward), level)
 
 
 def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, level: int) -> Tensor:

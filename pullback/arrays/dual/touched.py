@@ -33,7 +33,6 @@ from pullback.arrays.masks import (
     is_whole,
     marks,
     may_be_nan,
-    numbers_in,
     numbers_of_all,
     of_many,
     union,
@@ -205,15 +204,16 @@ def _marks(tangent: Any, mask: Touched) -> Any:
 
 
 def _kept(mask: Touched, found: Any, shape: Shape, seen: bool) -> Touched:
-    """A mask in the shape of an output, None if all is touched: a rule may make numbers of nothing."""
+    """A mask in the shape of an output, None if all is touched.
+
+    A wrong rule may make numbers of nothing. They are touched, so that they show, where that is cheap to see.
+    """
     if found is None:
         return None
     if seen:
         return None if count_nonzero(mask) == mask.size else _shaped(mask | is_nonzero(values(found)), shape)
-    value = constant(found)
-    if not computes_masks(value):
+    if not computes_masks(constant(found)):
         return None
-    mask = union(mask, numbers_in(value))
     numbers = numbers_of_all(mask)
     if not computes_masks(mask) or (is_plain(numbers) and numbers.all()):
         return None

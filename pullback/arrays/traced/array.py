@@ -155,7 +155,7 @@ class TracedType(ArrayType):
     may_index = for_ndarrays = True
 
     def numbers(self, x: TracedArray) -> ndarray | None:
-        return None if x.at.graph.records else shown(x)
+        return x.at.graph.fixed.get(x.at.number) if x.at.graph.records else shown(x)
 
     def records_calls(self, x: TracedArray) -> bool:
         return x.at.graph.records

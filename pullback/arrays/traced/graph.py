@@ -221,6 +221,7 @@ class Graph:
         self.described: dict[int, Any] = {}
         self.asked: Callable[[], Any] = lambda: None  # by what code of the user's, and where in it
         self._memo: dict[Hashable, Step] = {}
+        self.fixed: dict[int, ndarray] = {}  # by number, the constants that are the same at each run
         self._by_place: dict[Hashable, Value] = {}
         self._by_bits: dict[Hashable, tuple[Value, ndarray]] = {}
 
@@ -252,6 +253,7 @@ class Graph:
             array = array.copy(order="K")
             array.flags.writeable = False
             self._by_bits[key] = value, array
+            self.fixed[value.number] = array
         self.constants.append((value, array, live))
         return value
 
