@@ -53,7 +53,7 @@ class Variants:
     """
 
     def __init__(self, call: Call, captured: int, bare: bool) -> None:
-        self.call, self.captured, self._bare = call, captured, bare
+        self.call, self.captured, self.bare = call, captured, bare
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any, Any]] = []
         self.eager: str | None = None
@@ -72,10 +72,10 @@ class Variants:
         args, kwargs = unflatten(self.structure, [_Word(x) for x in self.forms])
         return f"({', '.join([*map(repr, args), *(f'{name}={x!r}' for name, x in kwargs.items())])})"
 
-    def find(self, leaves: Sequence[Any]) -> tuple[Any, Any] | None:
-        """(program, result) of the first program whose guards hold."""
-        arrays = leaves if self._bare else inputs_of(leaves)
-        for nr, program in enumerate(self.programs):
+    def find(self, leaves: Sequence[Any], begin: int) -> tuple[Any, Any] | None:
+        """(program, result) of the first program, from this number on, whose guards hold."""
+        arrays = leaves if self.bare else inputs_of(leaves)
+        for nr, program in enumerate(self.programs[begin:], begin):
             states = generator_states() if program.draws else []
             try:
                 result = program.run(leaves, arrays)
