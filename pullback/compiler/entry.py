@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pullback.compiler.variants import Variants
 from pullback.core.array_face import AROUND_NDARRAYS
 from pullback.core.dtypes import get_default_dtype
@@ -71,6 +73,9 @@ class _Test:
         elif kind in _TENSORS and type(x._array) is ndarray:
             self._take_tensor(x, name)
             self.ids.append(id(x))
+        elif issubclass(kind, np.generic) and x.dtype.kind in "biufc":
+            self._scope[known := f"n{len(self._scope)}"] = kind
+            self.refuse(f"type({name}) is not {known}")
         elif kind in _WRITTEN:
             self.refuse(f"type({name}) is not {kind.__name__} or {name} != {x!r}")
         elif kind in (list, tuple, dict) and not isinstance(structure, int):

@@ -169,17 +169,36 @@ def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:
 
 
 def _usual_results(trace: Trace) -> Callable[..., Any] | None:
-    """A function of the arrays of a plan that gives the result, if that is one of them or a tuple of them."""
-    structure, outputs = trace.structure, trace.outputs
-    single = structure == 0
-    if not (single or structure == (list, tuple, [*range(len(outputs))])) or any(how not in _SHOWN for how, _ in outputs):
-        return None
+    """A function of the arrays of a plan that gives the result, if that is made of them by lists and tuples."""
+    outputs = trace.outputs
     names = [f"x{nr}" for nr in range(len(outputs))]
+    if any(how not in _SHOWN for how, _ in outputs):
+        return None
     shown = [_SHOWN[how].format(name) for name, (how, _) in zip(names, outputs, strict=True)]
-    text = f"lambda {', '.join(names)}: " + (shown[0] if single else f"({', '.join(shown)},)")
-    return eval(text, {"ndarray": ndarray, "asarray": np.asarray, "wrap": wrap})  # type: ignore[no-any-return]  # noqa: S307 - of our own writing
+    text = _written(trace.structure, shown)
+    if text is None or len(text) > _LONGEST:
+        return None
+    scope = {"ndarray": ndarray, "asarray": np.asarray, "wrap": wrap}
+    return eval(f"lambda {', '.join(names)}: {text}", scope)  # type: ignore[no-any-return]  # noqa: S307 - our own text
 
 
+def _written(structure: Any, leaves: Sequence[str]) -> str | None:
+    """The text of a tree of lists and tuples with these leaves; None for another one."""
+    if structure is None:
+        return "None"
+    if isinstance(structure, int):
+        return leaves[structure]
+    _, kind, parts = structure
+    if kind not in (list, tuple):
+        return None
+    texts = [_written(part, leaves) for part in parts]
+    if any(text is None for text in texts):
+        return None
+    inside = "".join(f"{text}, " for text in texts)
+    return f"({inside})" if kind is tuple else f"[{inside}]"
+
+
+_LONGEST = 10_000
 _AS_ARRAY = "{0} if type({0}) is ndarray else asarray({0})"
 # How arrays look to the caller, as `looking` says.
 _SHOWN = {NUMBER: "{0}[()] if type({0}) is ndarray else {0}", ARRAY: _AS_ARRAY, TENSOR: f"wrap({_AS_ARRAY})"}

@@ -144,7 +144,7 @@ def trace(
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
         effects += lifted.written_apart()
     finally:
-        graph.records = False
+        graph.records, graph.live = False, _is_none  # no constant is live that comes later
         UntraceableError.last = refused
         drawing.reset(draws)
         program_run.reset(run)
@@ -155,6 +155,10 @@ def trace(
     for nr, at in made.grads:
         set_grad(leaves[nr], None if at is None else lifted.new_grads[nr])
     return made
+
+
+def _is_none(array: ndarray) -> bool:
+    return False
 
 
 def write_into(target: Any, array: ndarray) -> None:
