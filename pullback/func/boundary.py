@@ -208,7 +208,7 @@ def _leaf(given: Any, run: cuts.Run, bare: bool) -> Tensor:
         leaf: Tensor = wrap(x._array, run.level)
         leaf._counter = counter_inside(x)  # the caller, and a result that shares the memory, may write into it
     else:
-        leaf = enter(given, as_given(x), run.level)
+        leaf = enter(given, x if type(x) is ndarray else as_given(x), run.level)
     leaf._requires_grad = True
     leaf._extra = extra = new_extra()
     extra.entered = run

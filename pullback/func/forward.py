@@ -137,7 +137,9 @@ def push(
 
 def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
     """A tensor of the level around a dual array, which the function gets for an argument."""
-    return enter(given, _dual(given, as_given(primal), as_given(tangent), forward), level)
+    primal = primal if type(primal) is np.ndarray else as_given(primal)
+    tangent = tangent if type(tangent) is np.ndarray else as_given(tangent)
+    return enter(given, _dual(given, primal, tangent, forward), level)
 
 
 def _bare(given: Tensor, primal: Tensor, tangent: Any, forward: ForwardLevel, level: int) -> Tensor:

@@ -212,6 +212,11 @@ class Captured(Whole):
         """True if the functions hold no tensors but those that are given as arguments when they run."""
         return len(self.held_tensors) == len(self.tensors)
 
+    def namespaces(self) -> list[dict[str, Any]]:
+        """The globals of the functions that are known to be read."""
+        holders = [held.holder for held in self._records.values()]
+        return list({id(x.__globals__): x.__globals__ for x in holders if isinstance(x, FunctionType)}.values())
+
     def likeness(self) -> Hashable | None:
         """A value that is equal for functions that do the same with other tensors for theirs; None if none tells.
 

@@ -306,8 +306,8 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[A
     loop.captured.renew()
     if any(isinstance(x, Tensor) for x in (*cotangent, *leaves)):
         return _reversed(cotangent, result, loop, loop.reversed_step, *leaves)
-    with programs_of(loop.likeness()) as known:
-        pull = while_solving(loop.captured, loop.reversed_step, known=known)
+    with programs_of(loop.likeness()) as loan:
+        pull = while_solving(loop.captured, loop.reversed_step, loan=loan)
         return _reversed(cotangent, result, loop, pull, *leaves)
 
 
