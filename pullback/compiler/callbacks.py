@@ -67,8 +67,6 @@ class Callback(Compiled):
         self._fallbacks.setdefault(why, place)
 
 
-def callback(
-    function: Callable[..., Any], watched: bool, known: dict[Hashable, Variants] | None
-) -> Callable[..., Any]:
+def callback(function: Callable[..., Any], watched: bool, known: dict[Hashable, Variants] | None) -> Callable[..., Any]:
     """The function, compiled."""
     return Callback(function, watched, known)

@@ -10,7 +10,16 @@ import numpy as np
 
 from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_given, faced_as, in_memory_of, surfaced, wrap_array, wrap_as
+from pullback.core.array_face import (
+    ARRAYS,
+    SCALAR_FACES,
+    as_given,
+    faced_as,
+    in_memory_of,
+    surfaced,
+    wrap_array,
+    wrap_as,
+)
 from pullback.core.array_type import array_type, is_array, memory_of, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten

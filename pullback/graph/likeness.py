@@ -23,7 +23,7 @@ _PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _KNOWN = (dict, list, tuple, partial, FunctionType, CellType, MethodType)  # whose records tell all of them
 
 
-class _Unlike(Exception):
+class _UnlikeError(Exception):
     """What nothing tells is like nothing."""
 
 
@@ -46,7 +46,7 @@ def likeness(functions: Sequence[Any], records: Mapping[int, Held], arguments: S
 
     try:
         return (tuple(map(of, functions)), *[tuple(_of_record(held, of)) for held in records.values()])
-    except _Unlike:
+    except _UnlikeError:
         return None
 
 
@@ -60,7 +60,7 @@ def _of_leaf(x: Any) -> Hashable:
         return (kind, x.dtype.str, x.tobytes())
     if issubclass(kind, ndarray):
         if x.dtype.hasobject or x.size > _ELEMENTS:
-            raise _Unlike
+            raise _UnlikeError
         return (kind, x.dtype.str, x.shape, x.strides, x.tobytes())
     return _Itself(x)
 
@@ -69,7 +69,7 @@ def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
     holder, items = held.holder, held.items
     yield type(holder)
     if isinstance(holder, (set, frozenset, GeneratorType, ContextVar, local)):
-        raise _Unlike
+        raise _UnlikeError
     if held.of_module:  # names of a module or of a user's class, by which it is itself another one
         if not isinstance(holder, dict):
             yield _Itself(holder)

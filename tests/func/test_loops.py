@@ -290,7 +290,7 @@ def test_what_is_no_loop_is_refused(what):
         call()
 
 
-# -- programs of steps, which are kept from call to call ------------------------------------------------------------------
+# -- programs of steps, which are kept from call to call ----------------------------------------------------------------
 STEPS = 60  # more than run as they are
 RATE = 0.5
 
@@ -360,9 +360,7 @@ def test_later_gradients_of_a_loop_run_the_program_of_the_first(loop, monkeypatc
         if loop == "fori_loop":
             return np.sum(pb.func.fori_loop(0, STEPS, lambda i, y: step(y), x))
         if loop == "while_loop":
-            return np.sum(
-                pb.func.while_loop(lambda y: y[1] < STEPS, lambda y: (step(y[0]), y[1] + 1), (x, 0))[0]
-            )
+            return np.sum(pb.func.while_loop(lambda y: y[1] < STEPS, lambda y: (step(y[0]), y[1] + 1), (x, 0))[0])
         return np.sum(pb.func.checkpointed_loop(lambda y, k, r: y + 0.01 * np.sin(y * r), x, STEPS, rate))
 
     gradient = pb.func.grad(loss, argnums=(0, 1))

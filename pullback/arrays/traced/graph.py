@@ -290,7 +290,7 @@ class Graph:
             step = Step(name, args, [Value(self, found)], ONE, writes)
             step.asked = self.asked()
             self.steps.append(step)
-            if found.base is not None or any([x is found for x in examples]):
+            if found.base is not None or id(found) in map(id, examples):
                 step.aliases = _aliases(found, examples)
         else:
             step = self.note(name, args, found, writes)
@@ -298,14 +298,11 @@ class Graph:
                 step.aliases = _aliases(found, examples)
         if pure:
             self._memo[key] = step
-            step.pure = step.form is not GUARD
-        elif step.form is not GUARD:
-            step.kept = draws
-        if sizes and step.form is not GUARD:
-            for value in step.results:
+        if step.form is not GUARD:
+            step.pure, step.kept = pure, draws
+            for value in step.results if sizes else ():
                 self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
-        if self.cleans and name == "where":
-            step.cleans = True
+        step.cleans = self.cleans and name == "where"
         return step, found
 
     def _known_by(self, name: str, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:

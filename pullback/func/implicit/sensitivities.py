@@ -182,7 +182,7 @@ def tried(compute: Callable[[], ndarray], outermost: bool) -> ndarray | None:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("error")
             return compute()
-    except Exception as error:  # noqa: BLE001 - a user's function may branch on numbers: the general way says why not
+    except Exception as error:
         if isinstance(explained(error, refused), DetachingError) and not every_array_records.get():
             raise
         return None

@@ -251,9 +251,7 @@ class _Solve:
         state = self.with_solution(adjoint, (at, times[1]), (middle, end), state, args, halvings + 1)
         return self.with_solution(adjoint, (times[0], at), (begin, middle), state, args, halvings + 1)
 
-    def variational(
-        self, y0: Leaves, tangent: Leaves, args: Leaves, moving: Leaves, loan: Loan | None
-    ) -> Problem:
+    def variational(self, y0: Leaves, tangent: Leaves, args: Leaves, moving: Leaves, loan: Loan | None) -> Problem:
         """The problem of y and its tangent; the tangents of the free args stand behind the args."""
         count, many = self.count, len(self.free)
 

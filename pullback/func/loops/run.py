@@ -223,7 +223,9 @@ class Loop:
 
     def with_numpys(self, carry: Leaves) -> Leaves:
         """The carry with NumPy's numbers for Python's whole ones: a program takes these for inputs."""
-        return replaced(carry, self._whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self._whole)])
+        return replaced(
+            carry, self._whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self._whole)]
+        )
 
     def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
         """(what step k gives, the cotangents of what it takes); behind its leaves come the cotangents of its result."""
@@ -340,7 +342,9 @@ def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves:
                 carry = loop.advanced(carry, xs, args, k, to, not given)
                 continue
             place = loop.place(k)
-            values, found = pull(np.int64(k), *loop.with_numpys(carry), *loop.slices(xs, k), *args, *pulled, *(g[place] for g in by_y))
+            values, found = pull(
+                np.int64(k), *loop.with_numpys(carry), *loop.slices(xs, k), *args, *pulled, *(g[place] for g in by_y)
+            )
             loop.compare(values[:n], after, k)
             after = copied([carry[i] for i in loop.moving])
             pulled, last = found[:n], None

@@ -133,7 +133,9 @@ def scan(
             y = step([*carry], 0, zeros, captured.tensors)[1] if xs is not None else []
         nothing = [np.zeros((0, *np.shape(part)), getattr(part, "dtype", type(part))) for part in y]
         return init, unflatten(y_structure[0] if y else None, nothing)
-    loop = Loop(name, captured, step, carry, slices, captured.tensors, count, form=(form.key, x_form.key), backwards=reverse)
+    loop = Loop(
+        name, captured, step, carry, slices, captured.tensors, count, form=(form.key, x_form.key), backwards=reverse
+    )
     loop.slots = checked_slots("scan", slots, count)
     last, ys = loop.run()
     return unflatten(structure, last), unflatten(y_structure[0], ys)
