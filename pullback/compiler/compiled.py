@@ -12,7 +12,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any
 
-from pullback.arrays.traced.graph import Guard
+from pullback.arrays.traced.graph import Guard, LeftError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
@@ -222,8 +222,21 @@ class Compiled(StandsFor):
         """
         if variants.eager is not None:
             return EAGERLY
+        left = 0
+        if variants.programs and (program := variants.programs[0]).is_simple:  # what `find` does, written out for speed
+            try:
+                result = program.run(leaves, leaves if variants.bare else inputs_of(leaves))
+            except LeftError:
+                left = 1
+            except Exception:  # noqa: BLE001 - the function itself says what is wrong
+                return EAGERLY
+            else:
+                program.calls += 1
+                if program.calls < program.look and not self._check:
+                    return result
+                return self._look_at(variants, program, result, leaves, given)
         try:
-            found = variants.find(leaves)
+            found = variants.find(leaves, left)
         except StaleError as error:
             self._give_up(variants, f"an audit found a difference: {error}", tell=False)
             raise error.told(f"{self._name}{variants.called}") from None

@@ -150,7 +150,7 @@ def trace(
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
         effects += lifted.written_apart()
     finally:
-        graph.records = False
+        graph.records, graph.live = False, _is_none  # no constant is live that comes later
         UntraceableError.last = refused
         drawing.reset(draws)
         program_run.reset(run)
@@ -161,6 +161,10 @@ def trace(
     for nr, at in made.grads:
         set_grad(leaves[nr], None if at is None else lifted.new_grads[nr])
     return made
+
+
+def _is_none(array: ndarray) -> bool:
+    return False
 
 
 def write_into(target: Any, array: ndarray) -> None:

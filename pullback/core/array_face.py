@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import ARRAY_TYPES
+from pullback.core.array_type import ARRAY_TYPES, REGISTERED
 from pullback.core.tensor import AROUND_NDARRAY, AROUND_OTHERS, TENSORS, NestedTensor, Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
@@ -107,6 +107,24 @@ _PLURAL: dict[type, type] = {Scalar: Array, NestedScalar: NestedArray}
 ARRAY_TYPES.update(dict.fromkeys(ARRAYS, TENSORS))
 AROUND_OTHERS.update({Array: NestedArray, Scalar: NestedScalar})
 AROUND_NDARRAY.update({NestedArray: Array, NestedScalar: Scalar})
+
+
+def as_given(x: Any) -> Any:
+    """The array that a transform takes for its argument `x`: of an Array that stands for an ndarray, what is in it."""
+    if type(x) not in ARRAYS or x._level or x._requires_grad:
+        return x
+    kind = REGISTERED.get(type(x._array))
+    return x if kind is None or not kind.for_ndarrays else x._array
+
+
+def given_back(like: Any, raw: Any) -> Any:
+    """The opposite: what a transform gives back of an array that stands for an ndarray, with the face of `like`."""
+    kind = REGISTERED.get(type(raw))
+    if kind is None or not kind.for_ndarrays:
+        return raw
+    if type(like) not in ARRAYS:
+        return wrap(raw)
+    return wrap_array(raw, 0, type(like) in SCALAR_FACES and not raw.shape)
 
 
 def is_single(raw: Any) -> bool:

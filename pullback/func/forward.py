@@ -14,7 +14,7 @@ from pullback.arrays.masks import mask_in
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_face import as_tensor, surfaced
+from pullback.core.array_face import as_given, as_tensor, surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
@@ -137,6 +137,8 @@ def push(
 
 def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
     """A tensor of the level around a dual array, which the function gets for an argument."""
+    primal = primal if type(primal) is np.ndarray else as_given(primal)
+    tangent = tangent if type(tangent) is np.ndarray else as_given(tangent)
     return enter(given, _dual(given, primal, tangent, forward), level)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import show_as_plural, wrap_as
-from pullback.core.array_type import table_of
+from pullback.core.array_type import array_type, table_of
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.sequence import next_sequence_nr
@@ -241,4 +241,6 @@ def _one(data: Any) -> Any:
         return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
     if isinstance(data, Tensor):  # the same for all samples of a vmap, and without tangents
         return show_as_plural(wrap_as(data, np.ones(data.shape, data.dtype), data._level))
+    if (kind := array_type(data)).for_ndarrays:
+        return kind.lift_constant(data, np.ones(data.shape, data.dtype))
     return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss

@@ -13,7 +13,21 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.calls import PlainCall, record_call, written_in_a_call
-from pullback.arrays.traced.graph import GUARD, INT, LIST, NUMBERED, ONE, Check, Graph, Guard, Raised, Value, added_at, written_over
+from pullback.arrays.traced.graph import (
+    GUARD,
+    INT,
+    LIST,
+    NUMBERED,
+    ONE,
+    Check,
+    Graph,
+    Guard,
+    Raised,
+    Value,
+    added_at,
+    key_of,
+    written_over,
+)
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.errors import UntraceableError
 from pullback.core.printing import tensor_repr
@@ -43,7 +57,7 @@ class TracedArray(Arithmetic):
 
     def __init__(self, at: Value, example: ndarray) -> None:
         self.at, self.example = at, example
-        self.shape, self.dtype = example.shape, example.dtype
+        self.shape, self.dtype = at.shape, at.dtype
 
     def __repr__(self) -> str:
         return f"TracedArray({self.at})"
@@ -126,6 +140,11 @@ class _Kernels(dict[str, Callable[..., Any]]):
                     examples.append(x)
                     if key is not None:
                         key.append((kind, x.hex() if kind is float else x))
+                elif kind is slice or issubclass(kind, np.generic):
+                    given.append(x)
+                    examples.append(x)
+                    if key is not None:
+                        key.append(key_of(x))
                 else:
                     key = None
                     graph = graph or graph_of((x,))
@@ -156,7 +175,10 @@ class TracedType(ArrayType):
     may_index = for_ndarrays = True
 
     def numbers(self, x: TracedArray) -> ndarray | None:
-        return None if x.at.graph.records else shown(x)
+        return x.at.graph.fixed.get(x.at.number) if x.at.graph.records else shown(x)
+
+    def counters(self, x: TracedArray) -> Sequence[Any]:
+        return ()  # it is made of nothing else
 
     def records_calls(self, x: TracedArray) -> bool:
         return x.at.graph.records
