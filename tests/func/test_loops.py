@@ -8,6 +8,7 @@ import pytest
 import pullback as pb
 from pullback.core.errors import GradientError
 from pullback.func import (
+    checkpointed_loop,
     cond,
     fori_loop,
     grad,
@@ -284,3 +285,36 @@ def test_what_is_no_loop_is_refused(what):
     call, kind, text = REFUSED[what]
     with pytest.raises(kind, match=text):
         call()
+
+
+def _first_written(carry):
+    """A step that writes into its own copy."""
+    carry = carry.copy()
+    carry[0] = np.sin(carry[0]) * carry[1]
+    return carry
+
+
+_WRITING_LOOPS = {
+    "scan": lambda x: scan(lambda c, s: ((c := _first_written(c)), c * s), x, np.arange(3.0))[1],
+    "fori_loop": lambda x: fori_loop(0, 3, lambda _, c: _first_written(c), x),
+    "while_loop": lambda x: while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, _first_written(s[1])), (0, x))[1],
+    "checkpointed_loop": lambda x: checkpointed_loop(lambda c, _: _first_written(c), x, 3, slots=2),
+}
+
+
+@pytest.mark.parametrize("name", _WRITING_LOOPS)
+def test_a_step_may_write_into_its_own_copy_at_every_order(name):
+    x, v = np.array([0.5, 0.7]), np.array([1.0, 0.3])
+    gradient = grad(lambda x: np.sum(_WRITING_LOOPS[name](x) ** 2))
+
+    def along(f):
+        return lambda x, v: jvp(lambda x: f(x), (x,), (v,))[1]
+
+    step = 1e-5
+    second = (gradient(x + step * v) - gradient(x - step * v)) / (2 * step)
+    hvp = along(gradient)
+    np.testing.assert_allclose(hvp(x, v), second, rtol=1e-7)
+    np.testing.assert_allclose(vmap(hvp)(np.stack([x, x]), np.stack([v, 2 * v])), [hvp(x, v), 2 * hvp(x, v)])
+    third = (hvp(x + step * v, v) - hvp(x - step * v, v)) / (2 * step)
+    np.testing.assert_allclose(along(lambda x: hvp(x, v))(x, v), third, rtol=1e-7)
+    np.testing.assert_allclose(grad(lambda x: np.sum(hvp(x, v) * v))(x), third, rtol=1e-7)
