@@ -318,3 +318,24 @@ def test_a_step_may_write_into_its_own_copy_at_every_order(name):
     third = (hvp(x + step * v, v) - hvp(x - step * v, v)) / (2 * step)
     np.testing.assert_allclose(along(lambda x: hvp(x, v))(x, v), third, rtol=1e-7)
     np.testing.assert_allclose(grad(lambda x: np.sum(hvp(x, v) * v))(x), third, rtol=1e-7)
+
+
+def test_jets_of_loops_that_carry_text():
+    def halved(x):
+        return while_loop(lambda s: abs(s[0]) > 0.5, lambda s: (s[0] * np.cos(s[0]), s[1]), (x, "text"))[0]
+
+    def curve(f):
+        return lambda x: jet(f, (x,), ((2 * np.ones_like(x), x, x),))
+
+    def plain(x):
+        while abs(x) > 0.5:
+            x = x * np.cos(x)
+        return x
+
+    rows = np.array([[0.3, 1.2], [0.9, 2.0]])
+    value, series = vmap(curve(vmap(halved)))(rows)
+    for i in np.ndindex(2, 2):
+        expected = curve(plain)(rows[i])
+        assert (value[i], *(s[i] for s in series)) == pytest.approx((expected[0], *expected[1]))
+    x, y = fori_loop(0, 2, lambda _, s: (s[0] * 2, s[1]), (1.0, "text"))
+    assert (x, y) == (4.0, "text")
