@@ -1,4 +1,4 @@
-"""Writes into parts of complex arrays, `.real`, `.imag` and pairs of numbers: derivatives of every order, in batches."""
+"""Writes into `.real`, `.imag` and the pairs of numbers of complex arrays: derivatives of every order, in batches."""
 
 import numpy as np
 import pytest
