@@ -180,7 +180,7 @@ _OF_CONVERSIONS = {
     "np.asarray": ("np.asarray", _JOIN),
     "ndarray": (
         "The index of an ndarray",
-        "NumPy itself evaluates it. Write pullback.asarray(a)[i], and np.stack([...]) for a list in i; for a mask np.where.",
+        "NumPy itself evaluates it. Write pullback.asarray(a)[i], np.stack for a list in i, np.where for a mask.",
     ),
     "ndarray.take": ("ndarray.take", _TAKE),
     "np.take": ("np.take", _TAKE),
