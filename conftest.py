@@ -51,6 +51,9 @@ def nothing_left_on() -> Iterator[None]:
         pytest.fail(f"the test has left on: {', '.join(sorted(found))}")
 
 
+_KEYWORDS = {"and", "or", "not", "none", "true", "false"}  # of the language of -k
+
+
 # -- a sample of the tests -------------------------------------------------------------------------------------
 CASES = 6  # of a test that has more, unless it is marked `each_operator`
 LARGE = 100  # cases, from which on --share leaves some out
@@ -101,6 +104,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Drop cases before tests are made of them: making them takes half a minute in each process."""
     yield
     calls, option = metafunc._calls, metafunc.config.option
+    word, definition = option.keyword.lower(), metafunc.definition
+    if word.isidentifier() and word not in _KEYWORDS:  # `-k lambertw`, which would drop them when they are made
+        elsewhere = [definition.nodeid, *(mark.name for mark in definition.iter_markers()), *vars(definition.function)]
+        if not any(word in text.lower() for text in elsewhere):
+            calls[:] = [call for call in calls if word in call.id.lower() or any(word in m.name for m in call.marks)]
     if option.share > 1 and len(calls) > LARGE:  # those of the next day's seed are others
         calls[:] = calls[(option.sample_seed + len(calls)) % option.share :: option.share]
     if not option.sample:
