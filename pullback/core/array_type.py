@@ -538,6 +538,9 @@ def parts_of(x: Any) -> list[Any]:
     return inside if inside[0] is x else [part for y in inside for part in parts_of(y)]
 
 
+AS_NDARRAY = "np.asarray() or the like"  # who wants the numbers where NumPy asks for an ndarray
+
+
 def read(x: Any, why: str) -> ndarray:
     """The numbers of an array of any type, as an ndarray: the one door to them for formulas and composites.
 

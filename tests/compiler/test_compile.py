@@ -770,3 +770,20 @@ def test_after_six_runs_that_differ_it_runs_eagerly():
     with pytest.warns(CompileWarning, match="no two of 6 runs did the same: mul was given 4.0, then 5.0"):
         compiled(x)
     np.testing.assert_array_equal(compiled(x), np.sin(x) * 6.0)
+
+
+def test_a_call_that_holds_something_else_each_time_is_not_said_to_come_in_its_own_place():
+    numbers = iter(map(float, range(20)))
+
+    def f(x):
+        factor = next(numbers)
+        scaled = pb.custom_vjp(lambda x: factor * x)
+        scaled.defvjp(lambda cotangent, y, x: factor * cotangent)
+        return np.sum(scaled(x))
+
+    compiled = pb.compile(f, pure=True)
+    for _ in range(5):
+        compiled(np.ones(2))
+    said = "no two of 6 runs did the same: <lambda> ran each time, but not with the same objects"
+    with pytest.warns(CompileWarning, match=said):
+        compiled(np.ones(2))

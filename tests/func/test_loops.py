@@ -12,6 +12,7 @@ import pytest
 import pullback as pb
 from pullback.core.errors import GradientError
 from pullback.func import (
+    checkpointed_loop,
     cond,
     fori_loop,
     grad,
@@ -394,3 +395,57 @@ def test_a_kept_program_keeps_nothing_of_the_call_that_made_it():
         gradient(np.array([0.5, 1.0]))
     gc.collect()
     assert [x() for x in held] == [None, None]
+
+
+def _first_written(carry):
+    """A step that writes into its own copy."""
+    carry = carry.copy()
+    carry[0] = np.sin(carry[0]) * carry[1]
+    return carry
+
+
+_WRITING_LOOPS = {
+    "scan": lambda x: scan(lambda c, s: ((c := _first_written(c)), c * s), x, np.arange(3.0))[1],
+    "fori_loop": lambda x: fori_loop(0, 3, lambda _, c: _first_written(c), x),
+    "while_loop": lambda x: while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, _first_written(s[1])), (0, x))[1],
+    "checkpointed_loop": lambda x: checkpointed_loop(lambda c, _: _first_written(c), x, 3, slots=2),
+}
+
+
+@pytest.mark.parametrize("name", _WRITING_LOOPS)
+def test_a_step_may_write_into_its_own_copy_at_every_order(name):
+    x, v = np.array([0.5, 0.7]), np.array([1.0, 0.3])
+    gradient = grad(lambda x: np.sum(_WRITING_LOOPS[name](x) ** 2))
+
+    def along(f):
+        return lambda x, v: jvp(lambda x: f(x), (x,), (v,))[1]
+
+    step = 1e-5
+    second = (gradient(x + step * v) - gradient(x - step * v)) / (2 * step)
+    hvp = along(gradient)
+    np.testing.assert_allclose(hvp(x, v), second, rtol=1e-7)
+    np.testing.assert_allclose(vmap(hvp)(np.stack([x, x]), np.stack([v, 2 * v])), [hvp(x, v), 2 * hvp(x, v)])
+    third = (hvp(x + step * v, v) - hvp(x - step * v, v)) / (2 * step)
+    np.testing.assert_allclose(along(lambda x: hvp(x, v))(x, v), third, rtol=1e-7)
+    np.testing.assert_allclose(grad(lambda x: np.sum(hvp(x, v) * v))(x), third, rtol=1e-7)
+
+
+def test_jets_of_loops_that_carry_text():
+    def halved(x):
+        return while_loop(lambda s: abs(s[0]) > 0.5, lambda s: (s[0] * np.cos(s[0]), s[1]), (x, "text"))[0]
+
+    def curve(f):
+        return lambda x: jet(f, (x,), ((2 * np.ones_like(x), x, x),))
+
+    def plain(x):
+        while abs(x) > 0.5:
+            x = x * np.cos(x)
+        return x
+
+    rows = np.array([[0.3, 1.2], [0.9, 2.0]])
+    value, series = vmap(curve(vmap(halved)))(rows)
+    for i in np.ndindex(2, 2):
+        expected = curve(plain)(rows[i])
+        assert (value[i], *(s[i] for s in series)) == pytest.approx((expected[0], *expected[1]))
+    x, y = fori_loop(0, 2, lambda _, s: (s[0] * 2, s[1]), (1.0, "text"))
+    assert (x, y) == (4.0, "text")

@@ -412,8 +412,8 @@ def _of_samples(info: Any, dims: Any, loop: Loop, *leaves: Any) -> Any:
         found, y = vmap(of_sample, in_dims, randomness=info.randomness)(carry, x, args)
         return replaced(others, arrays, found), list(y)
 
-    def test(carry: Leaves, args: Leaves) -> bool:
-        return bool(np.any(plain(vmap(loop.test, (of_carry, of_args))(carry, args))))
+    def test(carry: Leaves, args: Leaves) -> Any:
+        return np.any(plain(vmap(loop.test, (of_carry, of_args))(carry, args)))  # in an outer batch one for each sample
 
     together = Loop(
         loop.name, loop.captured, step, carry, xs, args, loop.count,
