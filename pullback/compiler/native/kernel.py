@@ -87,7 +87,7 @@ class Kernel:
         self._find_accesses()
         self._order()
         if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
-            self.lanes = 1
+            self.lanes, self._is_short = 1, False
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
@@ -520,7 +520,12 @@ class Kernel:
             access.address = address
 
     def _work(
-        self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], count: Value | None, whole: bool = False
+        self,
+        at: int,
+        work: Sequence[Member],
+        accumulated: dict[int, Variable],
+        count: Value | None,
+        whole: bool = False,
     ) -> None:
         """The members of a pass, for some lanes; `whole`: what is in a lane stays there."""
         c = self.code
@@ -550,7 +555,9 @@ class Kernel:
         c, lanes = self.code, value.type.lanes
         if count is None or lanes == 1:
             return value
-        there = c.compare("lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes))
+        there = c.compare(
+            "lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes)
+        )
         return c.sel(there, value, self._identity(member))
 
     _lanes_now = 1
