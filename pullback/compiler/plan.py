@@ -69,7 +69,7 @@ class Plan:
                 ]
         if not self.parts:
             self.steps = taken_apart(graph, self.steps)
-            self.parts = grouped(self.steps, results)
+            self.parts = [*grouped(self.steps, results)]
         writer = Writer(graph, inputs, self.parts, results)
         self.source, self.names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text

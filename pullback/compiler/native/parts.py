@@ -48,7 +48,7 @@ class NativePart:
     def by_numpy(self, *arrays: Any) -> Any:
         """The same by NumPy's kernels, for arrays that lie in memory otherwise than at the trace."""
         if self._plan is None:
-            from pullback.compiler.plan import Plan  # noqa: PLC0415 - which is made of such parts
+            from pullback.compiler.plan import Plan
 
             self._plan = Plan(self.graph, self.given, self.steps, self.results, native=False)
         return self._plan.call(*arrays)
@@ -137,7 +137,7 @@ def _stages(steps: Sequence[Step], lowered: set[Step]) -> dict[Step, int]:
         stage = max(
             (
                 at + (is_native and not by_native)
-                for at, by_native in map(lambda x: made.get(x.number, (0, True)), step.values())
+                for at, by_native in (made.get(x.number, (0, True)) for x in step.values())
             ),
             default=0,
         )
