@@ -167,6 +167,9 @@ class TracedType(ArrayType):
         leaves, structure = flatten((args, kwargs))
         return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
 
+    def loosen(self, x: TracedArray) -> None:
+        x.at.graph.loose.add(x.at.number)
+
     def apply(self, x: TracedArray, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         graph = x.at.graph
         if not graph.records:

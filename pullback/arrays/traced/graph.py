@@ -219,6 +219,7 @@ class Graph:
         self.constants: list[tuple[Value, ndarray, bool]] = []
         self.steps: list[Step] = []
         self.given: list[Any] = []  # what the function is given, Tensors of the caller's among it
+        self.loose: set[int] = set()  # the values that are Python's numbers outside, by their numbers
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
         self.live, self.lock = live, RLock()
@@ -292,6 +293,8 @@ class Graph:
             self.steps.append(step)
             if kind is ndarray and (found.base is not None or id(found) in map(id, examples)):
                 step.aliases = _aliases(found, examples)
+        if self.loose:
+            self._follow_loose(step)
         if step.form is not GUARD:
             if sizes:
                 for value in step.results:
@@ -301,6 +304,20 @@ class Graph:
             self._memo[key] = step
         step.cleans = self.cleans and name == "where"
         return step, found
+
+    def _follow_loose(self, step: Step) -> None:
+        """Refuse a number that is Python's outside beside arrays in whose dtype it counts here, and not there."""
+        given = [(x.number in self.loose, x.dtype) for x in step.values()]
+        strong = {dtype for is_loose, dtype in given if not is_loose and dtype.kind in "fc"}
+        if not any(is_loose for is_loose, _ in given):
+            return
+        if strong and np.result_type(*strong) != np.result_type(*strong, *(dtype for _, dtype in given)):
+            raise UntraceableError(
+                f"{step.name} is given a number of `math` beside {' and '.join(map(str, strong))}, whose dtype it changes "
+                "in a recording only"
+            )
+        if not strong and step.form is ONE:
+            self.loose.add(step.results[0].number)
 
     def _known_by(self, name: str, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:
         """(the arguments with a value for every array in them, a key that is equal for equal steps)."""
