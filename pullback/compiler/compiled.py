@@ -42,7 +42,7 @@ from pullback.compiler.signature import (
     signature_of,
     unfit,
 )
-from pullback.compiler.tracing import Trace, grad_of, trace
+from pullback.compiler.tracing import Trace, grad_of, settle, trace
 from pullback.compiler.variants import FEW, MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
@@ -326,6 +326,8 @@ class Compiled(StandsFor):
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):
             self._adopts = self._reach.namespaces  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
+            for watch in self._reach.watches.all:
+                settle(watch.of)
             self._changes += 1
             if self._changes > _CHANGES:
                 self._run_eagerly(f"it changes what it reads: {change}")
