@@ -358,7 +358,7 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
 
 
 def settle(container: Any) -> None:
-    """Put numbers in the place of traced arrays that a function has left in a dict or a list, now that its trace is over."""
+    """Put numbers in the place of traced arrays that a function has left in a dict or a list: its trace is over."""
     items: Any = ()
     if type(container) is dict:
         items = container.items()

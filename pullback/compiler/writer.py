@@ -146,7 +146,11 @@ class Writer:
 
     def _copied(self, name: str, x: Any) -> str:
         """The text of a copy to write into, which lies in memory as the array does."""
-        return f"{self.shared('copied_', copied)}({name})" if type(x) is Value and not in_order(x, x.shape) else f"{name}.copy()"
+        return (
+            f"{self.shared('copied_', copied)}({name})"
+            if type(x) is Value and not in_order(x, x.shape)
+            else f"{name}.copy()"
+        )
 
     def _target(self, at: int, step: Step) -> str | None:
         """An array that the step reads, and nobody after it, into which it may write its result."""

@@ -752,3 +752,12 @@ def test_after_six_runs_that_differ_it_runs_eagerly():
     with pytest.warns(CompileWarning, match="no two of 6 runs did the same: mul was given 4.0, then 5.0"):
         compiled(x)
     np.testing.assert_array_equal(compiled(x), np.sin(x) * 6.0)
+
+
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+def test_a_float_beside_what_no_program_takes_is_left_to_eager_mode():
+    compiled = pb.compile(lambda x, q, f: f(x) * q)
+    for k in range(4):
+        np.testing.assert_array_equal(
+            compiled(np.ones(2), 0.5 * k, f=functools.partial(np.sin)), np.sin(np.ones(2)) * 0.5 * k
+        )

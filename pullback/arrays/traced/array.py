@@ -13,7 +13,20 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.calls import PlainCall, record_call, written_in_a_call
-from pullback.arrays.traced.graph import GUARD, INT, LIST, NUMBERED, ONE, Check, Graph, Guard, Raised, Value, added_at, written_over
+from pullback.arrays.traced.graph import (
+    GUARD,
+    INT,
+    LIST,
+    NUMBERED,
+    ONE,
+    Check,
+    Graph,
+    Guard,
+    Raised,
+    Value,
+    added_at,
+    written_over,
+)
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.errors import UntraceableError
 from pullback.core.printing import tensor_repr

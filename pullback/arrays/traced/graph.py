@@ -293,8 +293,7 @@ class Graph:
             self.steps.append(step)
             if kind is ndarray and (found.base is not None or id(found) in map(id, examples)):
                 step.aliases = _aliases(found, examples)
-        if self.loose:
-            self._follow_loose(step)
+        self._follow_loose(step)
         if step.form is not GUARD:
             if sizes:
                 for value in step.results:
@@ -307,14 +306,14 @@ class Graph:
 
     def _follow_loose(self, step: Step) -> None:
         """Refuse a number that is Python's outside beside arrays in whose dtype it counts here, and not there."""
-        given = [(x.number in self.loose, x.dtype) for x in step.values()]
-        strong = {dtype for is_loose, dtype in given if not is_loose and dtype.kind in "fc"}
-        if not any(is_loose for is_loose, _ in given):
+        if not self.loose or self.loose.isdisjoint(x.number for x in step.values()):
             return
-        if strong and np.result_type(*strong) != np.result_type(*strong, *(dtype for _, dtype in given)):
+        given = step.values()
+        strong = {x.dtype for x in given if x.number not in self.loose and x.dtype.kind in "fc"}
+        if strong and np.result_type(*strong) != np.result_type(*strong, *(x.dtype for x in given)):
+            beside = " and ".join(map(str, strong))
             raise UntraceableError(
-                f"{step.name} is given a number of `math` beside {' and '.join(map(str, strong))}, whose dtype it changes "
-                "in a recording only"
+                f"{step.name} is given a number of `math` beside {beside}, whose dtype it changes in a recording only"
             )
         if not strong and step.form is ONE:
             self.loose.add(step.results[0].number)
