@@ -43,7 +43,7 @@ from pullback.compiler.signature import (
     signature_of,
     unfit,
 )
-from pullback.compiler.tracing import Trace, grad_of, trace
+from pullback.compiler.tracing import Trace, grad_of, settle, trace
 from pullback.compiler.variants import FEW, MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
@@ -350,21 +350,16 @@ class Compiled(StandsFor):
             return result
         # It may ask what its arguments are, not only for numbers; or be refused a derivative without `adopt()`.
         if (self._doubts or made.adopted) and not made.written and not made.grads:
-            after = generator_states()
-            restore(states)
-            expected = variants.call(leaves)
-            restore(after)
-            if differs(result, expected, leaves):
-                result = expected
-                if self._doubts:
-                    why = "it asks for the type or the identity of an array, which is another in a trace"
-                    self._give_up(variants, why)
-                    return result
+            result = self._beside(variants, result, leaves, states)
+            if variants.eager is not None:
+                return result
         assert self._reach is not None
         program = None
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):
             self._adopts = self._reach.namespaces  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
+            for watch in self._reach.watches.all:
+                settle(watch.of)
             self._changes += 1
             if self._changes > _CHANGES:
                 self._run_eagerly(f"it changes what it reads: {change}")
@@ -383,6 +378,18 @@ class Compiled(StandsFor):
             return result
         restore(states)  # the program draws the same numbers
         return (program or variants.program_of(made)).run(leaves, inputs_of(leaves))
+
+    def _beside(self, variants: Variants, result: Any, leaves: list[Any], states: Any) -> Any:
+        """The result of the function itself, where a trace has given another one."""
+        after = generator_states()
+        restore(states)
+        expected = variants.call(leaves)
+        restore(after)
+        if not differs(result, expected, leaves):
+            return result
+        if self._doubts:
+            self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
+        return expected
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live

@@ -361,6 +361,21 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
     return AS_IT_IS, x
 
 
+def settle(container: Any) -> None:
+    """Put numbers in the place of traced arrays that a function has left in a dict or a list: its trace is over."""
+    items: Any = ()
+    if type(container) is dict:
+        items = container.items()
+    elif type(container) is list:
+        items = enumerate(container)
+    for key, x in [*items]:
+        if isinstance(x, Tensor) and type(x._array) is TracedArray:
+            if type(x) in ARRAYS:
+                container[key] = x._array.example[()] if type(x) in SCALAR_FACES else x._array.example
+            else:
+                hold(x, x._array.example)
+
+
 def _leaving(out: Sequence[Any], memories: Sequence[ndarray | None]) -> list[Any]:
     """The leaves of the result as the caller gets them, in memory of their own as those of a program."""
     seen = [x for x in memories if x is not None]
