@@ -67,7 +67,8 @@ def _of_leaf(x: Any) -> Hashable:
 
 def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
     holder, items = held.holder, held.items
-    yield type(holder)
+    kind: Any = type(holder)
+    yield kind
     if isinstance(holder, (set, frozenset, GeneratorType, ContextVar, local)):
         raise _UnlikeError
     if held.of_module:  # names of a module or of a user's class, by which it is itself another one
@@ -77,7 +78,7 @@ def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
         return
     if isinstance(holder, FunctionType):
         yield _Itself(holder.__code__)
-    elif not (isinstance(holder, _KNOWN) or is_users_class(type(holder))):
+    elif not (isinstance(holder, _KNOWN) or is_users_class(kind)):
         yield _Itself(holder)  # who knows what else it has
     if isinstance(items, dict):
         yield tuple((_of_leaf(key), of(x)) for key, x in items.items())

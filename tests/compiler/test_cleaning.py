@@ -94,3 +94,15 @@ def test_masks_that_are_known_beforehand_are_left_out_too():
     program = program_of(pb.func.hessian(lambda x: ((x[1:] - x[:-1] ** 2) ** 2).sum()), AWAY)
     assert program.suspect == [0]
     assert "where" not in {step.what for step in program.plan.steps}
+
+
+def test_the_masks_of_a_product_with_a_hessian_are_few():
+    def rosenbrock(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    x, v = np.linspace(-1.0, 1.0, 6), np.array([0.0, 1.0, 0.0, 2.0, 0.0, 3.0])
+    made = trace([x, v], 0, lambda given: pb.func.hvp(rosenbrock, *given), lambda array: False)
+    names = [step.name for step in made.graph.steps]
+    assert names.count("isnan") == 0  # a linear rule makes no numbers of nothing: nobody looks for them
+    assert len(names) < 100
+    np.testing.assert_allclose(made.result, pb.func.hessian(rosenbrock)(x) @ v)
