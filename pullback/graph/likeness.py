@@ -24,7 +24,7 @@ _KNOWN = (dict, list, tuple, partial, FunctionType, CellType, MethodType)  # who
 
 
 class _UnlikeError(Exception):
-    """What nothing tells is like nothing."""
+    """Nothing tells of an object what it does, so it is like no other."""
 
 
 def likeness(functions: Sequence[Any], records: Mapping[int, Held], arguments: Sequence[Any]) -> Hashable | None:
