@@ -61,8 +61,8 @@ _KEYWORDS = {"and", "or", "not", "none", "true", "false"}  # of the language of 
 
 # -- a sample of the tests -------------------------------------------------------------------------------------
 CASES = 6  # of a test that has more, unless it is marked `each_operator`
-LARGE = 50  # cases, from which on --share leaves some out
-VERY_LARGE = 400  # from which on it leaves out twice as many
+LARGE = 30  # cases, from which on --share leaves some out
+VERY_LARGE = 200  # from which on it leaves out twice as many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
