@@ -32,6 +32,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
 
 def helpers(functions: Sequence[Code]) -> list[Code]:
     """The functions that a module needs before these, which call them."""
-    called = {value.attr for code in functions for value in code.used() if value.op == "call"}
+    made = (x for code in functions for x in code.statements() if isinstance(x, Value))
+    called = {value.attr for value in made if value.op == "call"}
     found = [huge(name) for name, long in HUGE.items() if long in called]
     return [*found, huge_fmod()] if HUGE_QUOTIENT in called else found
