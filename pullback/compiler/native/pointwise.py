@@ -20,11 +20,13 @@ from pullback.compiler.native.functions.division import floor_divide
 from pullback.compiler.native.functions.error_function import erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import between, exp, exp2, sigmoid
 from pullback.compiler.native.functions.floats import INF, copysign, format_of, is_nan, sign_of
+from pullback.compiler.native.functions.gamma import digamma, trigamma
 from pullback.compiler.native.functions.inverse import atanh
 from pullback.compiler.native.functions.logarithms import log, log1p
 from pullback.compiler.native.functions.powers import MOST_PRODUCTS, hypot, rsqrt, whole_power
 from pullback.compiler.native.functions.powers import power as any_power
 from pullback.compiler.native.functions.selecting import maximum, minimum, sign
+from pullback.compiler.native.functions.trigonometric import sinc_derivative
 
 Argument: TypeAlias = Any
 Rule: TypeAlias = Callable[..., Value]
@@ -245,6 +247,13 @@ def inverse_mills(c: Code, x: Value) -> Value:
     return c.sel(x < -1e10, -x, _ROOT_TWO_OVER_PI / erfcx(c, x * -_HALF_ROOT))
 
 
+def polygamma(c: Code, t: Type, n: int, x: Argument) -> Value:
+    """The n-th derivative of digamma, for n = 0 and 1."""
+    if n not in (0, 1):
+        raise NoRuleError("a derivative of higher order")
+    return (digamma, trigamma)[n](c, number(c, t, x))
+
+
 # -- activations -------------------------------------------------------------------------------------------------------
 def softplus(c: Code, x: Value, beta: float = 1, threshold: float = 20) -> Value:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
@@ -386,6 +395,9 @@ RULES: Final[dict[str, Rule]] = {
     "xlog1py": of_numbers(xlog1py),
     "entr": of_numbers(entr),
     "logit": of_numbers(logit, 1),
+    "polygamma": polygamma,
+    "digamma_derivative": lambda c, t, x, n: polygamma(c, t, n, x),
+    "sinc_derivative": of_numbers(sinc_derivative, 1),
     # activations
     "gelu": of_numbers(gelu, 1),
     "gelu_backward": of_numbers(gelu_backward, 3),
