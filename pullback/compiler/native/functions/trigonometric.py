@@ -94,16 +94,17 @@ def sinc_derivative(c: Code, x: Value, order: int) -> Value:
     From (x sinc)' = cos(pi x) by the rule of Leibniz; below 1, where that cancels, the derivative of the power series
     of sinc, sum (-1)**m (pi x)**(2 m) / (2 m + 1)!.
     """
-    near = c.unary("abs", x) < 1.0
-    far, inside = c.sel(near, 1.0, x), c.sel(near, x, 0.0)
+    wide = c.cast(x, 64)  # as terms of both signs are added
+    near = c.unary("abs", wide) < 1.0
+    far, inside = c.sel(near, 1.0, wide), c.sel(near, wide, 0.0)
     value = sinc(c, far)
     for k in range(1, order + 1):
         value = (sin_pi(c, far, k) * math.pi ** (k - 1) - value * float(k)) / far
-    square, total = inside * inside, c.like(0.0, x)
+    square, total = inside * inside, c.like(0.0, wide)
     for m in range(16 + order, (order + 1) // 2 - 1, -1):
         term = (-1) ** m * math.pi ** (2 * m) / (2 * m + 1) / math.factorial(2 * m - order)
         total = c.fma(total, square, term)
-    return c.sel(near, total * inside if order % 2 else total, value)
+    return c.cast(c.sel(near, total * inside if order % 2 else total, value), x.type.bits)
 
 
 def _sine(c: Code, x: Turned, ahead: int = 0) -> Value:
