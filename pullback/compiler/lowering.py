@@ -101,9 +101,10 @@ def reduced(step: Step) -> tuple[Any, ...]:
 
 def _total(step: Step) -> Lowered | None:
     x, dim, keepdim, dtype = reduced(step)
-    if prod(x.shape) >= LARGE:
+    if prod(x.shape) >= LARGE or not x.shape:
         return None
-    return np.add.reduce, (x, tuple(dim) if type(dim) is list else dim, dtype, None, bool(keepdim))
+    axis = tuple(dim) or None if isinstance(dim, (list, tuple)) else dim  # () is all dimensions, NumPy's () none
+    return np.add.reduce, (x, axis, dtype, None, bool(keepdim))
 
 
 def _choice(step: Step) -> Lowered | None:

@@ -61,12 +61,12 @@ def test_an_optimizer_that_was_there_before_goes_on(make):
     made = pb.compile(step)
     for i in range(20):
         run = step if i == 2 else made
-        np.testing.assert_allclose(run(*data(i)).numpy(), eager(*data(i)).numpy(), rtol=1e-12)
-        np.testing.assert_allclose(w.detach().numpy(), other.detach().numpy(), rtol=1e-12)
+        np.testing.assert_allclose(run(*data(i)).numpy(), eager(*data(i)).numpy(), rtol=1e-10)
+        np.testing.assert_allclose(w.detach().numpy(), other.detach().numpy(), rtol=1e-10)
         kept, known = optimizer.state_dict()["state"][0], expected.state_dict()["state"][0]
         assert {key: type(x) for key, x in kept.items()} == {key: type(x) for key, x in known.items()}
         for key, x in known.items():
-            np.testing.assert_allclose(kept[key], x, rtol=1e-12)
+            np.testing.assert_allclose(kept[key], x, rtol=1e-10)
     (variants,) = made._by_signature.values()
     assert variants.programs[0].calls >= 9
 

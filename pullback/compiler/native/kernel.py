@@ -218,6 +218,8 @@ class Kernel:
                 if access.buffer:
                     access.strides = [s * self.lanes for s in access.strides]
             self.buffers = {number: size * self.lanes for number, size in self.buffers.items()}
+        # The text of a loop over elements that fit into one vector is shorter, and need not know how many there are.
+        self._is_short = self.outer <= self.along and 1 < self.sizes[self.along] <= self.lanes
 
     def _far(self, d: int) -> tuple[Any, ...]:
         """How far elements lie apart along a dimension, for most accesses."""
@@ -379,11 +381,14 @@ class Kernel:
             self._totals[member.node.number] = self._begin(member)
         before = [access.address for access in self.accesses]
         inner = range(self.outer, len(self.sizes))
+        around = [d for d in inner if d != self.along]
         with ExitStack() as loops:
-            for d in inner:
-                if d != self.along:
-                    self._enter(loops, d)
-            if self.along in inner:
+            last = around.pop() if self._is_short and around else None
+            for d in around:
+                self._enter(loops, d)
+            if last is not None:
+                self._short(at, work, ends, last)
+            elif self.along in inner:
                 self._vectors(at, work, ends)
             else:
                 self._work(at, work, {m.node.number: self._totals[m.node.number] for m in ends}, None, whole=True)
@@ -408,8 +413,31 @@ class Kernel:
         bits = 64 if how == "add" else self.nest.bits
         return self.code.variable(self.code.number(_IDENTITY[how], Type("f", bits)))
 
-    def _vectors(self, at: int, work: Sequence[Member], ends: Sequence[Member]) -> None:
-        """The innermost loop, by vectors, and what is left of it."""
+    def _short(self, at: int, work: Sequence[Member], ends: Sequence[Member], d: int) -> None:
+        """A loop over the dimension around a single vector, or a part of one: what is summed over it stays in one."""
+        c, count = self.code, self._size[self.along]
+        kept = {
+            m.node.number: c.variable(self._identity(m))
+            for m in work
+            if m.level == LATE and m.node.op == REDUCE and self._late(m).strides[self.along]
+            if not self._late(m).strides[d]
+        }
+        before = [access.address for access in self.accesses]
+        with ExitStack() as loop:
+            self._enter(loop, d)
+            self._vectors(at, work, ends, kept)
+        for access, address in zip(self.accesses, before, strict=True):
+            access.address = address
+        self._lanes_now, self._count = self.lanes, count
+        for member in work:
+            if member.node.number in kept:
+                self._gather(member, c.get(kept[member.node.number]))
+        self._lanes_now, self._count = 1, None
+
+    def _vectors(
+        self, at: int, work: Sequence[Member], ends: Sequence[Member], kept: dict[int, Variable] | None = None
+    ) -> None:
+        """The innermost loop, by vectors, and what is left of it; `kept`: sums that a vector holds."""
         c, d, lanes = self.code, self.along, self.lanes
         late = [m for m in work if m.level == LATE and m.node.op == REDUCE and not self._late(m).strides[d]]
         sums = [*ends, *late]
@@ -419,7 +447,9 @@ class Kernel:
             if member.at == at and self._by_index(member.node) and not self._index(member)[0].strides[d]:
                 self._further[member.node.number] = self._step(member)
         count = self._size[d]
-        if lanes > 1:
+        if self._is_short:
+            self._some(at, work, sums, c.index(0), count, kept)
+        elif lanes > 1:
             main = count & -lanes
             with c.when(c.compare("lt", c.index(0), main)):
                 if sums:
@@ -444,10 +474,18 @@ class Kernel:
             self._body(at, work, accumulated, i, None)
         self._end(sums, accumulated)
 
-    def _some(self, at: int, work: Sequence[Member], sums: Sequence[Member], place: Value, count: Value) -> None:
+    def _some(
+        self,
+        at: int,
+        work: Sequence[Member],
+        sums: Sequence[Member],
+        place: Value,
+        count: Value,
+        kept: dict[int, Variable] | None = None,
+    ) -> None:
         """The elements that are no whole vector."""
         accumulated = {m.node.number: self.code.variable(self._identity(m)) for m in sums}
-        self._body(at, work, accumulated, place, count)
+        self._body(at, work, accumulated | (kept or {}), place, count)
         self._end(sums, accumulated)
 
     def _identity(self, member: Member) -> Value:

@@ -155,11 +155,13 @@ class Lowering:
 
     @staticmethod
     def _strides(space: Shape, wanted: bool, like: Sequence[int] | None, read: Sequence[Any]) -> Sequence[int]:
-        if like is None:
-            whole = [x.strides for x in read if type(x) is Window and 0 not in x.strides and x.shape == space]
-            like = whole[0] if whole else None
-        found = contiguous(space) if like is None else dense(space, like)
-        return found if wanted else long_last(space, found)
+        """Those of a result that somebody wants, or of an operand; of new ones vectors run along what is long."""
+        whole = [x.strides for x in read if type(x) is Window and 0 not in x.strides and x.shape == space]
+        if wanted and like is not None:
+            return dense(space, like)
+        if whole:
+            return dense(space, whole[0])
+        return long_last(space, contiguous(space) if like is None else dense(space, like))
 
     @staticmethod
     def shown(node: Node, shape: Shape) -> Window:
@@ -178,7 +180,9 @@ class Lowering:
         if not places:
             found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
         else:
-            found = self.add(REDUCE, Reduce(how, places), (read,), space, long_last(space, contiguous(space)), x.node.dtype)
+            left = [s for d, s in enumerate(read.strides) if d not in places]
+            strides = long_last(space, contiguous(space)) if 0 in left else dense(space, left)
+            found = self.add(REDUCE, Reduce(how, places), (read,), space, strides, x.node.dtype)
         window = self.shown(found, shape)
         if keepdim:
             return window
@@ -227,7 +231,8 @@ class Lowering:
         x = self.window(value)
         wanted = tuple(s for n, s in zip(value.shape, self.layout(value), strict=True) if n != 1)
         node = x.node
-        if node.op in (INPUT, CONSTANT) or not x.squeezed().is_whole or node.strides != wanted:
+        lies = x.squeezed()  # in the same memory, though perhaps with other dimensions
+        if node.op in (INPUT, CONSTANT) or x.offset or lies.strides != wanted or prod(lies.shape) != node.size:
             node = self.map("copy", _same, [x], like=value).node
             self._windows[value.number] = self.shown(node, value.shape)
         return node

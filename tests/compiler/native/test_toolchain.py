@@ -126,12 +126,13 @@ def test_threads_may_build_at_once(tool):
         assert all(pool.map(build, range(16)))
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left"), RuntimeError("LLVM cannot")], ids=["disk", "llvm"])
-def test_a_compiler_that_fails_later_leaves_plans(tool, monkeypatch, error):
+@pytest.mark.parametrize("full", [True, False], ids=["disk", "llvm"])
+def test_a_compiler_that_fails_later_leaves_plans(tool, monkeypatch, full):
     monkeypatch.setenv("PULLBACK_COMPILER", tool.name)
+    names = iter("abcdef")
 
     def fails(text):
-        raise error
+        raise OSError(28, "No space left", f"/tmp/{next(names)}") if full else RuntimeError("LLVM cannot")
 
     monkeypatch.setattr(toolchain.chosen(), "compile", fails)
     with pytest.warns(CompileWarning, match="without machine code: .* has failed: "):

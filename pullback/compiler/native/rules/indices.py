@@ -10,7 +10,7 @@ from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
 from pullback.compiler.native.nodes import Index, Window
-from pullback.compiler.native.rules.rows import Rows, log_sum_exp
+from pullback.compiler.native.rules.rows import Rows
 
 
 def _are(dtype: Any, *values: Any) -> bool:
@@ -104,6 +104,11 @@ class _Classes:
         return self.lowering.reduce("add", ones, [0])
 
 
+def _column(x: Window) -> Window:
+    """A column as a vector."""
+    return x._replace(shape=x.shape[:1], strides=x.strides[:1])
+
+
 def _fits_classes(scores: Any, target: Any, reduction: Any, ignored: Any) -> bool:
     return (
         type(scores) is Value
@@ -123,13 +128,14 @@ def _cross_entropy(lowering: Lowering, step: Step) -> bool:
         return False
     classes = _Classes(lowering, scores, target, ignored)
     rows = Rows(lowering, classes.x, [1])
-    norm = log_sum_exp(rows)
-    norm = norm._replace(shape=norm.shape[:1], strides=norm.strides[:1])
+    top = rows.reduce("max", classes.x)
+    total = rows.reduce("add", rows.map("exp of less", lambda c, t, x, y: FUNCTIONS["exp"](c, x - y), classes.x, top))
     base, at = _without(classes.x, 1, 1)
     base = base._replace(shape=base.shape[:1], strides=base.strides[:1])
     chosen = lowering.gather(base, classes.places, at)
-    rule = lambda c, t, m, a, b: c.sel(m, a - b, 0.0)  # noqa: E731
-    losses = lowering.map("loss", rule, [classes.counts, norm, chosen], shape=target.shape, dtype=scores.dtype)
+    given = [classes.counts, _column(total), _column(top), chosen]
+    rule = lambda c, t, m, s, top, x: c.sel(m, FUNCTIONS["log"](c, s) - (x - top), 0.0)  # noqa: E731
+    losses = lowering.map("loss", rule, given, shape=target.shape, dtype=scores.dtype)
     total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
     return lowering.gives(step, lowering.map("div", lambda c, t, a, b: a / b, [total, share], step.results[0]))
 

@@ -142,7 +142,7 @@ def _logsumexp(lowering: Lowering, step: Step) -> bool:
 
 @lowers("logsumexp_slope")
 def _logsumexp_slope(lowering: Lowering, step: Step) -> bool:
-    """exp(x - norm) over their sum, which is 1 but for rounding; 0 over a slice of -inf alone."""
+    """exp(x - norm) over their sum, which is 1 but for rounding; 0 over a slice of -inf alone, or beside an infinity."""
     x, norm, dim = step.args
     if not all(type(y) is Value and y.dtype in FLOATS and y.dtype == step.results[0].dtype for y in (x, norm)):
         return False
@@ -153,7 +153,7 @@ def _logsumexp_slope(lowering: Lowering, step: Step) -> bool:
     shift = rows.map("not -inf", lambda c, t, n: c.sel(n.eq(-inf), 0.0, n), given)
     parts = rows.map("exp of less", _exp_less, rows.x, shift)
     total = rows.reduce("add", parts)
-    rule = lambda c, t, p, s: p / c.sel(s.eq(0.0), 1.0, s)  # noqa: E731
+    rule = lambda c, t, p, s: p / c.sel(s > 0.0, s, 1.0)  # noqa: E731
     return lowering.gives(step, rows.map("over total", rule, parts, total, like=step.results[0]))
 
 

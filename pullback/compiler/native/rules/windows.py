@@ -19,6 +19,12 @@ def _indexed(whole: Window, index: Any) -> Window | None:
     return whole.through(part)
 
 
+@lowers("strided_view")
+def _strided_view(lowering: Lowering, step: Step) -> bool:
+    """A view of the memory in which an array lies is left to NumPy: nodes lie otherwise, and without what is around."""
+    return False
+
+
 @lowers("slice_backward")
 def _slice_backward(lowering: Lowering, step: Step) -> bool:
     value, shape, index = step.args

@@ -1,0 +1,120 @@
+"""Steps in machine code give what NumPy's kernels give, and touch no memory but their own."""
+
+import ctypes
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+from pullback.compiler.native.parts import NativePart
+from tests.compiler.native import graphs
+
+SIZES = [64, 32, 16, 0]  # bytes of a vector; 0 for scalars
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def check(seed, tool, size):
+    graph = graphs.made(seed)
+    with graphs.vectors_of(tool, size):
+        how = graphs.difference(graph, tool)
+    assert not how, f"{how}\n{graphs.described(graph, seed)}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_graph(tool, seed, size):
+    check(100 * size + seed, tool, size)
+
+
+@pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="takes ten minutes: PULLBACK_LONG=1")
+@pytest.mark.parametrize("part", range(20))
+def test_many_more_random_graphs(tool, part):
+    for seed in range(10_000 + 200 * part, 10_200 + 200 * part):
+        check(seed, tool, SIZES[seed % 4])
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+class Guarded:
+    """Memory between two pages that nobody may touch."""
+
+    def __init__(self):
+        mmap = pytest.importorskip("mmap")
+        self.libc, self.page, self.maps = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE, []
+        self.mmap = mmap.mmap
+
+    def room(self, size, at_end):
+        """The address of so many bytes, which end where a guarded page begins, or begin where one ends."""
+        pages = 2 + -(-max(size, 1) // self.page)
+        made = self.mmap(-1, pages * self.page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(made))
+        last = start + (pages - 1) * self.page
+        for page in (start, last):
+            if self.libc.mprotect(ctypes.c_void_p(page), self.page, 0):
+                pytest.skip("pages cannot be guarded")
+        self.maps.append((made, start, pages))
+        return last - size if at_end else start + self.page
+
+    def free(self):
+        for _, start, pages in self.maps:
+            self.libc.mprotect(ctypes.c_void_p(start), pages * self.page, 3)
+
+
+def run_guarded(part, arrays, tool, at_end):
+    """The results of a part whose arrays, workspace and results each lie beside a guarded page."""
+    program, guarded = part.program, Guarded()
+    library = tool.build(program.module, None)
+
+    def placed(x):
+        low, high = np.lib.array_utils.byte_bounds(x)
+        address = guarded.room(high - low, at_end)
+        ctypes.memmove(address, low, high - low)
+        return address + x.__array_interface__["data"][0] - low
+
+    try:
+        bases = [guarded.room(-(-program.workspace // 64) * 64, at_end)]
+        bases += [placed(x) for x in arrays]
+        bases += [placed(x) for x in program.constants]
+        outs = [np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.strides)) for x in part.results]
+        places = [guarded.room(x.nbytes, at_end) for x in outs]
+        table = np.array([*bases, *places], np.int64)
+        for name, (_, data) in zip(program._names, program._rows, strict=True):
+            row = np.array(data, np.int64)
+            kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(library.address(name))
+            assert kernel(table.ctypes.data, row.ctypes.data) == 0
+        for x, place in zip(outs, places, strict=True):
+            ctypes.memmove(x.__array_interface__["data"][0], place, x.nbytes)
+        return outs
+    finally:
+        guarded.free()
+
+
+def first_part(seed, tool):
+    """(the graph, the first native part of which all that is given are arguments); (None, None) if there is none."""
+    graph = graphs.made(seed)
+    plan = graphs.natively(graph.program, tool)
+    part = next((x for x in plan.parts if isinstance(x, NativePart)), None) if plan else None
+    places = {x.number: nr for nr, x in enumerate(plan.inputs)} if plan else {}
+    if part is None or not all(x.number in places for x in part.given):
+        return None, None
+    return part, [graph.inputs[places[x.number]] for x in part.given]
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(0, 20, 5))
+def test_memory_around_arrays_is_not_touched(tool, seed, size, at_end):
+    for nr in range(seed, seed + 5):
+        with graphs.vectors_of(tool, size):
+            part, arrays = first_part(nr, tool)
+            if part is None:
+                continue
+            found = run_guarded(part, arrays, tool, at_end)
+            for a, b in zip(found, part.by_numpy(*arrays), strict=True):
+                assert graphs._near(a, np.asarray(b)), (nr, part.steps)
