@@ -87,7 +87,7 @@ class Kernel:
         self._find_accesses()
         self._order()
         if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
-            self.lanes = 1
+            self.lanes, self._is_short = 1, False
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
