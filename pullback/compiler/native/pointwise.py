@@ -42,7 +42,7 @@ class NoRuleError(Exception):
 def number(c: Code, t: Type, x: Argument) -> Value:
     """A value of the type: of a value, a mask or a Python number."""
     if not isinstance(x, Value):
-        if not isinstance(x, (int, float)):
+        if not issubclass(type(x), (int, float)):
             raise NoRuleError(f"{x!r} is no real number")
         return c.number(float(x), t)
     return c.sel(x, c.number(1.0, t), c.number(0.0, t)) if x.type.kind == "m" else x
@@ -87,7 +87,7 @@ def _scaled(c: Code, x: Value, by: float) -> Value:
 
 
 def _finite(x: Argument) -> float:
-    if isinstance(x, bool) or not isinstance(x, (int, float)):
+    if issubclass(type(x), bool) or not issubclass(type(x), (int, float)):
         raise NoRuleError(f"{x!r} is no real number")
     return float(x)
 
@@ -134,7 +134,7 @@ def lerp(c: Code, x: Value, end: Value, weight: Value) -> Value:
 def power(c: Code, t: Type, x: Argument, exponent: Argument) -> Value:
     """x ** exponent, by products for small whole exponents."""
     x = number(c, t, x)
-    if isinstance(exponent, (int, float)):
+    if issubclass(type(exponent), (int, float)):
         if math.isfinite(exponent) and exponent == int(exponent) and abs(exponent) <= MOST_PRODUCTS:
             return whole_power(c, x, int(exponent))
         if exponent == 0.5:
