@@ -21,8 +21,8 @@ from tests import whole_errors  # noqa: F401 - what it changes is in doctest
 hypothesis.settings.register_profile("pullback", deadline=None)
 hypothesis.settings.load_profile("pullback")
 
-# Compiled functions run as plans of NumPy's kernels, on every machine alike, and in every process that a test starts. The
-# tests that tests/compiler/conftest.py names run in machine code too.
+# Compiled functions run as plans of NumPy's kernels, on every machine alike, and in every process that a test starts.
+# The tests that tests/compiler/conftest.py names run in machine code too.
 os.environ.setdefault("PULLBACK_COMPILER", "none")
 
 

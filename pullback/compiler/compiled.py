@@ -110,9 +110,13 @@ class Compiled(StandsFor):
         self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (quick := self._quick) is not None and not kwargs and modes.current() is quick.modes:
-            if (found := quick.call(*args)) is not NotImplemented:
-                return found
+        if (
+            (quick := self._quick) is not None
+            and not kwargs
+            and modes.current() is quick.modes
+            and (found := quick.call(*args)) is not NotImplemented
+        ):
+            return found
         if (
             self._eager is not None
             or (self._running and get_ident() in self._running)
@@ -202,7 +206,7 @@ class Compiled(StandsFor):
         if leaves is given and not captured and settled and self._reach is reach:  # which the call may have changed
             if variants.entry is None:
                 variants.entry = entry_of(variants, state.off, args, kwargs, structure) or ()
-                if variants.entry and not kwargs and variants.programs:
+                if variants.entry and not kwargs and variants.programs and reach is not None:
                     variants.quick = quick_way(variants.programs[0], args, reach.watches, state)
             self._entry = variants.entry
             self._quick_again(variants, state)

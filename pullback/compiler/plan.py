@@ -63,11 +63,13 @@ class Plan:
                 parts = []
             if any(isinstance(part, NativePart) for part in parts):
                 self.parts = [
-                    x for part in parts for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))
+                    x
+                    for part in parts
+                    for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))
                 ]
         if not self.parts:
             self.steps = taken_apart(graph, self.steps)
-            self.parts = grouped(self.steps, results)
+            self.parts = [*grouped(self.steps, results)]
         writer = Writer(graph, inputs, self.parts, results)
         self.source, self.names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text

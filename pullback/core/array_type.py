@@ -217,7 +217,7 @@ class ArrayType:
         raise NotImplementedError
 
     def apply(self, x: Any, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """What a ufunc gives for these arguments, arrays like `x` among them, as a step of a program; None if it is none."""
+        """The result of a ufunc for these arguments, arrays like `x` among them, as a step of a program; else None."""
         return None
 
     def copy(self, x: Any) -> Any:

@@ -16,11 +16,11 @@ import numpy as np
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
 from pullback.compiler.native.nodes import (
     CONSTANT,
+    GATHER,
     INPUT,
     MAP,
     REDUCE,
     WRITE,
-    GATHER,
     Index,
     Map,
     Node,
@@ -48,7 +48,7 @@ RULES: dict[Any, Rule] = {}  # by what a step does; filled by the modules of `ru
 
 
 def lowers(*names: Any) -> Callable[[Rule], Rule]:
-    """A function of (lowering, step), which says what the results are, or returns False, as the rule of these kernels."""
+    """A function of (lowering, step), which gives results or returns False, as the rule of these kernels."""
 
     def register(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
@@ -72,9 +72,8 @@ class Lowering:
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self.uses = Counter(x.number for step in steps for x in step.values())
-        wanted = {x.number for x in wanted}
-        self.uses.update(wanted)
-        self._wanted = wanted
+        self._wanted = {x.number for x in wanted}
+        self.uses.update(self._wanted)
         self._inputs = 0
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -140,12 +139,22 @@ class Lowering:
         kept = [d for d, n in enumerate(shape) if n != 1]
         space = tuple(shape[d] for d in kept)
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
-        strides = contiguous(space) if ordered else self._strides(space, like is not None and like.number in self._wanted, [like.strides[d] for d in kept] if like is not None else None, read)
+        strides = (
+            contiguous(space)
+            if ordered
+            else self._strides(
+                space,
+                like is not None and like.number in self._wanted,
+                [like.strides[d] for d in kept] if like is not None else None,
+                read,
+            )
+        )
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
         attr = Map(name, rule, 64 if kind == "i" else bits, kind)
         found = written(attr, read).returns  # it raises where the rule does not take these
-        assert found is not None and (found.kind == "m") == (dtype == BOOL), (attr, read, found)
+        assert found is not None
+        assert (found.kind == "m") == (dtype == BOOL), (attr, read, found)
         node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
 
@@ -204,14 +213,16 @@ class Lowering:
     def gather(self, x: Window, index: Window, at: Index) -> Window:
         """x, each element as many steps of `at` further as the index says; both have the shape of the result."""
         read = x.squeezed(), index.squeezed()
-        node = self.add(GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype)
+        node = self.add(
+            GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype
+        )
         return self.shown(node, x.shape)
 
     def scatter(self, target: Window, where: Window, value: Window, index: Window, at: Index) -> Window:
         """`target`, to whose window `where` values have been added, each as many steps further as the index says."""
         operands = target.node.whole(), value.spread(where.shape).squeezed(), index.squeezed()
         where = where.squeezed()
-        write = Write(where.strides, where.offset, adds=True, index=at)
+        write = Write(where.strides, where.offset, adds=True, by=at)
         node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 
@@ -292,7 +303,7 @@ def viewed(lowering: Lowering, step: Step) -> bool:
 
 def _is_fit(x: Value) -> bool:
     """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
-    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == WHOLE) and x.dtype.isnative
+    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype in {BOOL, WHOLE}) and x.dtype.isnative
 
 
 def _width(node: Node) -> int:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from pullback.core import modes
-from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import layout_of, memory_of
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
