@@ -86,8 +86,6 @@ class Kernel:
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
-        if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
-            self.lanes = 1
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
@@ -218,6 +216,8 @@ class Kernel:
                 if access.buffer:
                     access.strides = [s * self.lanes for s in access.strides]
             self.buffers = {number: size * self.lanes for number, size in self.buffers.items()}
+        if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
+            self.lanes = 1
         # The text of a loop over elements that fit into one vector is shorter, and need not know how many there are.
         self._is_short = self.outer <= self.along and 1 < self.sizes[self.along] <= self.lanes
 
