@@ -56,9 +56,13 @@ def nothing_left_on() -> Iterator[None]:
         pytest.fail(f"the test has left on: {', '.join(sorted(found))}")
 
 
+_KEYWORDS = {"and", "or", "not", "none", "true", "false"}  # of the language of -k
+
+
 # -- a sample of the tests -------------------------------------------------------------------------------------
 CASES = 6  # of a test that has more, unless it is marked `each_operator`
-LARGE = 100  # cases, from which on --share leaves some out
+LARGE = 50  # cases, from which on --share leaves some out
+VERY_LARGE = 400  # from which on it leaves out twice as many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,7 +72,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--sample", action="store_true", help=f"run {CASES} cases of a test that has more, and no slow test"
     )
     group.addoption(
-        "--share", type=int, default=1, metavar="K", help=f"run one case in K, of tests with more than {LARGE} of them"
+        "--share",
+        type=int,
+        default=1,
+        metavar="K",
+        help=f"of a test with more than {LARGE} cases run one in K, of more than {VERY_LARGE} one in 2 K",
     )
     group.addoption("--sample-seed", type=int, metavar="N", help="what draws these cases; without it, the date")
 
@@ -106,8 +114,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Drop cases before tests are made of them: making them takes half a minute in each process."""
     yield
     calls, option = metafunc._calls, metafunc.config.option
+    word, definition = option.keyword.lower(), metafunc.definition
+    if word.isidentifier() and word not in _KEYWORDS:  # `-k lambertw`, which would drop them when they are made
+        elsewhere = [definition.nodeid, *(mark.name for mark in definition.iter_markers()), *vars(definition.function)]
+        if not any(word in text.lower() for text in elsewhere):
+            calls[:] = [call for call in calls if word in call.id.lower() or any(word in m.name for m in call.marks)]
     if option.share > 1 and len(calls) > LARGE:  # those of the next day's seed are others
-        calls[:] = calls[(option.sample_seed + len(calls)) % option.share :: option.share]
+        step = option.share * (1 + (len(calls) > VERY_LARGE))
+        calls[:] = calls[(option.sample_seed + len(calls)) % step :: step]
     if not option.sample:
         return
     calls[:] = [call for call in calls if all(mark.name != "slow" for mark in call.marks)] or calls

@@ -44,6 +44,31 @@ def _far_tail(x):
     return 1 / (mp.sqrt(mp.pi) * fraction)
 
 
+def _stirling(z):
+    """x times what Stirling's formula for log(gamma(x)) leaves, for z = 1 / x**2."""
+    x = 1 / mp.sqrt(z)
+    return x * (mp.loggamma(x) - (x - mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+
+def _root_of_digamma():
+    return mp.findroot(mp.digamma, mpf("1.4616321449683623"))
+
+
+def _near_root(t):
+    """digamma(x) / (x - its root) for x = 1.625 + t."""
+    x = t + mpf("1.625")
+    return mp.digamma(x) / (x - ROOT)
+
+
+def _far_digamma(z):
+    x = 1 / mp.sqrt(z)
+    return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
+
+
+with mp.workprec(400):
+    ROOT = _root_of_digamma()
+
+
 # name: (function, interval, terms in double precision, in single precision)
 POLYNOMIALS = {
     "EXP": (lambda r: (mp.expm1(r) - r) / r**2, (-0.3466, 0.3466), 10, 5),
@@ -67,6 +92,10 @@ POLYNOMIALS = {
     "LOG_ERFC": (lambda u: mp.log(mp.erfc(u + 2)), (-1, 1.6), 20, 9),
     # After Shepherd and Laframboise, Mathematics of Computation 36, 1981, 249-253.
     "ERFCX": (_scaled_tail, (-1, 1), 26, 12),
+    "LGAMMA": (lambda t: mp.loggamma(2 + t) / t, (-0.75, 1), 25, 0),
+    "STIRLING": (_stirling, (0, 0.015626), 8, 0),
+    "DIGAMMA": (_near_root, (-0.625, 0.625), 24, 0),
+    "DIGAMMA_FAR": (_far_digamma, (0, 0.015626), 8, 0),
     "ACOSH": (lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t, (0, 0.5), 12, 6),
 }
 
@@ -77,6 +106,8 @@ PARTS = {
     "PI": (lambda: +mp.pi, {64: 53, 32: 24}, 2),
     "RECIPROCAL_LN2": (lambda: 1 / mp.log(2), {64: 26, 32: 12}, 2),
     "RECIPROCAL_LN10": (lambda: 1 / mp.log(10), {64: 26, 32: 12}, 2),
+    "DIGAMMA_ROOT": (lambda: ROOT, {64: 53}, 2),
+    "LOG_ROOT_TAU": (lambda: mp.log(2 * mp.pi) / 2, {64: 53}, 2),
     "ROOT_HALF": (lambda: mp.sqrt(mpf(1) / 2), {64: 26, 32: 12}, 2),
     "POW_SCALE": (lambda: 2 / (3 * mp.log(2)), {64: 26, 32: 12}, 2),
     "LOG10_2": (lambda: mp.log10(2), {64: 32, 32: 15}, 2),
@@ -147,22 +178,30 @@ def written():
         )
         out.append(f"{name}: Final[Table] = {{\n{''.join(tables)}}}")
     for name, (number, bits, count) in PARTS.items():
-        tables = (f"    {b}: {_tuple(parts(number(), bits[b], count, d), b)},\n" for b, d in ((64, 53), (32, 24)))
+        tables = (
+            f"    {b}: {_tuple(parts(number(), bits[b], count, d), b)},\n" for b, d in ((64, 53), (32, 24)) if b in bits
+        )
         out.append(f"{name}: Final[Table] = {{\n{''.join(tables)}}}")
     words = int(mp.floor(2 / mp.pi * mpf(2) ** (32 * 40)))
     out.append("# The binary digits of 2 / pi after the point, 32 in a word.")
     rows = [f"{words >> 32 * (39 - k) & 0xFFFFFFFF:#010x}," for k in range(40)]
-    out.append("TWO_OVER_PI: Final = (\n" + "\n".join("    " + " ".join(rows[k : k + 8]) for k in range(0, 40, 8)) + "\n)")
+    out.append(
+        "TWO_OVER_PI: Final = (\n" + "\n".join("    " + " ".join(rows[k : k + 8]) for k in range(0, 40, 8)) + "\n)"
+    )
     out.append("# fmt: on\n")
     return "\n".join(out)
 
 
 def main():
+    """Write the file, check it, or tell the errors."""
     mp.prec = 1500
     if "--errors" in sys.argv:
         mp.prec = 300
         for name, (f, interval, double, single) in POLYNOMIALS.items():
-            found = [float(error(f, interval, coefficients(f, interval, terms), name == "ERF")) for terms in (double, single or double)]
+            found = [
+                float(error(f, interval, coefficients(f, interval, terms), name == "ERF"))
+                for terms in (double, single or double)
+            ]
             print(f"{name:10} {found[0]:8.1f} {found[1]:8.1f}")
         return 0
     with mp.workprec(1500):

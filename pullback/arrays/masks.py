@@ -21,6 +21,7 @@ backward hands masks on is said in `autograd.engine.structural_zeros`, how forwa
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -145,8 +146,13 @@ def numbers_in(x: Any) -> Any:
         found = numbers_in(x._array)
         return found if is_plain(found) else wrap(found, x._level)
     kind = array_type(x)
+    places = [(holder, name) for _, holder, name in kind.components(x)]
     if kind.dual:
-        return union(*[numbers_in(getattr(holder, name)) for _, holder, name in kind.components(x)])
+        return union(*[numbers_in(getattr(holder, name)) for holder, name in places])
+    if len(places) == 1 and not is_plain(inside := getattr(x, name := places[0][1])):  # samples with derivatives
+        made = copy(x)
+        setattr(made, name, numbers_in(inside))
+        return made
     touched = touched_in(x)
     if not may_be_nan(x):
         return touched

@@ -136,6 +136,7 @@ _DISTANCES: dict[str, tuple[str, Callable[..., Any]]] = {
     "sort": ("ties", _to_neighbours),
     "argsort": ("ties", _to_neighbours),
     "_numpy_argsort": ("ties", _to_neighbours),
+    "_numpy_argpartition": ("ties", _to_neighbours),
     "median": ("ties", _to_neighbours),
     "quantile": ("ties", _to_neighbours),
     "topk": ("ties", _to_neighbours),

@@ -32,6 +32,7 @@ _REMEDIES = (
     ("gives an argument other data", "write into it in place (t.copy_(y) for t.data = y)"),
     ("text of numbers", "print what the compiled function gives"),
     ("type or the identity", "ask np.ndim, np.iscomplexobj and their like, which a recording follows"),
+    ("of which that is a part", "pass in a copy (x.clone())"),
     ("outcomes", "choose with np.where, or compile what comes before and after the choice"),
 )
 

@@ -83,6 +83,8 @@ def _different(one: Step, other: Step) -> str:
     if isinstance(one.what, Guard) and isinstance(other.what, Guard):
         return f"{one.what.why} found {in_words(one.what.expected)}, then {in_words(other.what.expected)}"
     if _what(one.what) != _what(other.what):
+        if one.name == other.name:
+            return f"{one.name} ran each time, but not with the same objects: what the function holds had changed"
         return f"{one.name} came first, then {other.name} in its place"
     for x, y in zip(one.args, other.args, strict=False):
         if _keys(x) != _keys(y) and not isinstance(x, Value) and not isinstance(y, Value):

@@ -60,7 +60,7 @@ class Audit:
         (leaves) -> (Trace, its result as the caller gets it), or (None, result) where the function runs eagerly.
     """
 
-    effects = False
+    effects = is_simple = False
 
     def __init__(
         self, program: Program | DifferentiableProgram, over: Callable[[], None], trace: Callable[[Any], Any]

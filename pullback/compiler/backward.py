@@ -8,13 +8,14 @@ and arguments. A view of an argument is made again, not handed on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.masks import has_nan
 from pullback.arrays.traced.graph import LeftError, Step, Value
-from pullback.autograd.checkpoint.randomness import generator_states
+from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.cleaning import needed, without_cleaning
 from pullback.compiler.node import record
 from pullback.compiler.plan import Plan
@@ -35,6 +36,8 @@ class DifferentiableProgram(Record):
         (leaves) -> the result of the function of arguments with these leaves.
     captured : int
         How many of the leaves, the last ones, the function does not take as arguments but reads.
+    careful : bool
+        With all masks in the forward plan: see `cleaning`.
 
     Attributes
     ----------
@@ -48,7 +51,9 @@ class DifferentiableProgram(Record):
 
     is_slower = False  # without its backward the time is not half of it
 
-    def __init__(self, trace: Trace, call: Callable[[list[Any]], Any], captured: int) -> None:
+    def __init__(
+        self, trace: Trace, call: Callable[[list[Any]], Any], captured: int, careful: bool = False
+    ) -> None:
         super().__init__()
         graph, pulled = trace.graph, trace.pulled
         assert pulled is not None
@@ -59,8 +64,11 @@ class DifferentiableProgram(Record):
         simplified = Simplified(graph, graph.steps)
         wanted = [simplified.of(trace.outputs[nr][1]) for nr in arrays]
         wanted += [simplified.of(g) for g in pulled.gradients if g is not None]
-        steps, results, suspect = without_cleaning(needed(simplified.steps, wanted), wanted)
+        steps, results, suspect = needed(simplified.steps, wanted), wanted, list[int]()
+        if not careful:
+            steps, results, suspect = without_cleaning(steps, wanted)
         self._count = len(arrays)
+        self.suspect = [nr for nr in suspect if nr < self._count]
         self._suspect = [nr - self._count for nr in suspect if nr >= self._count]
         self._given = [g is not None for g in pulled.gradients]
         self._gradients = results[self._count :]
@@ -98,9 +106,18 @@ class DifferentiableProgram(Record):
         """The result for these leaves, with one node; raises LeftError where a guard does not hold."""
         states = generator_states() if self.draws else None
         found = self.plan.call(*arrays)
+        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
+            if states is not None:
+                restore(states)
+            return self.careful.run(leaves, arrays)
         results = record(self, leaves, [np.asarray(x) for x in found[: self._count]], found[self._count :], states)
         given = iter(results)
         return unflatten(self.structure, [x if how is AS_IT_IS else next(given) for how, x in self.outputs])
+
+    @cached_property
+    def careful(self) -> DifferentiableProgram:
+        """The careful form of the forward plan."""
+        return DifferentiableProgram(self.trace, self.call, self.captured, careful=True)
 
     def pull(self, handed: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of the leaves at `places`; None where they must be computed with care, or in another way."""

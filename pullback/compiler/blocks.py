@@ -141,9 +141,9 @@ def _flatly(step: Step, shape: Shape | None) -> ByRows | None:
         return None
     if way.total and not (step.args[1] is None and step.results[0].shape == ()):
         return None
-    if not way.total and not (_is_pointwise(step) and _in_order(step.results[0], shape)):
+    if not way.total and not (_is_pointwise(step) and in_order(step.results[0], shape)):
         return None
-    fits = all(x.shape == () or _in_order(x, shape) for x in step.values())
+    fits = all(x.shape == () or in_order(x, shape) for x in step.values())
     return way if fits and len(way.places) == sum(x.shape != () for x in step.values()) else None
 
 
@@ -161,7 +161,7 @@ def _of_rows(step: Step, way: ByRows) -> list[Value]:
     return [step.args[nr] for nr in way.places] + ([] if way.total else list(step.results))
 
 
-def _in_order(x: Value, shape: Shape) -> bool:
+def in_order(x: Value, shape: Shape) -> bool:
     """True for an array of this shape in C order."""
     if x.shape != shape:
         return False

@@ -6,9 +6,10 @@ runs eagerly as ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
+from pullback.compiler.arguments import Call
 from pullback.compiler.compiled import Compiled
 from pullback.compiler.places import Place
 from pullback.compiler.reach.reached import Reach
@@ -27,11 +28,19 @@ class Callback(Compiled):
     function : callable
     watched : bool
         Whether what the function reads may change between calls. What it changes itself two traces tell.
+    known : dict of Variants by signature, optional
+        Where its programs are kept: there are those of a function that has done the same.
     """
 
-    def __init__(self, function: Callable[..., Any], watched: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], watched: bool, known: dict[Hashable, Variants] | None = None
+    ) -> None:
         super().__init__(function, check=False, pure=False)
         self._watched, self._traces = watched, 0
+        if known is not None:
+            self._by_signature = known
+            for variants in known.values():
+                variants.call = Call(function, variants.structure, len(variants.forms))
 
     def _look(self) -> None:
         if not self._watched:
@@ -58,6 +67,6 @@ class Callback(Compiled):
         self._fallbacks.setdefault(why, place)
 
 
-def callback(function: Callable[..., Any], watched: bool) -> Callable[..., Any]:
+def callback(function: Callable[..., Any], watched: bool, known: dict[Hashable, Variants] | None) -> Callable[..., Any]:
     """The function, compiled."""
-    return Callback(function, watched)
+    return Callback(function, watched, known)

@@ -12,7 +12,7 @@ from time import perf_counter
 from types import FunctionType, MethodType
 from typing import Any
 
-from pullback.arrays.traced.graph import Guard
+from pullback.arrays.traced.graph import Guard, LeftError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.adoption import needs_adoption
 from pullback.compiler.advice import remedy
@@ -222,8 +222,21 @@ class Compiled(StandsFor):
         """
         if variants.eager is not None:
             return EAGERLY
+        left = 0
+        if variants.programs and (program := variants.programs[0]).is_simple:  # what `find` does, written out for speed
+            try:
+                result = program.run(leaves, leaves if variants.bare else inputs_of(leaves))
+            except LeftError:
+                left = 1
+            except Exception:  # noqa: BLE001 - the function itself says what is wrong
+                return EAGERLY
+            else:
+                program.calls += 1
+                if program.calls < program.look and not self._check:
+                    return result
+                return self._look_at(variants, program, result, leaves, given)
         try:
-            found = variants.find(leaves)
+            found = variants.find(leaves, left)
         except StaleError as error:
             self._give_up(variants, f"an audit found a difference: {error}", tell=False)
             raise error.told(f"{self._name}{variants.called}") from None
@@ -331,14 +344,18 @@ class Compiled(StandsFor):
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
-        if self._doubts and not made.written and not made.grads:  # it asks what its arguments are, not only numbers
+        # It may ask what its arguments are, not only for numbers; or be refused a derivative without `adopt()`.
+        if (self._doubts or made.adopted) and not made.written and not made.grads:
             after = generator_states()
             restore(states)
             expected = variants.call(leaves)
             restore(after)
             if differs(result, expected, leaves):
-                self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
-                return expected
+                result = expected
+                if self._doubts:
+                    why = "it asks for the type or the identity of an array, which is another in a trace"
+                    self._give_up(variants, why)
+                    return result
         assert self._reach is not None
         program = None
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):

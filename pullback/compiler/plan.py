@@ -8,8 +8,9 @@ from typing import Any
 from pullback.arrays.traced.calls import PlainCall, run_alone
 from pullback.arrays.traced.graph import Graph, Step, Value
 from pullback.compiler.blocks import Group, grouped
+from pullback.compiler.native.cache import say_once
 from pullback.compiler.native.parts import NativePart, in_parts
-from pullback.compiler.native.toolchain import chosen
+from pullback.compiler.native.toolchain import CompilerError, chosen
 from pullback.compiler.parts import taken_apart
 from pullback.compiler.sums import added_in_place
 from pullback.compiler.writer import Writer
@@ -55,7 +56,11 @@ class Plan:
         self.steps = added_in_place(steps, results)
         self.parts: list[Step | Group | NativePart] = []
         if native and (tool := chosen()) is not None:
-            parts = in_parts(graph, inputs, self.steps, results, tool)
+            try:
+                parts = in_parts(graph, inputs, self.steps, results, tool)
+            except CompilerError as error:
+                say_once(f"a program runs without machine code: {error}")
+                parts = []
             if any(isinstance(part, NativePart) for part in parts):
                 self.parts = [
                     x for part in parts for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))

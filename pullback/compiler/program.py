@@ -51,9 +51,12 @@ class Record:
         That it has taken, and the function: the least of a few calls; inf before these.
     audits : list of int
         The calls at which it was audited.
+    is_simple : bool
+        Nothing need be put back where a guard of it does not hold.
     """
 
     plan: Plan
+    effects: bool
     calls = look = 0
     seconds = eager_seconds = math.inf
 
@@ -68,6 +71,10 @@ class Record:
     def is_slower(self) -> bool:
         """True if it takes longer than the function itself."""
         return self.seconds > self.eager_seconds
+
+    @cached_property
+    def is_simple(self) -> bool:
+        return not (self.effects or self.draws)
 
     @cached_property
     def draws(self) -> bool:
@@ -86,30 +93,32 @@ class Program(Record):
         self._read = [array for _, array, live in trace.graph.constants if live]
         self.trace = trace
         self.plan, self.suspect = _plan(trace, careful=False)
+        if self.suspect and self.draws:  # which it cannot do a second time
+            self.plan, self.suspect = _plan(trace, careful=True)
         self.careful: Plan | None = None
         self.outputs, self.structure = trace.outputs, trace.structure
         self.written = [place for place, _ in trace.written]
         self.grads = trace.grads
         self.effects = bool(self.written or self.grads)
-        self._look = trace.outputs[0][0] if trace.structure == 0 and not self.effects else None
-        self._looks = [] if self.effects else _looks(trace)
+        self._usual = None if self.effects else _usual_results(trace)
 
     def run(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """The result for these leaves, `arrays` being the inputs; raises LeftError where a guard does not hold."""
-        if self.written:
-            self._check_memory(leaves, arrays)
-        found = self.compute(arrays)
-        if self._look not in (None, AS_IT_IS):
-            return looking(self._look, found[0])
-        if self._looks:
-            return tuple([look(x) for look, x in zip(self._looks, found, strict=True)])
-        results = self.results(found)
         if self.effects:
-            given = iter(found[sum(how is not AS_IT_IS for how, _ in self.outputs) :])
-            for place in self.written:
-                write_into(leaves[place], next(given))
-            for place, at in self.grads:
-                set_grad(leaves[place], None if at is None else np.asarray(next(given)))
+            return self._run_and_write(leaves, arrays)
+        found = self.plan.call(*arrays)
+        if self.suspect and any(has_nan(found[nr]) for nr in self.suspect):
+            found = self._carefully(arrays)
+        return self.results(found) if self._usual is None else self._usual(*found)
+
+    def _run_and_write(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> Any:
+        found = self.rehearse(leaves, arrays)
+        results = self.results(found)
+        given = iter(found[sum(how is not AS_IT_IS for how, _ in self.outputs) :])
+        for place in self.written:
+            write_into(leaves[place], next(given))
+        for place, at in self.grads:
+            set_grad(leaves[place], None if at is None else np.asarray(next(given)))
         return results
 
     def results(self, found: Sequence[Any]) -> Any:
@@ -161,25 +170,45 @@ def _plan(trace: Trace, careful: bool) -> tuple[Plan, list[int]]:
     return Plan(trace.graph, trace.inputs, steps, results), suspect
 
 
-def _looks(trace: Trace) -> list[Callable[[Any], Any]]:
-    """How the results look, if they are a tuple of arrays and numbers, to which nothing else is to be done; else []."""
-    structure, outputs = trace.structure, trace.outputs
-    if not isinstance(structure, tuple) or structure != (list, tuple, [*range(len(outputs))]):
-        return []
-    looks: list[Any] = [_LOOKS.get(how) for how, _ in outputs]
-    return looks if all(looks) else []
+def _usual_results(trace: Trace) -> Callable[..., Any] | None:
+    """A function of the arrays of a plan that gives the result, if that is made of them by lists and tuples."""
+    outputs = trace.outputs
+    names = [f"x{nr}" for nr in range(len(outputs))]
+    if any(how not in _SHOWN for how, _ in outputs):
+        return None
+    shown = [_SHOWN[how].format(name) for name, (how, _) in zip(names, outputs, strict=True)]
+    text = _written(trace.structure, shown)
+    if text is None or len(text) > _LONGEST:
+        return None
+    scope = {"ndarray": ndarray, "asarray": np.asarray, "wrap": wrap}
+    return eval(f"lambda {', '.join(names)}: {text}", scope)  # type: ignore[no-any-return]  # noqa: S307 - our own text
 
 
-def _number(x: Any) -> Any:
-    return x[()] if type(x) is ndarray else x
+def _written(structure: Any, leaves: Sequence[str]) -> str | None:
+    """The text of a tree of lists and tuples with these leaves; None for another one."""
+    if structure is None:
+        return "None"
+    if isinstance(structure, int):
+        return leaves[structure]
+    _, kind, parts = structure
+    if kind not in (list, tuple):
+        return None
+    texts = [_written(part, leaves) for part in parts]
+    if any(text is None for text in texts):
+        return None
+    inside = "".join(f"{text}, " for text in texts)
+    return f"({inside})" if kind is tuple else f"[{inside}]"
 
 
-_LOOKS: dict[str, Callable[[Any], Any]] = {NUMBER: _number, ARRAY: np.asarray}
+_LONGEST = 10_000
+_AS_ARRAY = "{0} if type({0}) is ndarray else asarray({0})"
+# How arrays look to the caller, as `looking` says.
+_SHOWN = {NUMBER: "{0}[()] if type({0}) is ndarray else {0}", ARRAY: _AS_ARRAY, TENSOR: f"wrap({_AS_ARRAY})"}
 
 
 def looking(how: str | None, array: Any) -> Any:
     """An array of a result as the caller is to see it."""
     if how is NUMBER:
-        return _number(array)
+        return array[()] if type(array) is ndarray else array
     array = np.asarray(array)
     return wrap(array) if how is TENSOR else array

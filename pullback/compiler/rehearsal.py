@@ -26,6 +26,7 @@ class Rehearsal:
     """Stands in the place of a program until that has been compared."""
 
     effects = True
+    is_simple = False
     calls = look = 0
 
     def __init__(self, program: Program) -> None:

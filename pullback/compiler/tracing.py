@@ -63,12 +63,15 @@ class Trace:
         The backward, where leaves require grad and a result depends on them.
     constants : int
         How many there were in the end; simplification adds more.
+    adopted : bool
+        `adopt()` was in force for the trace alone, and something was differentiated in it.
     """
 
     outputs: list[tuple[str, Any]]
     structure: Structure
     result: Any
     constants: int
+    adopted = False
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -122,7 +125,7 @@ def trace(
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        with collector_paused(), contextlib.nullcontext() if adopts == () else _as_it_stands(adopts):
+        with collector_paused(), contextlib.nullcontext([]) if adopts == () else _as_it_stands(adopts) as begun:
             UntraceableError.last = None
             found = call(lifted.given)
             if UntraceableError.last is not None:
@@ -131,8 +134,11 @@ def trace(
             made.pulled = _pulled(graph, lifted.given, out)
             if made.pulled is not None:
                 refuse_looks_at_cotangents(graph, made.pulled)
+        made.adopted = bool(begun)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
+        if made.written and graph.reads_around:  # which a copy to write into has not
+            raise UntraceableError("it writes into an argument, and as_strided reads memory of which that is a part")
         read = [array for _, array, is_live in graph.constants if is_live]
         made.grads = lifted.grads()
         if made.pulled is not None and (made.written or made.grads):
@@ -144,7 +150,7 @@ def trace(
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
         effects += lifted.written_apart()
     finally:
-        graph.records = False
+        graph.records, graph.live = False, _is_none  # no constant is live that comes later
         UntraceableError.last = refused
         drawing.reset(draws)
         program_run.reset(run)
@@ -155,6 +161,10 @@ def trace(
     for nr, at in made.grads:
         set_grad(leaves[nr], None if at is None else lifted.new_grads[nr])
     return made
+
+
+def _is_none(array: ndarray) -> bool:
+    return False
 
 
 def write_into(target: Any, array: ndarray) -> None:
@@ -222,14 +232,21 @@ def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | 
 
 
 @contextlib.contextmanager
-def _as_it_stands(namespaces: Sequence[dict[str, Any]] | None) -> Iterator[None]:
-    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them."""
-    outside, log = plain_until.set(-1), cuts.Log()
+def _as_it_stands(namespaces: Sequence[dict[str, Any]] | None) -> Iterator[list[bool]]:
+    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them.
+
+    Gives a list, in which there is something in the end if a transform has met them that does not meet them outside.
+    """
+    outside, log, begun = plain_until.set(-1), cuts.Log(), list[bool]()
+    note = partial(begun.append, True)
     cuts.WATCHED.append(log)
+    cuts.ON_CHANGE.append(note)
     try:
-        with slots.adopt_meanwhile(namespaces) or contextlib.nullcontext():
-            yield
+        adoption = slots.adopt_meanwhile(namespaces)
+        with adoption or contextlib.nullcontext():
+            yield begun if adoption is not None else []
     finally:
+        cuts.ON_CHANGE.remove(note)
         cuts.WATCHED.remove(log)
         plain_until.reset(outside)
 

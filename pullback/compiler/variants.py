@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.arrays.traced.calls import PlainCall
 from pullback.arrays.traced.graph import LeftError
 from pullback.autograd.checkpoint.randomness import generator_states, restore
 from pullback.compiler.agreement import described, looked_at_others
@@ -53,7 +54,8 @@ class Variants:
     """
 
     def __init__(self, call: Call, captured: int, bare: bool) -> None:
-        self.call, self.captured, self._bare = call, captured, bare
+        self.call: Any = call
+        self.captured, self.bare = captured, bare
         self.programs: list[Any] = []
         self.candidates: list[tuple[Trace, Any, Any]] = []
         self.eager: str | None = None
@@ -73,10 +75,10 @@ class Variants:
         args, kwargs = unflatten(self.structure, [_Word(x) for x in self.forms])
         return f"({', '.join([*map(repr, args), *(f'{name}={x!r}' for name, x in kwargs.items())])})"
 
-    def find(self, leaves: Sequence[Any]) -> tuple[Any, Any] | None:
-        """(program, result) of the first program whose guards hold."""
-        arrays = leaves if self._bare else inputs_of(leaves)
-        for nr, program in enumerate(self.programs):
+    def find(self, leaves: Sequence[Any], begin: int) -> tuple[Any, Any] | None:
+        """(program, result) of the first program, from this number on, whose guards hold."""
+        arrays = leaves if self.bare else inputs_of(leaves)
+        for nr, program in enumerate(self.programs[begin:], begin):
             states = generator_states() if program.draws else []
             try:
                 result = program.run(leaves, arrays)
@@ -91,6 +93,13 @@ class Variants:
             program.calls += 1
             return program, result
         return None
+
+    def let_go(self) -> None:
+        """Keep the programs alone, which outlive the function, but for those that call functions of its making."""
+        self.call = _over
+        self.candidates.clear()
+        programs = [getattr(program, "program", program) for program in self.programs]  # without audits
+        self.programs = [x for x in programs if all(type(step.what) is not PlainCall for step in x.plan.steps)]
 
     def replace(self, one: Any, other: Any) -> None:
         """Put another program in the place of one, if that is there."""
@@ -118,6 +127,10 @@ class Variants:
     def program_of(self, trace: Trace) -> Any:
         """The program of a trace."""
         return Program(trace) if trace.pulled is None else DifferentiableProgram(trace, self.call, self.captured)
+
+
+def _over(leaves: Any) -> Any:
+    raise AssertionError("the function of these programs is gone, and there is no other one yet")
 
 
 class _Word(str):

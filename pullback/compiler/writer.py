@@ -16,13 +16,14 @@ import numpy as np
 
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, LeftError, Step, Value, key_of, spread
-from pullback.compiler.blocks import Group
+from pullback.compiler.blocks import Group, in_order
 from pullback.compiler.loops import Loop
 from pullback.compiler.lowering import TRANSPOSED, lowered
 from pullback.compiler.memory import Memory
 from pullback.compiler.native.parts import NativePart
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
+from pullback.graph.strides import copied
 
 _REUSED = 512  # elements, from which on an array of the program's own is written into again: below a new one is quick
 
@@ -105,7 +106,7 @@ class Writer:
         ufunc = isinstance(kernel, np.ufunc)
         args = [self.argument(x, ufunc) for x in given]
         if step.writes and not self._may_write(at, step, step.args[0]):
-            args[0] += ".copy()"
+            args[0] = self._copied(args[0], step.args[0])
         if ufunc and (target := self._target(at, step)) is not None:
             args.append(f"out={target}")
         called = self.called(step, kernel, args)
@@ -157,6 +158,10 @@ class Writer:
         if home != target.number or target.strides != step.results[0].strides:
             return False  # a view may name an element twice, and what follows counts on the order in memory
         return self._last[home] == at and all(self.memory.home(x.number) != home for x in others)
+
+    def _copied(self, name: str, x: Any) -> str:
+        """The text of a copy to write into, which lies in memory as the array does."""
+        return f"{self.shared('copied_', copied)}({name})" if type(x) is Value and not in_order(x, x.shape) else f"{name}.copy()"
 
     def _target(self, at: int, step: Step) -> str | None:
         """An array that the step reads, and nobody after it, into which it may write its result."""

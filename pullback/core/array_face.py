@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import ARRAY_TYPES
+from pullback.core.array_type import ARRAY_TYPES, REGISTERED
 from pullback.core.tensor import AROUND_NDARRAY, AROUND_OTHERS, TENSORS, NestedTensor, Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
@@ -109,6 +109,24 @@ AROUND_OTHERS.update({Array: NestedArray, Scalar: NestedScalar})
 AROUND_NDARRAY.update({NestedArray: Array, NestedScalar: Scalar})
 
 
+def as_given(x: Any) -> Any:
+    """The array that a transform takes for its argument `x`: of an Array that stands for an ndarray, what is in it."""
+    if type(x) not in ARRAYS or x._level or x._requires_grad:
+        return x
+    kind = REGISTERED.get(type(x._array))
+    return x if kind is None or not kind.for_ndarrays else x._array
+
+
+def given_back(like: Any, raw: Any) -> Any:
+    """The opposite: what a transform gives back of an array that stands for an ndarray, with the face of `like`."""
+    kind = REGISTERED.get(type(raw))
+    if kind is None or not kind.for_ndarrays:
+        return raw
+    if type(like) not in ARRAYS:
+        return wrap(raw)
+    return wrap_array(raw, 0, type(like) in SCALAR_FACES and not raw.shape)
+
+
 def is_single(raw: Any) -> bool:
     """True if a kernel's result is a single number where NumPy gives one, not an array of no dimension."""
     kind = type(raw)
@@ -127,6 +145,17 @@ def show_as_plural(fresh: Any) -> Any:
     """Give a Scalar that nobody else knows yet the face of an Array of no dimension, and return it."""
     _become(fresh, _PLURAL.get(type(fresh), type(fresh)))
     return fresh
+
+
+def show_as_tensor(fresh: Any) -> Any:
+    """Give an Array that nobody else knows yet PyTorch's face, and return it."""
+    _become(fresh, NestedTensor if issubclass(type(fresh), NestedTensor) else Tensor)
+    return fresh
+
+
+def stands_for_ndarray(x: Any) -> bool:
+    """True of an Array that a trace has in the place of an ndarray."""
+    return type(x) in ARRAYS and not x._level and program_run.get() is not None
 
 
 def wrap_array(data: RawArray, level: int, single: bool = False) -> Any:

@@ -216,6 +216,10 @@ class ArrayType:
         """Return what run(function, args, kwargs) gives, as one step; arrays like `x` are leaves of the arguments."""
         raise NotImplementedError
 
+    def apply(self, x: Any, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
+        """What a ufunc gives for these arguments, arrays like `x` among them, as a step of a program; None if it is none."""
+        return None
+
     def copy(self, x: Any) -> Any:
         """The same numbers in memory of their own."""
         return x
@@ -532,6 +536,9 @@ def parts_of(x: Any) -> list[Any]:
     kind = ARRAY_TYPES[type(x)]
     inside = [getattr(holder, name) for _, holder, name in kind.components(x)] or [kind.values(x)]
     return inside if inside[0] is x else [part for y in inside for part in parts_of(y)]
+
+
+AS_NDARRAY = "np.asarray() or the like"  # who wants the numbers where NumPy asks for an ndarray
 
 
 def read(x: Any, why: str) -> ndarray:

@@ -227,6 +227,22 @@ def called_by_user(name: str) -> bool:
     return called in (name.rpartition(".")[2], "array_ufunc")
 
 
+def called_by_name() -> bool:
+    """True if an operator runs because the user's code called one by its name: `pullback.sin(x)`.
+
+    Not so of signs, methods and functions of NumPy's, and where arrays around those of the operator are computed with.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    by_name = False
+    while frame is not None and not is_users(frame):
+        module = frame.f_globals.get("__name__", "")
+        if by_name and module.startswith(("pullback.dispatch.", "pullback.arrays.")):
+            return False
+        by_name = module.startswith(("pullback.ops.", "pullback.core.arguments"))
+        frame = frame.f_back
+    return by_name
+
+
 def _place() -> Place:
     """File and line of the innermost frame that is the user's."""
     frame = users_frame(sys._getframe(2))

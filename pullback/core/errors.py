@@ -284,12 +284,21 @@ def explained(error: Exception, before: str) -> Exception:
     if isinstance(error, SystemError) and isinstance(cause, (DetachingError, UnsupportedError)):
         return cause
     said_by_c = type(error).__name__ == "error" or str(error) == "Unable to parse arguments"
-    if refusals.last is not before and (said_by_c or _is_there(cause)):
+    hidden = said_by_c or _is_there(cause) or _is_there(error) or _is_of_who_was_refused(error)
+    if refusals.last is not before and hidden:
         return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
     told: Exception = slots.explain_foreign(error)  # which may be another
     if refusals.last is not before and not isinstance(told, DetachingError) and refusals.last not in str(told):
         told.add_note(f"Before that: {refusals.last}")
     return told
+
+
+def _is_of_who_was_refused(error: BaseException) -> bool:
+    """True for an error of the very function that was refused a number, and has gone on with what it had instead."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step is not None and f".{step.tb_frame.f_code.co_name} would make " in refusals.last
 
 
 def _is_there(error: BaseException | None) -> bool:

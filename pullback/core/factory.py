@@ -9,7 +9,8 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
-from pullback.core.array_type import REGISTERED, array_type
+from pullback.core.array_face import show_as_tensor, stands_for_ndarray
+from pullback.core.array_type import REGISTERED, TENSOR, array_type
 from pullback.core.cuts import WATCHED, note, note_creation
 from pullback.core.errors import DetachingError, UnsupportedError, type_name
 from pullback.core.named import named
@@ -97,6 +98,8 @@ def from_numpy(array: ndarray) -> Tensor:
     >>> array
     array([5., 0.])
     """
+    if stands_for_ndarray(array):
+        return show_as_tensor(TENSOR.alias(array))  # type: ignore[no-any-return]
     if not issubclass(type(array), ndarray):
         raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
     made = wrap(_checked("from_numpy", np.asarray(array)))
@@ -151,6 +154,8 @@ def asarray(
         copy = a_flag("asarray", "copy", copy)
     requires_grad = a_flag("asarray", "requires_grad", requires_grad)
     if isinstance(data, Tensor):
+        if stands_for_ndarray(data):
+            data = show_as_tensor(TENSOR.alias(data))
         if copy:
             data = data.clone()
         if dtype is not None and (dtype := number_type("asarray", dtype)) != data.dtype:
@@ -248,7 +253,7 @@ def is_tensor(obj: object) -> bool:
     >>> pb.is_tensor(pb.ones(2)), pb.is_tensor(np.ones(2))
     (True, False)
     """
-    return isinstance(obj, Tensor)
+    return isinstance(obj, Tensor) and not stands_for_ndarray(obj)
 
 
 @named("is_inference", "Tensor input")

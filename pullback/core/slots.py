@@ -59,7 +59,7 @@ batched_backward: Callable[..., Any] = _unfilled
 per_sample_backward: Callable[..., None] = _unfilled
 # (boxes, arrows) -> a drawing that can be shown and saved: see viz.drawing.of_boxes
 drawing: Callable[..., Any] = _unfilled
-# (function of arrays, whether what it reads may change) -> it as a program: see compiler.callbacks
+# (function of arrays, whether what it reads may change, its programs) -> it as a program: see compiler.callbacks
 callback: Callable[..., Any] = _unfilled
 # (value) -> the function or module of another library for which `adopt()` has put it, or the value itself
 genuine: Callable[[Any], Any] = _unfilled

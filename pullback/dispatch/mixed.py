@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pullback.core.array_type import AS_IT_IS, NUMPY, REGISTERED, TENSOR, OperatorTable, array_type, kernel_for
 from pullback.core.late import ready
 from pullback.core.tensor import Tensor, wrap
-from pullback.dispatch.operator import OPERATORS, parameters_of
+from pullback.dispatch.operator import OPERATORS, Operator, defaults_of
+from pullback.dispatch.steps import floated
 
 ABOVE = 1 << 30  # a level that no transform reaches
 _MORE = {"random", "buffer"}  # tags of operators that do more than their kernels
@@ -49,7 +50,7 @@ class MixedTable(OperatorTable):
         if isinstance(on_tensors, SimpleNamespace):  # the operators of a third party
             made = _Namespace(on_tensors, on_arrays)
         else:
-            made = _routed(on_tensors, on_arrays, *_only_kernel(name))
+            made = _routed(on_tensors, on_arrays, _only_kernel(name))
             self.__dict__[name] = made  # not so a namespace, which may be loaded again
         return made
 
@@ -62,31 +63,52 @@ class _Namespace:
         return _routed(getattr(self._on_tensors, name), getattr(self._on_arrays, name))
 
 
-def _only_kernel(name: str) -> tuple[str, int]:
-    """The kernel that runs an operator as it is called, and how many arguments it takes; "" where that is not all.
+class _Only(NamedTuple):
+    """An operator whose call is that of its kernel: how many arguments it takes by position, and all defaults."""
 
-    Where an operator has one overload and no options, its call with all arguments is that of its kernel.
+    op: Operator
+    most: int
+    defaults: list[Any]
+
+    def __call__(self, kind: type, args: tuple[Any, ...]) -> Any:
+        """What the kernel of this type gives for these arguments."""
+        op, _, defaults = self
+        if len(args) < len(defaults):
+            args = (*args, *defaults[len(args) :])
+        return REGISTERED[kind].kernels[op.kernel](*(floated(op, [*args]) if op.floating else args))
+
+
+_VALUES: dict[str, Any] = {"None": None, "True": True, "False": False, "0": 0, "-1": -1, "1": 1}  # of defaults
+
+
+def _only_kernel(name: str) -> tuple[_Only, int, int] | None:
+    """An operator whose call is that of its kernel, with the least and the most arguments; None where that is not all.
+
+    Where an operator has one overload, its call is that of its kernel, with its defaults.
     """
     op = OPERATORS.get(name)
-    if op is None or op.kernel != name or op.lists or op.returns_list or op.mutates or op.holds or op.floating:
-        return "", 0
-    if op.tags & _MORE or "*" in op.signature or any(other.startswith(f"{name}.") for other in OPERATORS):
-        return "", 0
-    return name, len(parameters_of(op))
+    if op is None or op.kernel != name or op.lists or op.returns_list or op.mutates or op.holds or op.tags & _MORE:
+        return None
+    most, defaults = defaults_of(op)
+    least = sum(not text for text in defaults)
+    if any(text not in _VALUES for text in defaults[least:]) or any(x.startswith(f"{name}.") for x in OPERATORS):
+        return None
+    return _Only(op, most, [None] * least + [_VALUES[text] for text in defaults[least:]]), least, most
 
 
 def _routed(
-    on_tensors: Callable[..., Any], on_arrays: Callable[..., Any], kernel: str = "", arity: int = 0
+    on_tensors: Callable[..., Any], on_arrays: Callable[..., Any], only: tuple[_Only, int, int] | None = None
 ) -> Callable[..., Any]:
-    """One operator on whatever it is given; with a kernel that does all, this is called where that is possible."""
+    """One operator on whatever it is given; if its kernel does all, this is called where that is possible."""
+    on_kernel, least, most = only or (None, 1, 0)
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and (found := _kinds_if_plain(args)) is not None:
             kind, tensors = found
             if kind is None:
                 return (on_tensors if tensors else on_arrays)(*args)
-            if len(args) == arity and not tensors:
-                return REGISTERED[kind].kernels[kernel](*args)
+            if on_kernel is not None and least <= len(args) <= most and not tensors:
+                return on_kernel(kind, args)
         kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
         if not REGISTERED.keys().isdisjoint(kinds):
             return on_wrapped(on_tensors, *args, **kwargs)
@@ -202,8 +224,10 @@ def _unary(name: str) -> Callable[..., Any]:
     return operator
 
 
-def _on_tensor(name: str) -> Callable[..., Any]:
+def _on_tensor(name: str, keeps_reals: bool) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if keeps_reals and self.dtype.kind != "c":
+            return self
         return on_wrapped(lambda tensor, *rest, **named: getattr(tensor, name)(*rest, **named), self, *args, **kwargs)
 
     return method
@@ -224,6 +248,6 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 for _python, _name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
     setattr(Arithmetic, f"__{_python}__", _unary(_name))
 for _name in ("conj", "conjugate", "reshape", "sum", "clone", "transpose", "to"):
-    setattr(Arithmetic, _name, _on_tensor(_name))
+    setattr(Arithmetic, _name, _on_tensor(_name, keeps_reals=_name.startswith("conj")))
 for _name in ("T", "mT", "mH", "real", "imag"):
     setattr(Arithmetic, _name, _property_on_tensor(_name))

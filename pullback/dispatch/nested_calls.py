@@ -7,13 +7,22 @@ beside them, one result. It returns None for what is unusual, which the pipeline
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core import slots
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, NestedArray, NestedScalar, Scalar
+from pullback.core.array_face import (
+    ARRAYS,
+    SCALAR_FACES,
+    Array,
+    NestedArray,
+    NestedScalar,
+    Scalar,
+    as_given,
+    wrap_array,
+)
 from pullback.core.array_type import LEVELLED, NUMERIC, REGISTERED, SCALARS, ArrayType, kernel_for
-from pullback.core.cuts import WATCHED
+from pullback.core.cuts import WATCHED, called_by_name
 from pullback.core.modes import Modes, current
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
@@ -32,6 +41,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
     name, kernels, record, view = op.kernel, described.kernels, op.record, op.view
     registered = around in REGISTERED
     floating = op.floating and registered  # the operator on Tensors sees to that itself
+    stands = described.for_ndarrays
     low = described.rank < LEVELLED  # a Tensor beside such an array computes
     faces: dict[type, type] = dict.fromkeys([*TENSOR_CLASSES, around], NestedTensor)
     array_faces: dict[type, type] = {
@@ -43,17 +53,22 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
 
     def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912 - as above
         raws = list(args)
-        level, needs, arrays, tensors = -1, False, False, False
+        level, needs, arrays, tensors, beside = -1, False, False, False, ()
         for position in positions:
             x = args[position]
             kind = type(x)
             if kind in TENSOR_CLASSES:
+                raws[position] = raw = x._array
+                inside = type(raw)
                 if level < 0:
                     level = x._level
                 elif x._level != level:
-                    return None
-                raws[position] = raw = x._array
-                inside = type(raw)
+                    # One of level 0 that stands for an ndarray is a constant of the others' level, as an ndarray is.
+                    lower, higher = (level, x._level) if level < x._level else (x._level, level)
+                    if lower or not stands or inside is not around or view:
+                        return None
+                    level = higher
+                    beside = positions
                 if inside is not around and (inside in REGISTERED or (low and inside in TENSOR_CLASSES)):
                     return None
                 needs = needs or x._requires_grad
@@ -62,6 +77,12 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                 elif not tensors:  # the masks of a backward have no face
                     tensors = not state.level or raw.dtype.kind != "b"
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
+                return None
+        if beside:
+            if tensors:
+                return None
+            args = _lifted(args, beside, level)
+            if args is None:
                 return None
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
@@ -72,8 +93,8 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
             result = kernel(*(floated(op, raws) if floats else raws))
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        if arrays and tensors and not level and described.for_ndarrays:
-            arrays = False
+        if arrays and not level and described.for_ndarrays and (tensors or called_by_name()):
+            arrays = False  # of ndarrays, for which these stand, the operator makes Tensors
         face = (array_faces if arrays else faces).get(type(result))
         if face is NestedArray and numbers and not result.shape:
             face = NestedScalar
@@ -93,6 +114,18 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
         return out
 
     return call
+
+
+def _lifted(args: Sequence[Any], positions: Sequence[int], level: int) -> tuple[Any, ...] | None:
+    """The arguments with Arrays that stand for ndarrays as constants of a level; None if one is another's."""
+    lifted = list(args)
+    for position in positions:
+        x = args[position]
+        if type(x) in ARRAYS and x._level != level:
+            if (raw := as_given(x)) is x:
+                return None
+            lifted[position] = wrap_array(raw, level, type(x) in SCALAR_FACES)
+    return tuple(lifted)
 
 
 def on_nested(

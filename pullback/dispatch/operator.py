@@ -25,6 +25,7 @@ CALLED = {
     "_index_put": "index_put",
     "_strided_view": "as_strided",
     "_numpy_argsort": "argsort",
+    "_numpy_argpartition": "argpartition",
     "numpy_T": "T",
     "_to_copy": "to",
     "hermitian_map": "linalg.matrix_function",
@@ -158,9 +159,20 @@ def tags_of(kernel: str) -> frozenset[str]:
 
 def parameters_of(op: Operator) -> list[str]:
     """The names of the arguments, as the declaration gives them."""
+    return [part.partition("=")[0].split()[-1] for part in _declared(op) if part != "*"]
+
+
+def defaults_of(op: Operator) -> tuple[int, list[str]]:
+    """(how many arguments are given by position, the defaults of all, in the words of the declaration; "" of none)."""
+    parts = _declared(op)
+    count = parts.index("*") if "*" in parts else len(parts)
+    return count, [part.partition("=")[2] for part in parts if part != "*"]
+
+
+def _declared(op: Operator) -> list[str]:
     inside = op.signature[op.signature.index("(") + 1 : op.signature.rindex(") ->")]
     parts = [part.strip() for part in re.split(r",(?![^\[(]*[\])])", inside)]
-    return [part.partition("=")[0].split()[-1] for part in parts if part and part != "*"]
+    return [part for part in parts if part]
 
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, SCALAR_FACES, show_as_plural
+from pullback.core.array_face import AROUND_NDARRAYS, ARRAYS, NESTED, SCALAR_FACES, program_run, show_as_plural
 from pullback.core.array_type import (
     ARRAY_TYPES,
     NUMPY,
@@ -33,6 +33,7 @@ from pullback.core.array_type import (
     memory_of,
     table_of,
 )
+from pullback.core.cuts import called_by_name
 from pullback.core.observers import Observer, run_operator
 from pullback.core.overrides import ENTERED, mode_in_force, taking_part
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -92,6 +93,8 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
                 result = None if call is None else call(state, *args)
                 break
             if kind in ARRAYS:
+                if not x._level and _stands_for_ndarrays():
+                    break
                 call = op.array_calls[kind] if kind in op.array_calls else _array_call_of(op, kind)
                 return dispatch_arrays(op, args) if call is None else call(*args)
         else:
@@ -223,11 +226,18 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
 def _shows_arrays(tensors: Sequence[Tensor]) -> bool:
     """True if what an operator makes of these has NumPy's face."""
     arrays = [x for x in tensors if type(x) in ARRAYS]
-    if not arrays or len(arrays) == len(tensors) or any(x._level for x in arrays):
+    if not arrays or any(x._level for x in arrays):
         return bool(arrays)
+    if len(arrays) == len(tensors):
+        return not _stands_for_ndarrays()
     if modes.current().level and all(type(x) in ARRAYS or x.dtype.kind == "b" for x in tensors):
         return True  # the masks of a backward have no face
     return not any(array_type(innermost(x)).for_ndarrays for x in tensors)
+
+
+def _stands_for_ndarrays() -> bool:
+    """True in a trace where the user calls an operator by its name: of the ndarrays themselves it makes Tensors."""
+    return program_run.get() is not None and called_by_name()
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------
@@ -294,7 +304,8 @@ def _write(op: Operator, target: Tensor, raws: list[Any], args: Sequence[Any], r
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif op.mutates:
         result = kernel(op, raws, args)
-        if memory_of(target) is None:  # nothing has been written yet
+        written = raws[op.tensors[0][0]] is target._array  # and no copy apart from it
+        if not written or memory_of(target) is None:
             write_result(op, target, result, records)
     elif (
         type(target._array) is ndarray

@@ -10,12 +10,22 @@ import numpy as np
 
 from pullback.autograd.dropped_gradients import keepers
 from pullback.core import cuts
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, faced_as, in_memory_of, surfaced, wrap_array, wrap_as
+from pullback.core.array_face import (
+    ARRAYS,
+    SCALAR_FACES,
+    as_given,
+    faced_as,
+    in_memory_of,
+    surfaced,
+    wrap_array,
+    wrap_as,
+)
 from pullback.core.array_type import array_type, is_array, memory_of, table_of
 from pullback.core.errors import DtypeError, GradientError, GradientTypeError, explained, type_name, with_article
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new_extra, wrap
 from pullback.core.version import counter_inside
+from pullback.dispatch.outer_levels import seen_outside
 from pullback.dispatch.steps import lift
 from pullback.graph.kept_values import reached
 from pullback.graph.node import edge_to
@@ -209,7 +219,7 @@ def _leaf(given: Any, run: cuts.Run, bare: bool) -> Tensor:
         leaf: Tensor = wrap(x._array, run.level)
         leaf._counter = counter_inside(x)  # the caller, and a result that shares the memory, may write into it
     else:
-        leaf = enter(given, x, run.level)
+        leaf = enter(given, x if type(x) is ndarray else as_given(x), run.level)
     leaf._requires_grad = True
     leaf._extra = extra = new_extra()
     extra.entered = run
@@ -342,8 +352,8 @@ def leave_all(tree: Any, level: int, tensors: bool) -> Any:
 def outward(like: Any, raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out, with the face of `like` if it is a tensor there."""
     kind = array_type(raw)
-    out = wrap(raw, level - 1) if kind.dual or kind.for_ndarrays else raw
-    return faced_as(like, out) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
+    out = wrap(raw, 0 if kind.for_ndarrays else level - 1) if kind.dual or kind.for_ndarrays else raw
+    return seen_outside(faced_as(like, out), level - 1) if isinstance(like, Tensor) and isinstance(out, Tensor) else out
 
 
 def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
@@ -352,6 +362,8 @@ def raw_outward(like: Any, raw: Any, level: int, tensors: bool) -> Any:
         return wrap(raw)
     if issubclass(type(raw), (int, float, complex)):
         return raw
+    if not tensors and array_type(raw).for_ndarrays:
+        return wrap_array(raw, level - 1, single=not raw.shape)
     return raw[()] if issubclass(type(raw), ndarray) else outward(like, raw, level)
 
 

@@ -15,7 +15,7 @@ from pullback.core import modes
 from pullback.core.array_face import ARRAYS, as_tensor, plain_until, wrap_array
 from pullback.core.array_type import CONSTANTS
 from pullback.core.tensor import Tensor, wrap
-from pullback.func.left_behind import is_left_behind
+from pullback.func.left_behind import is_left_behind, is_left_earlier
 from pullback.func.rules.calls import is_at_stake
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import LEAVES, is_users_class, parts_of
@@ -32,7 +32,7 @@ class Captures(Captured):
 
     def __init__(self, name: str, *functions: Any) -> None:
         super().__init__(name, *functions)
-        self.tensors = [x for x in self.held_tensors if is_at_stake(x)]
+        self.tensors = [x for x in self.held_tensors if is_at_stake(x) and not is_left_earlier(x)]
         self._faces = [type(x) for x in self.tensors]  # as they are now: a rule shows Arrays as Tensors while it runs
         self._last: tuple[list[Any], tuple[Any, ...]] | None = None
 

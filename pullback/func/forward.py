@@ -14,7 +14,7 @@ from pullback.arrays.masks import mask_in
 from pullback.autograd.forward_ad import tangents_kept
 from pullback.autograd.function import jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_face import as_tensor, surfaced
+from pullback.core.array_face import as_given, as_tensor, surfaced
 from pullback.core.array_type import REGISTERED, array_type, numbers_of, parts_of, table_of
 from pullback.core.errors import GradientError, GradientTypeError, explained, refusals
 from pullback.core.named import named
@@ -58,9 +58,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     Returns
     -------
     (output, tangent) or, with `has_aux`, (output, tangent, aux)
-        f(x) and J(x) v, ndarrays for ndarrays; Tensors where a primal, a tangent or a captured value is a Tensor. In a
-        function that is being differentiated both are differentiable: `jvp(grad(f))`, `grad` of a function that calls
-        jvp, and jvp of jvp nest.
+        f(x) and J(x) v, ndarrays for ndarrays; Tensors where a primal or a tangent is a Tensor, or a captured one
+        requires grad. In a function that is being differentiated both are differentiable: `jvp(grad(f))`, `grad` of a
+        function that calls jvp, and jvp of jvp nest.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def push(
         duals = [entered(given, p, t, forward, level) for given, p, t in leaves]
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(transform, output, (given for given, _, _ in leaves)) if has_aux else (output, None)
-        tensors = all(type(given) in (Tensor, NestedTensor) for given, _, _ in leaves)
+        tensors = [type(given) in (Tensor, NestedTensor) for given, _, _ in leaves]
         value, tangent, depends = _take_apart(output, run, forward, strict, tensors)
-        aux = _leave_all(aux, level, forward, tensors) if has_aux else None
+        aux = _leave_all(aux, level, forward, any(tensors)) if has_aux else None
         if run.left_behind and any(map(_has_nan, flatten(tangent)[0])):
             raise GradientError(run.left_behind)
     except Exception as error:
@@ -137,6 +137,8 @@ def push(
 
 def _entered(given: Any, primal: Any, tangent: Any, forward: ForwardLevel, level: int) -> Any:
     """A tensor of the level around a dual array, which the function gets for an argument."""
+    primal = primal if type(primal) is np.ndarray else as_given(primal)
+    tangent = tangent if type(tangent) is np.ndarray else as_given(tangent)
     return enter(given, _dual(given, primal, tangent, forward), level)
 
 
@@ -205,10 +207,12 @@ def _pair(transform: str, i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
     return primal, tangent
 
 
-def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool, tensors: bool) -> tuple[Any, ...]:
+def _take_apart(
+    output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool, tensors: Sequence[bool]
+) -> tuple[Any, ...]:
     """(values, tangents, whether one was dual) of what the function returned, one level further out.
 
-    With `tensors` these are Tensors, of what was written into too, where plain memory flows.
+    `tensors` says which primals are Tensors. Where one is, Tensors stay Tensors, of what was written into too.
     """
     transform, level = run.transform, run.level
     found, structure = flatten(output)
@@ -218,7 +222,7 @@ def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool,
             f"output: the function returned no array to differentiate (it returned {output!r}). Is a `return` missing?"
         )
     found = [surfaced_result(x, run, records=False) for x in found]
-    check_results(found, structure, f"func.{transform}: {called_as(transform)}: ", tensors=tensors)
+    check_results(found, structure, f"func.{transform}: {called_as(transform)}: ", tensors=all(tensors))
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
         raw = hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x
@@ -230,9 +234,9 @@ def _take_apart(output: Any, run: cuts.Run, forward: ForwardLevel, strict: bool,
             )
         depends = depends or dual
         parts = [primal_part(raw, forward), tangent_part(raw, forward)] if dual else [raw]
-        value = value_outward(x, parts[0], level, tensors)
+        value = value_outward(x, parts[0], level, any(tensors))
         values.append(value)
-        tangents.append(raw_outward(x, parts[1], level, tensors) if dual else _zeros_like(value))
+        tangents.append(raw_outward(x, parts[1], level, any(tensors)) if dual else _zeros_like(value))
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 

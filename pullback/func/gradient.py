@@ -12,7 +12,7 @@ import numpy as np
 from pullback.autograd.engine.execution import execute
 from pullback.core import cuts, modes
 from pullback.core.array_face import show_as_plural, wrap_as
-from pullback.core.array_type import table_of
+from pullback.core.array_type import array_type, table_of
 from pullback.core.errors import GradientError, refusals
 from pullback.core.named import named
 from pullback.core.sequence import next_sequence_nr
@@ -56,7 +56,7 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     -------
     callable
         Takes the same arguments, and returns the gradient: an ndarray for an ndarray, a Tensor where the gradient is
-        itself differentiable (an argument or a captured value is a Tensor), a tuple for several argnums. With
+        itself differentiable (an argument is a Tensor, or a captured one requires grad), a tuple for several argnums. With
         `has_aux` it returns a pair (gradient, aux).
 
     Raises
@@ -194,7 +194,7 @@ def value_and_gradient(name: str, function: Any, argnums: Any, has_aux: bool) ->
         if unused or dropped:
             say_undefined(run, choice, (places, args, structures), unused, dropped)
         found = rebuild(gradients, structures)
-        tensors = all(type(leaf) in TENSOR_FACES for leaf in leaves)
+        tensors = any(type(leaf) in TENSOR_FACES for leaf in leaves)
         value = leave(value, level, tensors)
         if has_aux:
             value = value, leave_all(aux, level, tensors)
@@ -241,4 +241,6 @@ def _one(data: Any) -> Any:
         return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
     if isinstance(data, Tensor):  # the same for all samples of a vmap, and without tangents
         return show_as_plural(wrap_as(data, np.ones(data.shape, data.dtype), data._level))
+    if (kind := array_type(data)).for_ndarrays:
+        return kind.lift_constant(data, np.ones(data.shape, data.dtype))
     return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss

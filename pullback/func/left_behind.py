@@ -22,6 +22,8 @@ from pullback.func.rules.calls import stripped
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
 from pullback.graph.held_objects import Place
+from pullback.graph.kept_values import earlier_call, reached
+from pullback.graph.node import edge_to
 
 
 def leave(captured: Captured) -> None:
@@ -58,6 +60,13 @@ _known: WeakValueDictionary[int, Any] = WeakValueDictionary()
 def is_left_behind(x: Any) -> bool:
     """True if this was put in the place of what a call has left behind."""
     return _known.get(id(x)) is x
+
+
+def is_left_earlier(x: Tensor) -> bool:
+    """True if this was left behind in a call of a transform that is over: it is a record of that call, as in a log."""
+    if not is_left_behind(x) or not x._requires_grad:
+        return False
+    return earlier_call(reached([edge_to(x).node()])) is not None  # type: ignore[union-attr]  # it requires grad
 
 
 class _Left:

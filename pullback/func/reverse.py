@@ -149,8 +149,8 @@ class Recording:
             output, aux = split_aux(choice.transform, output, self.leaves) if has_aux else (output, None)
             found, self.structure = flatten(output)
             found = [surfaced_result(x, run) for x in found]
-            tensors = all(type(leaf) in TENSOR_FACES for leaf in self.leaves)
-            _check_outputs(choice.transform, found, self.structure, tensors)
+            tensors = [type(leaf) in TENSOR_FACES for leaf in self.leaves]
+            _check_outputs(choice.transform, found, self.structure, all(tensors))
         except Exception as error:
             if (better := told(choice.transform, error, given, refused)) is error:
                 raise
@@ -164,8 +164,8 @@ class Recording:
         recorded = [isinstance(x, Tensor) and x._level == level and x._requires_grad for x in found]
         self.outputs = [x if is_one else None for x, is_one in zip(found, recorded, strict=True)]
         self.forms = [x if isinstance(x, Tensor) else np.asarray(x) for x in found]
-        self._found, self._tensors = found, tensors
-        self.aux = _each(_apart, leave_all(aux, level, tensors)) if has_aux else None
+        self._found, self._tensors = found, any(tensors)
+        self.aux = _each(_apart, leave_all(aux, level, self._tensors)) if has_aux else None
         self._said = False
 
     def value(self) -> Any:

@@ -12,7 +12,7 @@ An object may be reached in several ways: by a back reference, a bound method, a
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from types import CellType, FunctionType
 from typing import Any
@@ -38,6 +38,7 @@ from pullback.graph.held_objects import (
     places_of,
 )
 from pullback.graph.held_records import NOTHING, Contents, Held, at_its_place, owner_of
+from pullback.graph.likeness import likeness
 from pullback.graph.read_later import names_of
 from pullback.graph.saved import checked, version_when_saved
 
@@ -210,6 +211,20 @@ class Captured(Whole):
     def is_alone(self) -> bool:
         """True if the functions hold no tensors but those that are given as arguments when they run."""
         return len(self.held_tensors) == len(self.tensors)
+
+    def namespaces(self) -> list[dict[str, Any]]:
+        """The globals of the functions that are known to be read."""
+        holders = [held.holder for held in self._records.values()]
+        return list({id(x.__globals__): x.__globals__ for x in holders if isinstance(x, FunctionType)}.values())
+
+    def likeness(self) -> Hashable | None:
+        """A value that is equal for functions that do the same with other tensors for theirs; None if none tells.
+
+        So it is where something has changed since, and copies run.
+        """
+        if not self._kept or self.functions is not self._given:
+            return None
+        return likeness(self._given, self._records, self.tensors)
 
     def _note_buffers(self) -> None:
         """Note the arrays into which the functions have written numbers."""

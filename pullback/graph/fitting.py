@@ -40,3 +40,8 @@ def to_dtype(g: Gradient, dtype: DType, ops: Any) -> Gradient:
     if dtype.kind != "c" and g.dtype.kind == "c":
         g = ops.real(g)
     return g if g.dtype == dtype else ops._to_copy(g, dtype)
+
+
+def complex_of_pairs(x: Gradient, ops: Any) -> Gradient:
+    """Complex numbers of pairs along the last dimension: a copy, since in a batch they need not lie side by side."""
+    return ops.complex(ops.select(x, -1, 0), ops.select(x, -1, 1))

@@ -20,7 +20,7 @@ from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, inside_tensors, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
 from pullback.core.version import bump
-from pullback.graph.fitting import sum_to_shape, to_dtype
+from pullback.graph.fitting import complex_of_pairs, sum_to_shape, to_dtype
 from pullback.graph.node import Edge
 from pullback.graph.view import ViewStep, live_views
 
@@ -63,7 +63,7 @@ class Replay:
                 return laid
             if shown.shape == self._shape:
                 return ops.where(shown, laid, grad)
-            return ops.view_as_complex(ops.where(shown, ops.view_as_real(laid), ops.view_as_real(grad)))
+            return complex_of_pairs(ops.where(shown, ops.view_as_real(laid), ops.view_as_real(grad)), ops)
 
         return self.again(grad, ops), put_back
 

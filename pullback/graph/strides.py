@@ -29,3 +29,29 @@ def overlaps_itself(array: np.ndarray) -> bool:
     places = storage_positions((array.shape, tuple(abs(s) for s in array.strides), 0)).ravel()
     places.sort()
     return bool((np.diff(places) < array.itemsize).any())
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A copy with the same strides, so that what is a view of the one is a view of the other.
+
+    Where elements share memory, each gets its own.
+    """
+    flags = array.flags
+    if flags.c_contiguous or flags.f_contiguous:
+        return array.copy(order="K")
+    if not array.size or overlaps_itself(array):
+        return array.copy()
+    low, high = np.lib.array_utils.byte_bounds(array)
+    memory = np.empty(high - low, np.uint8)
+    begin = array.__array_interface__["data"][0] - low
+    made = np.ndarray(array.shape, array.dtype, memory, begin, array.strides)
+    made[...] = array
+    return made
+
+
+def is_part(array: np.ndarray) -> bool:
+    """True if the memory that an array lies in is larger than the array."""
+    root = array
+    while type(root.base) is np.ndarray:
+        root = root.base
+    return root.nbytes > array.nbytes

@@ -12,7 +12,7 @@ from pullback.core.array_type import memory_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
-from pullback.graph.fitting import to_dtype
+from pullback.graph.fitting import complex_of_pairs, to_dtype
 from pullback.graph.strides import storage_positions
 
 Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in elements
@@ -83,11 +83,11 @@ class ViewGeometry:
 
     def _as_base(self, row: Gradient, ops: Any) -> Gradient:
         row = ops.reshape(row, self._base[0])
-        return ops.view_as_complex(row) if self.pairs_in_base else row
+        return complex_of_pairs(row, ops) if self.pairs_in_base else row
 
     def _as_view(self, row: Gradient, ops: Any) -> Gradient:
         row = ops.reshape(row, self._view[0])
-        return ops.view_as_complex(row) if self.pairs_in_view else row
+        return complex_of_pairs(row, ops) if self.pairs_in_view else row
 
 
 def _misaligned(base: ndarray, view: ndarray) -> bool:

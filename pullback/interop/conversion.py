@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback.core import slots
 from pullback.core.array_face import ARRAYS
-from pullback.core.array_type import array_type, innermost
+from pullback.core.array_type import AS_NDARRAY, array_type, innermost
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.factory import from_numpy
@@ -43,7 +43,7 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=CANT_CALL_NUMPY)
     if is_hidden(self):
         stored = _is_store(caller())
-        array_type(inside := innermost(self)).read(inside, _STORED if stored else "np.asarray() or the like")
+        array_type(inside := innermost(self)).read(inside, _STORED if stored else AS_NDARRAY)
     data = self.numpy()
     if not issubclass(type(data), ndarray):
         raise UnsupportedError(

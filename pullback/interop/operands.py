@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS
+from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import (
     CONSTANTS,
     REGISTERED,
@@ -193,7 +193,7 @@ def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any
         (out,) = out
     if out is None:
         return result
-    if not isinstance(out, (Tensor, ndarray)):
+    if not isinstance(out, (Tensor, ndarray)) or type(out) in SCALAR_FACES:
         raise TypeError(f"np.{name}: argument 'out' must be a Tensor or an ndarray, got {type_name(out)}.")
     if isinstance(result, Tensor):
         if not np.can_cast(result.dtype, out.dtype, casting):

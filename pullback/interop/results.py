@@ -124,7 +124,7 @@ def as_numpy_gives(
 def _of_constants(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
     """A plain array that a rule made: an Array if what is differentiated may be written into it one day."""
     if not (result.ndim or whole):
-        return result[()]
+        return result if _is_among(result, (), kwargs) else result[()]  # `out` is what it was
     if result.dtype.kind in "fc" and result.base is None and not _is_among(result, args, kwargs):
         return wrap_array(result, modes.current().level)
     return result

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, Array, NestedArray, NestedScalar, Scalar
-from pullback.core.array_type import layout_of
+from pullback.core.array_face import ARRAYS, Array, NestedArray, NestedScalar, Scalar, wrap_array
+from pullback.core.array_type import REGISTERED, layout_of
 from pullback.core.errors import InplaceError, UnsupportedError
 from pullback.core.late import ready
 from pullback.core.modes import current
@@ -71,6 +71,10 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
     try:
         if others and type(self) in (NestedArray, NestedScalar) and not current().level:  # it stands for an ndarray
             self = next((y for y in (x, *others) if type(y) is NestedTensor), self)
+        if type(self) in (NestedArray, NestedScalar) and method == "__call__" and not kwargs:
+            found = of_small_numbers(ufunc, (x, *others))
+            if found is not None:
+                return found
         if type(x) is Tensor and not others and not kwargs:
             try:
                 rule = OF_ONE[ufunc]
@@ -101,6 +105,31 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
         if method != "__call__":
             name, function, inputs = f"{name}.{method}", METHODS[method], (ufunc, *inputs)
         raise explained_call(name, function, inputs, kwargs, error)  # noqa: B904
+
+
+def of_small_numbers(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """What NumPy gives for truth values and small whole numbers, where they are hidden; None elsewhere.
+
+    They have no derivative, and no operator has the dtypes that NumPy makes of them: int8, or half precision.
+    """
+    first = next(x for x in inputs if type(x) in (NestedArray, NestedScalar))
+    kind = REGISTERED.get(type(first._array))
+    if kind is None or not all(map(_is_small, inputs)):
+        return None
+    found = kind.apply(first._array, ufunc, inputs)
+    if found is None:
+        return None
+    outs = [wrap_array(y, first._level, single=not y.shape) for y in (found if type(found) is tuple else (found,))]
+    return tuple(outs) if type(found) is tuple else outs[0]
+
+
+def _is_small(x: Any) -> bool:
+    """True of a small whole number, or an array of these, which no derivative can reach."""
+    if type(x) in (NestedArray, NestedScalar):
+        x = x._array
+    if isinstance(x, Tensor) or not hasattr(x, "dtype"):
+        return type(x) in (bool, int)
+    return x.dtype.kind in "biu" and x.dtype.itemsize <= 2  # type: ignore[no-any-return]
 
 
 def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:

@@ -67,6 +67,10 @@ class RefusingType(ArrayType):
     def check(self, examine, arrays):
         self.waiting.append(lambda: examine(*bare(arrays)))
 
+    def flows_through(self, nodes):
+        """True where leaves are such arrays: a cotangent that a user gives may stay an ndarray beside them."""
+        return any(type(innermost(getattr(node, "variable", None))) is Refusing for node in nodes)
+
 
 # Where an array lies in memory is no secret: in C order.
 KERNELS = Kernels(is_contiguous=lambda x: True, storage_geometry=lambda x: NUMPY.kernels["storage_geometry"](bare(x)))

@@ -40,7 +40,9 @@ class Call:
         except Exception as error:  # noqa: BLE001 - it is compared
             self.error, self.text = type(error), f"{type(error).__name__}: {str(error)[:300]}"
         else:
-            self.looks = [mixed or _look(x, how) for x in result] + [_shape_of(form)]
+            # Beside Tensors a transform of an ndarray gives either, where a result depends on no argument.
+            free = mixed and how not in ("plain", "plain again", "leaves", "leaves again", "no leaves")
+            self.looks = ["" if free else _look(x, how) for x in result] + [_shape_of(form)]
             self.found = leaves(result)
             if "leaves" in how:
                 self.pulled = pulled(result, [x for x in args[:2] if isinstance(x, Tensor)])

@@ -24,13 +24,13 @@ def copied(x):
     return found
 
 
-def moved(x, reverse=True):
+def moved(x):
     """Other numbers of the same form: in the reverse order along each axis, floating ones a little nearer to 0.
 
     So indices stay indices, masks choose as many, and symmetric matrices stay symmetric and positive.
     """
     found = like(x)
-    found[...] = np.flip(x) if reverse else x
+    found[...] = np.flip(x)
     if x.dtype.kind in "fc":
         found *= np.array(0.9375, x.dtype)
     return found

@@ -606,7 +606,7 @@ def templates(text):
 
 
 # What gives another dtype of truth values inside of transforms than NumPy does, and so in compiled functions.
-OTHERWISE_OF_BOOLS = ("**", "power", "conj", "round", "rint", "reciprocal", "modf")
+OTHERWISE_OF_BOOLS = ("**",)
 
 TEMPLATES = {"array": templates(BOTH) + templates(ARRAYS), "tensor": templates(BOTH) + templates(TENSORS)}
 

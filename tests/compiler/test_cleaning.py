@@ -94,3 +94,21 @@ def test_masks_that_are_known_beforehand_are_left_out_too():
     program = program_of(pb.func.hessian(lambda x: ((x[1:] - x[:-1] ** 2) ** 2).sum()), AWAY)
     assert program.suspect == [0]
     assert "where" not in {step.what for step in program.plan.steps}
+
+
+def slope(x):
+    return pb.func.grad(lambda y: pb.where(y > 0, y.sqrt(), 0.0).sum())(x.detach())
+
+
+@pytest.mark.parametrize("draws", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_masks_matter_in_the_results_of_every_program(requires_grad, draws):
+    compiled = pb.compile(function := lambda x: (x * 2, slope(x), pb.rand(2) if draws else 0.0))
+    for k in range(6):
+        x = pb.tensor([k % 2, 1.0], requires_grad=requires_grad)
+        pb.manual_seed(k)
+        found = compiled(x)
+        pb.manual_seed(k)
+        for a, b in zip(found, function(x), strict=True):
+            np.testing.assert_array_equal(*(y.detach() if isinstance(y, pb.Tensor) else y for y in (a, b)))
+    assert any(x.programs for x in compiled._by_signature.values())

@@ -714,6 +714,30 @@ def test_contents_are_watched_for_programs_alone():
     np.testing.assert_array_equal(compiled(np.ones(2)), np.sin(data)[:2])
 
 
+@pytest.mark.parametrize("make", [np.full, lambda n, x: pb.full((n,), x)])
+def test_the_quick_way_of_an_array_given_twice_is_not_that_of_two(make):
+    gradient = pb.func.grad(lambda x, y: (pb.sin(x * 2.0 + y) * pb.cos(x) - y * x).sum())
+    one, other = make(3, 1.0), make(3, 2.0)
+    compiled = warmed(gradient, one, one, calls=8)
+    np.testing.assert_allclose(compiled(one, other), gradient(one, other))
+
+
+def test_the_quick_way_takes_tensors():
+    compiled = pb.compile(lambda w, x: (w * x).sin().sum())
+    w, x = pb.ones(3, requires_grad=True), pb.ones(3)
+    for _ in range(6):
+        compiled(w, x)
+    taken = functools.partial(compiled._entry.leaves_of, frozenset())
+    assert [id(leaf) for leaf in taken((w, x), {})] == [id(w), id(x)]
+    assert taken((x, x), {}) is None
+    assert taken((w, pb.ones(3, requires_grad=True)), {}) is None
+    assert taken((w, pb.ones(3, dtype=pb.float32)), {}) is None
+    assert taken((w, np.ones(3)), {}) is None
+    compiled(w, x).backward()
+    np.testing.assert_allclose(w.grad, np.cos(np.ones(3)))
+    assert not compiled(x, pb.ones(3)).requires_grad
+
+
 def test_the_quick_way_takes_containers_apart():
     def function(state, *, scale):
         return state["w"] @ state["b"][0] * scale["s"]
@@ -724,7 +748,7 @@ def test_the_quick_way_takes_containers_apart():
     for _ in range(6):
         compiled({"w": w, "b": [b, 3, "a", None]}, scale={"s": s})
     assert compiled._entry
-    taken = compiled._entry.taken
+    taken = functools.partial(compiled._entry.leaves_of, frozenset())
     right = ({"w": w, "b": [b, 3, "a", None]},), {"scale": {"s": s}}
     assert [id(x) for x in taken(*right)[:1]] == [id(b)]
     for args in (
@@ -746,3 +770,20 @@ def test_after_six_runs_that_differ_it_runs_eagerly():
     with pytest.warns(CompileWarning, match="no two of 6 runs did the same: mul was given 4.0, then 5.0"):
         compiled(x)
     np.testing.assert_array_equal(compiled(x), np.sin(x) * 6.0)
+
+
+def test_a_call_that_holds_something_else_each_time_is_not_said_to_come_in_its_own_place():
+    numbers = iter(map(float, range(20)))
+
+    def f(x):
+        factor = next(numbers)
+        scaled = pb.custom_vjp(lambda x: factor * x)
+        scaled.defvjp(lambda cotangent, y, x: factor * cotangent)
+        return np.sum(scaled(x))
+
+    compiled = pb.compile(f, pure=True)
+    for _ in range(5):
+        compiled(np.ones(2))
+    said = "no two of 6 runs did the same: <lambda> ran each time, but not with the same objects"
+    with pytest.warns(CompileWarning, match=said):
+        compiled(np.ones(2))

@@ -290,3 +290,49 @@ def test_a_detached_argument_is_a_leaf_of_its_own():
     for k in range(6):
         value, gradient = compiled(pb.tensor([1.0, k], requires_grad=True))
         assert (value.item(), gradient.tolist()) == (1 + k * k, [2, 2 * k])
+
+
+def test_samples_of_an_ndarray_beside_a_tensor_give_an_ndarray():
+    compare(lambda x, s: (pb.vmap(lambda x: x + s)(x),), lambda: np.ones((2, 3)), lambda: pb.tensor(2.0))
+
+
+SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (pb.sin(x), pb.sum(x), *pb.sort(x), pb.cat([x, x]), pb.where(x > 1, x, 0.0), pb.nn.functional.gelu(x)),
+        lambda x: (pb.std(x), pb.gt(x, 1), pb.zeros_like(x), *pb.unbind(x), pb.linalg.svdvals(x), pb.fft.fft(x)),
+        lambda x: (np.sin(x), x + 1, x.sum(), x.T, x[0], np.linalg.inv(x), x.clip(0), abs(x), x @ x, np.stack([x, x])),
+        lambda x: (pb.sin(x).std(0), pb.relu(x).repeat(2, 1), np.sin(x).std(0), pb.sin(np.zeros(3)), pb.tensor(x)),
+        lambda x: (pb.vmap(pb.sin)(x), pb.func.jvp(pb.sin, (x,), (x,))[0], pb.func.vjp(lambda y: pb.sin(y) * x, x)[0]),
+        lambda x: (pb.func.hessian(lambda y: pb.sin(y).sum())(x), pb.func.grad(lambda y: pb.sum(y * pb.sin(x)))(x)),
+        lambda x: (pb.from_numpy(x).mul_(2), x * 1, pb.asarray(x).add_(1), x * 1, pb.from_numpy(x.sum(1)), x.copy()),
+        lambda x: (pb.is_tensor(x), pb.is_tensor(pb.sin(x)), pb.is_tensor(np.sin(x))),
+    ],
+)
+def test_operators_make_tensors_of_ndarrays(function):
+    compare(function, SQUARE.copy)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.conj, np.rint, np.round, np.reciprocal, np.sign, np.heaviside, np.power, np.modf, lambda x: x.round() + x.conj()],
+)
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8])
+def test_functions_of_small_whole_numbers_are_numpys_own(function, dtype):
+    x = np.array([1, 0, 1]).astype(dtype)
+    args = (x, x) if function in (np.heaviside, np.power) else (x,)
+    if function is np.sign and dtype is bool:
+        with pytest.raises(TypeError), warnings.catch_warnings(action="ignore"):
+            pb.compile(function)(x)
+        return
+    compiled = pb.compile(lambda *args: function(*args))
+    for _ in range(4):
+        with np.errstate(all="ignore"):
+            found, expected = compiled(*args), function(*args)
+        for a, b in zip(*(y if isinstance(y, tuple) else (y,) for y in (found, expected)), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+    assert any(y.programs for y in compiled._by_signature.values())

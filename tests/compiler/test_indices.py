@@ -57,3 +57,16 @@ def test_what_is_indexed_by_computed_values(name):
     compiled = pb.compile(check=True)(function)
     for x in POINTS:
         np.testing.assert_array_equal(compiled(x.copy()), function(x))
+
+
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+@pytest.mark.parametrize("index", [lambda i: i, lambda i: i > 0, lambda i: (i, i)])
+def test_complex_values_are_not_written_into_real_arrays(index):
+    def f(i, y):
+        x = pb.ones(2, 2)
+        x[index(i)] = y[0, 0] if index(i) is not i else y
+        return x
+
+    for function in (f, pb.compile(f)):
+        with pytest.raises(RuntimeError, match="complex value cannot be written into an array of dtype float64"):
+            function(pb.tensor([0, 1]), pb.ones(2, 2) * 1j)

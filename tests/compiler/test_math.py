@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.errors import DetachingError
 
 POINTS = [np.array(x) for x in (1.2, 0.7, 2.5, 1.9, 3.1)]
 
@@ -47,3 +48,26 @@ def test_integers_lead_to_a_program_for_each():
     (variants,) = made._by_signature.values()
     assert len(variants.programs) >= 2
     assert variants.eager is None
+
+
+def by_math(x):
+    return math.sin(x[0]) * x[1]
+
+
+def by_buffer(x):
+    z = np.zeros(2)
+    z[0] = x[0] * x[1]
+    return (z * z).sum()
+
+
+@pytest.mark.parametrize("function", [by_math, by_buffer, lambda x: np.array([x[0], x[1]]).sum()])
+def test_what_is_refused_without_adopt_is_refused_at_every_call(function):
+    x = np.array([0.5, 1.0])
+    compiled, derivative = pb.compile(function), pb.compile(pb.func.grad(function))
+    for _ in range(5):
+        assert compiled(x) == function(x)
+        with pytest.raises(DetachingError):
+            derivative(x)
+    with pb.adopt():
+        for _ in range(5):
+            np.testing.assert_allclose(derivative(x), pb.func.grad(function)(x))

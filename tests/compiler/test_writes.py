@@ -65,3 +65,46 @@ def test_one_array_is_written_into_two_places_and_returned():
         for found, factor, term in ((y, 2, 1), (p, 6, 0), (q, 2, 0)):
             np.testing.assert_array_equal(found.numpy(), factor * x.numpy() + term)
     assert "copy" not in made.explain().text
+
+
+LAYOUTS = {
+    "C": np.array,
+    "F": np.asfortranarray,
+    "steps": lambda x: np.repeat(np.repeat(x, 2, 0), 2, 1)[::2, ::2],
+    "backwards": lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
+    "transposed": lambda x: x.T.copy().T,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("make", [np.asarray, pb.from_numpy])
+def test_what_is_written_into_lies_in_memory_as_before(layout, make):
+    def f(x, y):
+        x[x > 2] = 0.5
+        x.reshape(-1)[1:] = -0.5  # of a copy, or of a view
+        y *= 1.5
+        y.reshape(-1)[:2] = x[0, :2]
+        return x.T.reshape(-1) * 1, y.reshape(-1) * 1
+
+    made = pb.compile(f)
+    for i in range(6):
+        given, expected = (
+            [make(LAYOUTS[layout](np.arange(9.0).reshape(3, 3) + i)), make(LAYOUTS[layout](np.ones((3, 3)) * i))]
+            for _ in range(2)
+        )
+        for a, b in zip((*made(*given), *given), (*f(*expected), *expected), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+def test_as_strided_of_a_part_of_a_memory_is_left_to_eager_mode():
+    def f(x):
+        windows = x.as_strided((2, 2), (1, 1))
+        x.add_(1)
+        return windows * 1
+
+    made = pb.compile(f)
+    for i in range(6):
+        given, expected = (pb.from_numpy((np.arange(6.0) + i)[::2]) for _ in range(2))
+        np.testing.assert_array_equal(made(given), f(expected))
+        np.testing.assert_array_equal(given, expected)

@@ -136,3 +136,24 @@ def test_a_batched_tensor_shows_where_its_batch_lies():
         pb.vmap(lambda x: shown.append(repr(x)) or x, in_dims=dim)(pb.arange(24.0).reshape(2, 3, 4))
     assert [text[:29] for text in shown] == [f"BatchedTensor(lvl=1, bdim={dim}, " for dim in (0, 1, 2)]
     assert len({text[29:] for text in shown}) == 1
+
+
+BESIDE_A_TENSOR = {
+    "value_and_grad": lambda f, x: pb.func.value_and_grad(lambda x: f(x).sum())(x),
+    "jvp": lambda f, x: pb.func.jvp(f, (x,), (x,)),
+    "vjp": lambda f, x: (pb.func.vjp(f, x)[0], *pb.func.vjp(f, x)[1](x)),
+    "linearize": lambda f, x: (pb.func.linearize(f, x)[0], pb.func.linearize(f, x)[1](x)),
+    "jacobian": lambda f, x: pb.func.jacobian(f)(x),
+    "hessian": lambda f, x: pb.func.hessian(lambda x: f(x).sum())(x),
+    "vmap": lambda f, x: pb.vmap(f)(x),
+}
+
+
+@pytest.mark.parametrize("transform", BESIDE_A_TENSOR)
+def test_no_array_of_ours_leaves_a_transform_of_an_ndarray_beside_a_tensor(transform):
+    captured = pb.from_numpy(V)
+    found = BESIDE_A_TENSOR[transform](lambda x: x * x * captured, X)
+    expected = BESIDE_A_TENSOR[transform](lambda x: x * x * V, X)
+    for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
+        assert type(a) is type(b)
+        np.testing.assert_array_equal(a, b)

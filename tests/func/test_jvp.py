@@ -188,3 +188,22 @@ def test_a_function_that_writes_into_its_tensor_leaves_the_direction_alone(push,
             found = [pb.func.vmap(jvp_fn)(pb.stack([v, v]))[0] for _ in range(2)]
     assert v.tolist() == [1.0, 1.0]
     assert [t.tolist() for t in found] == [[-1.5, -1.5]] * 2
+
+
+@pytest.mark.parametrize(
+    ("x", "v"),
+    [
+        (pb.ones(3), np.ones(3)),
+        (np.ones(3), pb.ones(3)),
+        (pb.ones(3, requires_grad=True) * 1, pb.ones(3)),
+        (pb.ones(3), pb.ones(3)),
+    ],
+)
+def test_draws_in_place_are_written_whatever_the_primal_is_made_of(x, v):
+    def f(x, y):
+        x.bernoulli_(0)
+        return x, x * y
+
+    values, tangents = pb.func.jvp(f, (x, np.ones(3)), (v, np.ones(3)))
+    for found in (*values, *tangents):
+        assert found.tolist() == [0.0, 0.0, 0.0]

@@ -414,3 +414,18 @@ def test_a_cache_that_two_solvers_share_is_named_for_a_batch_too(transform, firs
 
     with pytest.raises(GradientError, match="left values behind in kept\\['slope'\\]"):
         vmap(transform(of))(np.array([1.2, 1.3]))
+
+
+def test_a_log_of_earlier_calls_is_none_of_the_next_ones_arguments():
+    log = []
+
+    def f(p):
+        def function(x):
+            log.append(p * x)
+            return p * x - 1
+
+        return optimize.brentq(function, 0.0, 10.0)
+
+    for p in (0.5, 0.5, 0.25, 0.5):
+        np.testing.assert_allclose(grad(f)(np.array(p)), -1 / p**2)
+        np.testing.assert_allclose(jvp(f, (np.array(p),), (np.array(1.0),))[1], -1 / p**2)

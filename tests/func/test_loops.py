@@ -1,6 +1,10 @@
 """scan, fori_loop, while_loop and cond: values, derivatives and batches are those of Python's own loops."""
 
+import gc
+import sys
 import tracemalloc
+import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 import pullback as pb
 from pullback.core.errors import GradientError
 from pullback.func import (
+    checkpointed_loop,
     cond,
     fori_loop,
     grad,
@@ -284,3 +289,163 @@ def test_what_is_no_loop_is_refused(what):
     call, kind, text = REFUSED[what]
     with pytest.raises(kind, match=text):
         call()
+
+
+# -- programs of steps, which are kept from call to call ----------------------------------------------------------------
+STEPS = 60  # more than run as they are
+RATE = 0.5
+
+
+class Model:
+    def __init__(self, rate):
+        self.rate = rate
+
+
+def ways_of_reading(x, read):
+    """One gradient for each kind of thing that a step reads, of what `read` is now."""
+    array, listed, model = np.full(2, read), [read], Model(read)
+    steps = (
+        lambda i, y: y + 0.01 * np.sin(y * read),
+        lambda i, y: y + 0.01 * np.sin(y * array),
+        lambda i, y: y + 0.01 * np.sin(y * listed[0]),
+        lambda i, y: y + 0.01 * np.sin(y * model.rate),
+        lambda i, y, rate=read: y + 0.01 * np.sin(y * rate),
+        lambda i, y: y + 0.01 * np.sin(y * RATE),
+        partial(lambda rate, i, y: y + 0.01 * np.sin(y * rate), read),
+    )
+    return [pb.func.grad(lambda x, s=step: np.sum(pb.func.fori_loop(0, STEPS, s, x)))(x) for step in steps]
+
+
+def test_a_kept_program_is_that_of_what_a_step_reads_now(monkeypatch):
+    x = np.array([0.5, 1.0])
+    found = {}
+    for read in (0.5, 2.0, 0.5, 2.0):
+        monkeypatch.setattr(sys.modules[__name__], "RATE", read)
+        found.setdefault(read, []).append(ways_of_reading(x, read))
+    with monkeypatch.context() as patch:
+        patch.setenv("PULLBACK_COMPILE", "0")
+        for read, (first, second) in found.items():
+            patch.setattr(sys.modules[__name__], "RATE", read)
+            expected = ways_of_reading(x, read)
+            np.testing.assert_allclose(first, expected, rtol=1e-12)
+            np.testing.assert_allclose(second, expected, rtol=1e-12)
+
+
+def test_a_list_that_is_changed_between_calls_is_read_as_it_is():
+    rates = [0.5]
+
+    def loss(x):
+        return np.sum(pb.func.fori_loop(0, STEPS, lambda i, y: y + 0.01 * np.sin(y * rates[0]), x))
+
+    x = np.array([0.5, 1.0])
+    before = pb.func.grad(loss)(x)
+    rates[0] = 2.0
+    for _ in range(2):
+        np.testing.assert_allclose(pb.func.grad(loss)(x), derivative(loss, x), rtol=1e-6)
+    rates[0] = 0.5
+    np.testing.assert_allclose(pb.func.grad(loss)(x), before, rtol=1e-12)
+
+
+def derivative(f, x, eps=1e-6):
+    return np.array([(f(x + eps * e) - f(x - eps * e)) / (2 * eps) for e in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("loop", ["scan", "fori_loop", "while_loop", "checkpointed_loop"])
+def test_later_gradients_of_a_loop_run_the_program_of_the_first(loop, monkeypatch):
+    import pullback.compiler.compiled as compiled
+
+    def loss(x, rate):
+        step = lambda y: y + 0.01 * np.sin(y * rate)  # noqa: E731 - a new one at each call
+        if loop == "scan":
+            return np.sum(pb.func.scan(lambda y, _: (step(y), None), x, length=STEPS)[0])
+        if loop == "fori_loop":
+            return np.sum(pb.func.fori_loop(0, STEPS, lambda i, y: step(y), x))
+        if loop == "while_loop":
+            return np.sum(pb.func.while_loop(lambda y: y[1] < STEPS, lambda y: (step(y[0]), y[1] + 1), (x, 0))[0])
+        return np.sum(pb.func.checkpointed_loop(lambda y, k, r: y + 0.01 * np.sin(y * r), x, STEPS, rate))
+
+    gradient = pb.func.grad(loss, argnums=(0, 1))
+    x = np.array([0.5, 1.0])
+    first = gradient(x, 2.0)
+    traces = []
+    traced = compiled.trace
+    monkeypatch.setattr(compiled, "trace", lambda *args: traces.append(args) or traced(*args))
+    for _ in range(3):
+        for g, expected in zip(gradient(x, 2.0), first, strict=True):
+            np.testing.assert_allclose(g, expected, rtol=1e-12)
+    assert len(traces) <= 2  # audits
+    by_rate = gradient(x, 3.0)[1]
+    np.testing.assert_allclose(by_rate, (loss(x, 3.0 + 1e-6) - loss(x, 3.0 - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+def test_a_kept_program_keeps_nothing_of_the_call_that_made_it():
+    class Kept:
+        pass
+
+    held = []
+
+    def gradient(x):
+        kept = Kept()
+        held.append(weakref.ref(kept))
+        kept.rate = x * 1.0
+        loss = lambda x: np.sum(pb.func.fori_loop(0, STEPS, lambda i, y: y + 0.01 * np.sin(y * kept.rate), x))  # noqa: E731
+        return pb.func.grad(loss)(x)
+
+    for _ in range(2):
+        gradient(np.array([0.5, 1.0]))
+    gc.collect()
+    assert [x() for x in held] == [None, None]
+
+
+def _first_written(carry):
+    """A step that writes into its own copy."""
+    carry = carry.copy()
+    carry[0] = np.sin(carry[0]) * carry[1]
+    return carry
+
+
+_WRITING_LOOPS = {
+    "scan": lambda x: scan(lambda c, s: ((c := _first_written(c)), c * s), x, np.arange(3.0))[1],
+    "fori_loop": lambda x: fori_loop(0, 3, lambda _, c: _first_written(c), x),
+    "while_loop": lambda x: while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, _first_written(s[1])), (0, x))[1],
+    "checkpointed_loop": lambda x: checkpointed_loop(lambda c, _: _first_written(c), x, 3, slots=2),
+}
+
+
+@pytest.mark.parametrize("name", _WRITING_LOOPS)
+def test_a_step_may_write_into_its_own_copy_at_every_order(name):
+    x, v = np.array([0.5, 0.7]), np.array([1.0, 0.3])
+    gradient = grad(lambda x: np.sum(_WRITING_LOOPS[name](x) ** 2))
+
+    def along(f):
+        return lambda x, v: jvp(lambda x: f(x), (x,), (v,))[1]
+
+    step = 1e-5
+    second = (gradient(x + step * v) - gradient(x - step * v)) / (2 * step)
+    hvp = along(gradient)
+    np.testing.assert_allclose(hvp(x, v), second, rtol=1e-7)
+    np.testing.assert_allclose(vmap(hvp)(np.stack([x, x]), np.stack([v, 2 * v])), [hvp(x, v), 2 * hvp(x, v)])
+    third = (hvp(x + step * v, v) - hvp(x - step * v, v)) / (2 * step)
+    np.testing.assert_allclose(along(lambda x: hvp(x, v))(x, v), third, rtol=1e-7)
+    np.testing.assert_allclose(grad(lambda x: np.sum(hvp(x, v) * v))(x), third, rtol=1e-7)
+
+
+def test_jets_of_loops_that_carry_text():
+    def halved(x):
+        return while_loop(lambda s: abs(s[0]) > 0.5, lambda s: (s[0] * np.cos(s[0]), s[1]), (x, "text"))[0]
+
+    def curve(f):
+        return lambda x: jet(f, (x,), ((2 * np.ones_like(x), x, x),))
+
+    def plain(x):
+        while abs(x) > 0.5:
+            x = x * np.cos(x)
+        return x
+
+    rows = np.array([[0.3, 1.2], [0.9, 2.0]])
+    value, series = vmap(curve(vmap(halved)))(rows)
+    for i in np.ndindex(2, 2):
+        expected = curve(plain)(rows[i])
+        assert (value[i], *(s[i] for s in series)) == pytest.approx((expected[0], *expected[1]))
+    x, y = fori_loop(0, 2, lambda _, s: (s[0] * 2, s[1]), (1.0, "text"))
+    assert (x, y) == (4.0, "text")

@@ -392,3 +392,45 @@ def test_a_slope_with_a_cache_is_differentiated_by_its_steps(cache):
         warnings.filterwarnings("ignore", "vmap")
         for function in (lambda k: [grad(last)(x) for x in k], pb.func.vmap(grad(last))):
             np.testing.assert_allclose(function(rates), -3 * rates**2 * np.exp(-(rates**3)), rtol=1e-7)
+
+
+def test_a_slope_that_needs_adopt_is_differentiated_by_the_same_equations_as_others():
+    calls = []
+
+    def by_array(y, t, rate):
+        calls.append(t)
+        return np.array([-rate * y[0] * y[1], rate * y[0] * y[1] - 0.1 * y[1]])
+
+    def by_stack(y, t, rate):
+        calls.append(t)
+        return np.stack([-rate * y[0] * y[1], rate * y[0] * y[1] - 0.1 * y[1]])
+
+    t, y0 = np.linspace(0.0, 20.0, 20), np.array([0.99, 0.01])
+    found = []
+    for f in (by_stack, by_array):
+        calls.clear()
+        gradient = pb.func.grad(lambda rate, f=f: np.sum(pb.func.odeint(f, y0, t, rate)[:, 1] ** 2))(0.5)
+        found.append((gradient, len(calls)))
+    (one, few), (other, more) = found
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert more < 1.5 * few  # and not those of an adjoint equation for each interval
+
+
+def test_later_gradients_of_a_solution_run_the_program_of_the_first(monkeypatch):
+    import pullback.compiler.compiled as compiled
+
+    def loss(rate, y0):
+        slope = lambda y, t: -rate * y + 0.1 * np.sin(t) * np.ones(40)  # noqa: E731 - too many for one matrix
+        return np.sum(pb.func.odeint(slope, y0, np.linspace(0.0, 3.0, 4))[-1] ** 2)
+
+    y0, traces = np.linspace(0.5, 1.0, 40), []
+    gradient = pb.func.grad(loss, argnums=1)
+    first, traced = gradient(0.5, y0), compiled.trace
+    monkeypatch.setattr(compiled, "trace", lambda *args: traces.append(args) or traced(*args))
+    for _ in range(3):
+        np.testing.assert_allclose(gradient(0.5, y0), first, rtol=1e-9)
+    assert len(traces) <= 2  # audits
+    eps = 1e-6
+    direction = np.cos(np.arange(40.0))
+    difference = (loss(0.7, y0 + eps * direction) - loss(0.7, y0 - eps * direction)) / (2 * eps)
+    np.testing.assert_allclose(gradient(0.7, y0) @ direction, difference, rtol=1e-5)

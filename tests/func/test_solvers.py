@@ -26,14 +26,31 @@ def test_a_differentiated_value_in_a_solver_is_named(transform, name):
         transform(SOLVERS[name])
 
 
-def test_an_attribute_that_an_error_of_c_code_hides_is_named_by_that_error():
+@pytest.mark.parametrize("told", [True, False], ids=["by another error", "alone"])
+def test_an_attribute_that_an_error_of_c_code_hides_is_named_by_that_error(told):
     def hiding(a):
         with contextlib.suppress(DetachingError):
             float(a)
-        raise TypeError("no attribute") from AttributeError("no attribute", name="_array", obj=a)
+        hidden = AttributeError("no attribute", name="_array", obj=a)
+        if told:
+            raise TypeError("no attribute") from hidden
+        raise hidden
 
     with pytest.raises(DetachingError, match="float"):
         grad(hiding)(2.0)
+
+
+def test_an_error_of_the_function_that_was_refused_a_number_is_that_refusal():
+    def brentq(a):  # as SciPy's, where the error of the call before is lost, and 0 is computed with
+        raise ValueError("f(a) and f(b) must have different signs")
+
+    def solving(a):
+        with contextlib.suppress(Exception):
+            scipy.optimize.brentq(lambda z: z - 1, 0, a)
+        brentq(a)
+
+    with pytest.raises(DetachingError, match=r"scipy\.optimize\.brentq would make"):
+        jvp(solving, (2.0,), (1.0,))
 
 
 def test_an_attribute_that_is_missing_is_an_error_of_its_own():

@@ -432,7 +432,7 @@ LOOKS = {
     r"item\(\)": lambda x: x.item(),
     r"tolist\(\)": lambda x: x.tolist(),
     r"format\(\)": lambda x: f"{x:.2f}",
-    r"np\.asarray\(\)": lambda x: np.array(x, float),
+    r"np\.asarray\(\)": np.ascontiguousarray,
     r"writing it into a plain ndarray": _stored,
 }
 
@@ -661,3 +661,39 @@ def test_a_batched_tangent_lies_as_its_primal_does():
     tangents = pb.arange(12.0).reshape(2, 3, 2)
     assert vmap(f)(tangents).tolist() == [f(t).tolist() for t in tangents]
     assert tangents.flatten().tolist() == list(range(12))
+
+
+ROWS = np.arange(12.0).reshape(4, 3)
+# What NumPy itself evaluates, and what the error says to write instead.
+OF_NUMPY = {
+    "an index": (lambda x: ROWS[np.argmax(x)], lambda x: pb.asarray(ROWS)[np.argmax(x)], "The index of an ndarray"),
+    "a list": (
+        lambda x: ROWS[[0, np.argmax(x)]],
+        lambda x: pb.asarray(ROWS)[np.stack([0, np.argmax(x)])],
+        "The index of an ndarray",
+    ),
+    "np.array": (
+        lambda x: ROWS[np.array([0, np.argmax(x)])],
+        lambda x: pb.asarray(ROWS)[np.stack([0, np.argmax(x)])],
+        r"np\.array",
+    ),
+    "a method": (
+        lambda x: ROWS.take(np.argmax(x), 0),
+        lambda x: np.take(pb.asarray(ROWS), np.argmax(x), 0),
+        r"ndarray\.take",
+    ),
+    "np.take": (
+        lambda x: np.take(ROWS, np.argmax(x), 0),
+        lambda x: np.take(pb.asarray(ROWS), np.argmax(x), 0),
+        r"np\.take",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_NUMPY)
+def test_what_numpy_evaluates_itself_has_a_remedy_of_its_own(what):
+    refused, instead, who = OF_NUMPY[what]
+    batch = np.array([[1.0, 5.0, 2.0], [4.0, 1.0, 3.0]])
+    with pytest.raises(ReadError, match=rf"(?s)^{who} looks at .*test_vmap\.py.*pullback\.asarray\(a\)"):
+        vmap(refused)(batch)
+    np.testing.assert_array_equal(vmap(instead)(batch), [refused(x) for x in batch])

@@ -295,3 +295,14 @@ def test_fractions_compare_themselves_with_numbers_that_are_being_differentiated
     assert found == (2 if compare(one, number) else 3)
     with pytest.raises(DetachingError, match="from_float would make a Python float"):
         pb.func.grad(lambda x: Fraction.from_float(x[0]) * x[0])(np.array([number]))  # noqa: FURB164
+
+
+@pytest.mark.parametrize("function", [np.convolve, np.correlate])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("sizes", [(3, 6), (6, 3), (4, 4), (1, 3), (3, 1)])
+def test_nothing_around_the_ends_meets_a_nan(function, mode, sizes):
+    a, v = (np.arange(1.0, n + 1.0) for n in sizes)
+    a[0], v[-1] = np.nan, np.inf
+    expected = function(a, v, mode)
+    np.testing.assert_array_equal(pb.func.jvp(lambda a: function(a, v, mode), (a,), (a,))[0], expected)
+    np.testing.assert_array_equal(pb.func.vjp(lambda v: function(a, v, mode), v)[0], expected)

@@ -58,3 +58,21 @@ def test_pytorchs_argsort_keeps_equal_elements_in_order():
 def test_kind_and_stable_together_are_refused_as_numpy_does():
     with pytest.raises(ValueError, match="can't be provided at the same time"):
         pb.func.grad(lambda x: np.argsort(x, kind="stable", stable=True).sum() * 1.0)(ties(0))
+
+
+@pytest.mark.parametrize("function", [np.partition, np.argpartition])
+@pytest.mark.parametrize("kth", [2, -1, [1, 4], np.array([3])])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_a_partition_lies_as_numpys_where_numbers_are_hidden(function, kth, axis):
+    x = np.random.default_rng(0).standard_normal((7, 20))
+    expected = function(x, kth, axis)
+    compiled = pb.compile(lambda x: function(x, kth, axis))
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(x), expected)
+    np.testing.assert_array_equal(pb.vmap(lambda x: function(x, kth, axis))(x[None]), expected[None])
+
+
+def test_a_partition_at_no_place_is_refused_where_numbers_are_hidden():
+    for function in (pb.compile(lambda x: np.partition(x, 3)), lambda x: pb.vmap(lambda x: np.partition(x, 3))(x[None])):
+        with pytest.raises(ValueError, match=r"kth\(=3\) out of bounds \(2\)"):
+            function(np.ones(2))

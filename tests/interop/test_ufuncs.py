@@ -359,3 +359,13 @@ def test_where_computes_on_no_other_element():
         found.sum().backward()
     assert x.grad.tolist() == [1.0, 0.0, 0.25]
     assert found.tolist() == [0.0, 0.0, np.log(4.0)]  # 0 where NumPy leaves memory as it was
+
+
+def test_a_number_is_no_place_to_write_a_result():
+    def f(x):
+        total = x.sum()
+        return np.multiply(total, 2.0, out=total)
+
+    for transform in (lambda f: f, pb.func.grad, pb.compile):
+        with pytest.raises(TypeError):
+            transform(f)(np.ones(3))

@@ -195,3 +195,46 @@ def test_the_first_conversion_of_a_process_sees_the_line_that_asks_for_it():
         "    assert 'would write a Tensor' in str(error), error\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        lambda f: lambda x, s: pb.func.value_and_grad(f)(x, s)[0],
+        lambda f: lambda x, s: pb.func.jvp(lambda x: f(x, s), (x,), (x,))[0],
+        lambda f: lambda x, s: pb.vmap(lambda x: f(x, s))(x[None])[0],
+    ],
+)
+def test_what_is_written_into_an_array_without_dimensions_is_written_again_and_again(transform):
+    def f(x, s):
+        rows = np.zeros((3, 2))
+        rows[...] = s
+        for row in rows:
+            s += row.sum()
+        return (x * s).sum()
+
+    s = np.array(0.5)
+    assert transform(f)(np.ones(2), s) == 7.0
+    assert s == 3.5
+
+
+def test_a_constant_that_is_written_over_afterwards_was_another_in_a_cross_product():
+    def f(x, y):
+        product = np.cross(y, x)
+        a, b = np.broadcast_arrays(y, x)
+        other = a * b
+        y[...] = 1.0
+        return (product**2).sum() + (other**2).sum()
+
+    x, y = np.array([1.0, 2.0, 3.0]), np.arange(9.0).reshape(3, 3)
+    for derivative in (pb.func.grad(f), pb.func.hessian(f)):
+        expected = derivative(x, given := y.copy())
+        assert (given == 1.0).all()
+        np.testing.assert_allclose(expected, derivative_of_what_was(derivative, x, y))
+
+
+def derivative_of_what_was(derivative, x, y):
+    cross = np.array([[0.0, -y[k, 2], y[k, 1], y[k, 2], 0.0, -y[k, 0], -y[k, 1], y[k, 0], 0.0] for k in range(3)])
+    curvature = 2 * sum(m.reshape(3, 3).T @ m.reshape(3, 3) for m in cross) + 2 * np.diag((y**2).sum(0))
+    return curvature if np.ndim(derivative(x, y.copy())) == 2 else curvature @ x

@@ -9,7 +9,7 @@ from scipy import stats
 
 import pullback as pb
 from pullback.scipy import stats as ours
-from tests.scipy.test_calls import differences, directions, weighed
+from tests.scipy.test_calls import along, differences, directions, weighed
 
 POINTS = np.array([[0.1, 0.4, -0.3], [1.0, 0.2, 0.7]])
 MEAN = np.array([0.3, -0.2, 0.5])
@@ -141,7 +141,7 @@ def test_value_and_derivatives(name, adopting):
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * scale)
     assert pb.func.jvp(f, (x,), (v,))[1] == pytest.approx(gradient @ v, rel=1e-9, abs=1e-11 * scale)
     second = pb.func.grad(lambda x: pb.func.grad(f)(x) @ v)(x)
-    curves = differences(pb.func.grad(f), x) @ v
+    curves = along(pb.func.grad(f), x, v)
     np.testing.assert_allclose(second, curves, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(curves).max()))
 
 

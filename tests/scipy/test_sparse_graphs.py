@@ -38,11 +38,11 @@ FUNCTIONS = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def adopting():
-    pb.adopt()
-    yield
-    pb.release()
+    """`adopt()` for all of these tests: it looks through everything in memory each time."""
+    with pb.adopt():
+        yield
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

@@ -100,11 +100,11 @@ USES = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def adopting():
-    pb.adopt()
-    yield
-    pb.release()
+    """`adopt()` for all of these tests: it looks through everything in memory each time."""
+    with pb.adopt():
+        yield
 
 
 def matrix(kind, x):

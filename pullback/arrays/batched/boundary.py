@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.arrays.batched.array import Batch, BatchedArray
 from pullback.arrays.batched.values import FEW, MANY
-from pullback.core.array_face import ARRAYS, surfaced, unlabelled, wrap_array
+from pullback.core.array_face import ARRAYS, as_given, faced_as, given_back, surfaced, unlabelled, wrap_array
 from pullback.core.array_type import NUMERIC, REGISTERED, SCALARS, array_type, is_array, table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -61,7 +61,7 @@ def enter(x: Any, dim: int, batch: Batch, level: int) -> Any:
     if not isinstance(x, Tensor) and not is_registered(x):
         front = x.transpose((dim, *[d for d in range(x.ndim) if d != dim])) if dim else x
         return wrap_array(BatchedArray(_copied(front), batch), level, x.ndim == 1)
-    inside = at_front(constant_part(x), dim)
+    inside = at_front(as_given(constant_part(x)), dim)
     if type(x) in ARRAYS:
         return wrap_array(BatchedArray(array_type(inside).copy(inside), batch), level, x.ndim == 1)
     out = wrap(BatchedArray(inside, batch), level)
@@ -100,13 +100,14 @@ def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
     if isinstance(x, Tensor) and x._level == level:
         refuse_kept_at_batch(x)
     raw = x._array if isinstance(x, Tensor) and x._level == level else x
+    raw = given_back(x, raw)
     if type(raw) is BatchedArray and raw.batch is batch:
         if dim is None:
             raise ValueError(
                 f"{batch.called}: the function returned a batched value, but out_dims is None there; say where the "
                 "batch dimension goes. None is for what does not depend on the mapped arguments."
             )
-        values = raw.values
+        values = given_back(x, raw.values)
     else:
         refuse_other(raw, batch)
         if dim is None:
@@ -120,6 +121,8 @@ def leave(output: Any, dim: int | None, batch: Batch, level: int) -> Any:
                 f"{tuple(values.shape[1:])} has room for the batch dimension at {-rank} to {rank - 1}."
             )
         values = table_of((values,)).movedim(values, 0, dim)
+    if isinstance(values, Tensor) and isinstance(x, Tensor):
+        values = faced_as(x, values)  # beside a constant Tensor of a program it has another
     values = seen_outside(values, level - 1)
     copied = type(values) is ndarray and not values.flags.writeable  # of broadcast_to, say
     if copied:

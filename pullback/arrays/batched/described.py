@@ -74,9 +74,12 @@ class BatchedType(ArrayType):
         who = why
         if of_library and call.name != why:  # the user wrote another call, in whose code this one stands
             who = f"{call.name or 'SciPy'}, in whose code there is {why.partition(' ')[0]},"
+        advice = _OF_SCIPY if of_library else _OF_PROGRAMS
+        if why == types.AS_NDARRAY and call.name in _OF_CONVERSIONS:
+            who, advice = _OF_CONVERSIONS[call.name]
         raise ReadError(
             f"{who} looks at the numbers of a batched value of {x.batch.called} (shape {tuple(x.shape)}), which has "
-            f"{x.batch.size} of them at once.{call.where()}{_OF_SCIPY if of_library else _OF_PROGRAMS}"
+            f"{x.batch.size} of them at once.{call.where()}{advice}"
         )
 
     def check(self, examine: Any, arrays: Sequence[Any]) -> None:
@@ -165,6 +168,23 @@ _OF_PROGRAMS = (
     "values into an array, call pullback.adopt() once and make it by np.zeros inside the function, or write into "
     "np.zeros_like(x), or join the values by np.stack([...])."
 )
+_JOIN = (
+    "Write x.astype(dtype) of one value and np.stack([...]) of several; or call pullback.adopt(), with which NumPy's "
+    "function takes them. NumPy itself evaluates the index of an ndarray: there write "
+    "pullback.asarray(a)[np.stack([0, i])]."
+)
+_TAKE = "NumPy itself evaluates the index. Write np.take(pullback.asarray(a), i, axis)."
+# Calls that want an ndarray, by their name at the user's line: who is said to look, and what to write instead.
+_OF_CONVERSIONS = {
+    "np.array": ("np.array", _JOIN),
+    "np.asarray": ("np.asarray", _JOIN),
+    "ndarray": (
+        "The index of an ndarray",
+        "NumPy itself evaluates it. Write pullback.asarray(a)[i], np.stack for a list in i, np.where for a mask.",
+    ),
+    "ndarray.take": ("ndarray.take", _TAKE),
+    "np.take": ("np.take", _TAKE),
+}
 _OF_SCIPY = (
     "It decides by numbers, of which each sample has its own. Call it once outside of vmap on the arrays of all "
     "samples, where it takes them (axis=), or in a loop over the samples, and np.stack what it gives."

@@ -33,7 +33,6 @@ from pullback.arrays.masks import (
     is_whole,
     marks,
     may_be_nan,
-    numbers_in,
     numbers_of_all,
     of_many,
     union,
@@ -147,17 +146,19 @@ def _shows_none(x: Any) -> bool:
 def _by_element(case: Case, ops: OperatorTable) -> Sequence[Any]:
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
     rule, _, tangents, masks, _ = case
-    found = case.push(tangents, ops)
-    if rule.operator in SUMS:  # no slope is infinite
-        return found
-    masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
-    if not masked or not any(x is not None and may_be_nan(x) for x in found):
-        return found
-    terms = []
     moving = [i for i in rule.inputs if tangents[i] is not None]
+    masked = [i for i in moving if masks[i] is not None]
+    if rule.operator in SUMS or not masked:  # no slope of a sum is infinite
+        return case.push(tangents, ops)
+    found: Sequence[Any] | None = None
+    if len(moving) == 1 or not any(may_be_nan(tangents[i]) for i in moving):  # else nobody sees it of the result either
+        found = case.push(tangents, ops)
+        if not any(x is not None and may_be_nan(x) for x in found):
+            return found
+    terms = []
     for i in masked:
         alone = [t if j == i else None for j, t in enumerate(tangents)]
-        term = found if moving == [i] else case.push(alone, ops)
+        term = found if found is not None and moving == [i] else case.push(alone, ops)
         terms.append([None if x is None else cleaned(x, masks[i]) for x in term])
     if moving != masked:
         terms.append(list(case.push([None if j in masked else t for j, t in enumerate(tangents)], ops)))
@@ -205,15 +206,16 @@ def _marks(tangent: Any, mask: Touched) -> Any:
 
 
 def _kept(mask: Touched, found: Any, shape: Shape, seen: bool) -> Touched:
-    """A mask in the shape of an output, None if all is touched: a rule may make numbers of nothing."""
+    """A mask in the shape of an output, None if all is touched.
+
+    A wrong rule may make numbers of nothing. They are touched, so that they show, where that is cheap to see.
+    """
     if found is None:
         return None
     if seen:
         return None if count_nonzero(mask) == mask.size else _shaped(mask | is_nonzero(values(found)), shape)
-    value = constant(found)
-    if not computes_masks(value):
+    if not computes_masks(constant(found)):
         return None
-    mask = union(mask, numbers_in(value))
     numbers = numbers_of_all(mask)
     if not computes_masks(mask) or (is_plain(numbers) and numbers.all()):
         return None

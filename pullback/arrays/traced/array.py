@@ -13,7 +13,21 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.calls import PlainCall, record_call, written_in_a_call
-from pullback.arrays.traced.graph import GUARD, INT, LIST, NUMBERED, ONE, Check, Graph, Guard, Raised, Value, added_at
+from pullback.arrays.traced.graph import (
+    GUARD,
+    INT,
+    LIST,
+    NUMBERED,
+    ONE,
+    Check,
+    Graph,
+    Guard,
+    Raised,
+    Value,
+    added_at,
+    key_of,
+    written_over,
+)
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
 from pullback.core.errors import UntraceableError
 from pullback.core.printing import tensor_repr
@@ -22,6 +36,7 @@ from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.dispatch.mixed import Arithmetic, MixedTable
 from pullback.dispatch.operator import BY_KERNEL, OPERATORS
 from pullback.dispatch.targets import dtype_error
+from pullback.graph.strides import copied
 from pullback.graph.view import ViewStep, base_of, live_views
 
 _TEXT = "it makes a text of numbers that are being recorded"
@@ -42,7 +57,7 @@ class TracedArray(Arithmetic):
 
     def __init__(self, at: Value, example: ndarray) -> None:
         self.at, self.example = at, example
-        self.shape, self.dtype = example.shape, example.dtype
+        self.shape, self.dtype = at.shape, at.dtype
 
     def __repr__(self) -> str:
         return f"TracedArray({self.at})"
@@ -125,6 +140,11 @@ class _Kernels(dict[str, Callable[..., Any]]):
                     examples.append(x)
                     if key is not None:
                         key.append((kind, x.hex() if kind is float else x))
+                elif kind is slice or issubclass(kind, np.generic):
+                    given.append(x)
+                    examples.append(x)
+                    if key is not None:
+                        key.append(key_of(x))
                 else:
                     key = None
                     graph = graph or graph_of((x,))
@@ -155,7 +175,10 @@ class TracedType(ArrayType):
     may_index = for_ndarrays = True
 
     def numbers(self, x: TracedArray) -> ndarray | None:
-        return None if x.at.graph.records else shown(x)
+        return x.at.graph.fixed.get(x.at.number) if x.at.graph.records else shown(x)
+
+    def counters(self, x: TracedArray) -> Sequence[Any]:
+        return ()  # it is made of nothing else
 
     def records_calls(self, x: TracedArray) -> bool:
         return x.at.graph.records
@@ -165,6 +188,13 @@ class TracedType(ArrayType):
     ) -> Any:
         leaves, structure = flatten((args, kwargs))
         return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
+
+    def apply(self, x: TracedArray, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
+        graph = x.at.graph
+        if not graph.records:
+            return None
+        found = ufunc(*map(bare, args))
+        return made(graph.note(ufunc, tuple(map(placed, args)), found), found)
 
     def lift_constant(self, x: TracedArray, constant: Any) -> Any:
         if type(constant) is TracedArray:
@@ -184,7 +214,7 @@ class TracedType(ArrayType):
     def add_at(self, x: TracedArray, index: Any, value: Any) -> bool:
         if not x.at.graph.records:
             return False
-        x.example = added_at(x.example.copy(), index, bare(value))
+        x.example = added_at(copied(x.example), index, bare(value))
         step = x.at.graph.note(added_at, (x.at, index, placed(value)), x.example, writes=True)
         x.at = step.results[0]
         return True
@@ -192,11 +222,15 @@ class TracedType(ArrayType):
     def assign(self, name: str, x: TracedArray, value: Any) -> Any:
         written_in_a_call(x.at.graph, name)
         value = self.lift_constant(x, value)
-        if value.dtype == x.dtype:
+        if value.dtype != x.dtype:
+            if not np.can_cast(value.dtype, x.dtype, casting="same_kind"):
+                raise dtype_error(name, value.dtype, x.dtype)
+            value = self.kernels["to_copy"](value, x.dtype, None)
+        if value.example.strides == x.example.strides or value.example.size < 2:
             return value
-        if not np.can_cast(value.dtype, x.dtype, casting="same_kind"):
-            raise dtype_error(name, value.dtype, x.dtype)
-        return self.kernels["to_copy"](value, x.dtype, None)
+        example = written_over(copied(x.example), value.example)  # which lies in memory as the target does
+        step = x.at.graph.note(written_over, (x.at, placed(value)), example, writes=True)
+        return TracedArray(step.results[0], example)
 
     def read(self, x: TracedArray, why: str) -> ndarray:
         if not x.at.graph.records:
@@ -276,11 +310,16 @@ def _graph_beside(args: Sequence[Any], level: int) -> Graph | None:
     return graph_of([x._array for x in args if isinstance(x, Tensor)])
 
 
+def _geometry(x: TracedArray, *args: Any) -> Any:
+    x.at.graph.reads_around = x.at.graph.has_parts
+    return NUMPY.kernels["storage_geometry"](x.example, *args)
+
+
 TRACED = MixedTable(
     "traced",
     _Kernels(
         is_contiguous=lambda x, *_: NUMPY.kernels["is_contiguous"](bare(x), *_),
-        storage_geometry=lambda *args: NUMPY.kernels["storage_geometry"](*bare(args)),
+        storage_geometry=_geometry,
     ),
 )
 register_array_type(TracedArray, TracedType(TRACED))

@@ -20,6 +20,7 @@ from pullback.core.errors import UntraceableError
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import BY_KERNEL, tags_of
+from pullback.graph.strides import copied, is_part
 
 _NUMBERS = count()
 INT = frozenset({int})
@@ -36,10 +37,13 @@ class Value:
     __slots__ = ("dtype", "graph", "number", "shape", "single", "strides")
 
     def __init__(self, graph: Graph, example: ndarray | np.generic) -> None:
-        self.graph, self.number = graph, graph.count
-        self.shape, self.strides, self.dtype = example.shape, example.strides, example.dtype
-        self.single = type(example) is not ndarray
+        self.graph = graph
+        self.number = graph.count
         graph.count += 1
+        self.shape = example.shape
+        self.strides = example.strides
+        self.dtype = example.dtype
+        self.single = type(example) is not ndarray
 
     def __repr__(self) -> str:
         return f"%{self.number}: {self.dtype}{list(self.shape)}"
@@ -83,9 +87,15 @@ class Step:
     __slots__ = ("_values", "aliases", "args", "asked", "cleans", "form", "kept", "pure", "results", "what", "writes")
 
     def __init__(self, what: What, args: tuple[Any, ...], results: list[Value], form: str, writes: bool) -> None:
-        self.what, self.args, self.results, self.form, self.writes = what, args, results, form, writes
+        self.what = what  # one by one, here and in `Value`: together they take twice as long, for thousands of steps
+        self.args = args
+        self.results = results
+        self.form = form
+        self.writes = writes
         self.aliases: tuple[int, ...] = ()
-        self.pure = self.cleans = self.kept = False
+        self.pure = False
+        self.cleans = False
+        self.kept = False
         self._values: list[Value] | None = None
         self.asked: tuple[CodeType, int] | None = None  # the code and the place in it: a line is looked up when wanted
 
@@ -200,6 +210,8 @@ class Graph:
         then is numbers.
     reads : Reads or None
         While a function runs that is one step: what it reads of traced arrays, which show it their numbers.
+    has_parts, reads_around : bool
+        An input is a part of a larger memory; what is around it has been read.
     lock : RLock
         Of the functions among the steps, which one thread runs at a time.
     described : dict
@@ -208,6 +220,7 @@ class Graph:
 
     records = True
     reads: Any = None
+    has_parts = reads_around = False
 
     def __init__(self, live: Callable[[ndarray], bool] = lambda array: False) -> None:
         self.id, self.count = next(_NUMBERS), 0
@@ -221,6 +234,7 @@ class Graph:
         self.described: dict[int, Any] = {}
         self.asked: Callable[[], Any] = lambda: None  # by what code of the user's, and where in it
         self._memo: dict[Hashable, Step] = {}
+        self.fixed: dict[int, ndarray] = {}  # by number, the constants that are the same at each run
         self._by_place: dict[Hashable, Value] = {}
         self._by_bits: dict[Hashable, tuple[Value, ndarray]] = {}
 
@@ -228,6 +242,7 @@ class Graph:
     def input(self, example: ndarray) -> Value:
         """A further input of the program, in the form of `example`."""
         self.inputs.append(value := Value(self, example))
+        self.has_parts = self.has_parts or (example.base is not None and is_part(example))
         return value
 
     def constant(self, array: ndarray, spread: bool = False) -> Value:
@@ -249,9 +264,10 @@ class Graph:
         if live:
             self._by_place[key] = value
         else:
-            array = array.copy(order="K")
+            array = copied(array)
             array.flags.writeable = False
             self._by_bits[key] = value, array
+            self.fixed[value.number] = array
         self.constants.append((value, array, live))
         return value
 
@@ -263,10 +279,9 @@ class Graph:
 
         The key is equal for equal steps; None of arguments among which there may be arrays.
         """
-        kernel, writes, draws, sizes = _FACTS[name]
-        pure = not (writes or draws)
+        kernel, pure, writes, draws, sizes = _FACTS[name]
         if writes:
-            examples = (examples[0].copy(), *examples[1:])
+            examples = (copied(examples[0]), *examples[1:])
         if key is None:
             args, key = self._known_by(name, args)
         try:
@@ -274,26 +289,24 @@ class Graph:
         except Exception as error:
             self.guard(Raised(name, kernel, type(error)), args)
             raise
-        if pure and (known := self._memo.get(key)) is not None:
-            return known, found
-        kind = type(found)
-        if (kind is not ndarray and not isinstance(found, np.generic)) or found.dtype.hasobject:
-            step = self.note(name, args, found, writes)
-            if step.form is not GUARD:
-                step.aliases = _aliases(found, examples)
-        else:  # `note` written out for the usual case
+        if pure and key in self._memo:
+            return self._memo[key], found
+        if type(found) is ndarray and found.dtype.kind != "O":  # `note` written out for the usual case
             step = Step(name, args, [Value(self, found)], ONE, writes)
             step.asked = self.asked()
             self.steps.append(step)
-            if kind is ndarray and (found.base is not None or id(found) in map(id, examples)):
+            if found.base is not None or id(found) in map(id, examples):
                 step.aliases = _aliases(found, examples)
-        if step.form is not GUARD:
-            if sizes:
-                for value in step.results:
-                    self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
-            step.pure, step.kept = pure, draws
+        else:
+            step = self.note(name, args, found, writes)
+            if step.form is not GUARD:
+                step.aliases = _aliases(found, examples)
         if pure:
             self._memo[key] = step
+        if step.form is not GUARD:
+            step.pure, step.kept = pure, draws
+            for value in step.results if sizes else ():
+                self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
         step.cleans = self.cleans and name == "where"
         return step, found
 
@@ -385,17 +398,18 @@ def same_bits(a: Any, b: ndarray) -> bool:
     return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
-class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool]]):
-    """(NumPy's kernel, if it writes into its first argument, if it draws, if numbers decide on sizes), by name."""
+class _Facts(dict[str, tuple[Callable[..., Any], bool, bool, bool, bool]]):
+    """By name (NumPy's kernel, if it is pure, writes into its first argument, draws, lets numbers decide on sizes)."""
 
-    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool]:
+    def __missing__(self, name: str) -> tuple[Callable[..., Any], bool, bool, bool, bool]:
         kernel = ready(NUMPY.kernels[name])
         operators = BY_KERNEL.get(name, {}).values()
         if any(op.holds for op in operators):
             raise UntraceableError(f"{name} makes arrays of arrays, which a program cannot hold")
         writes = any(op.mutates for op in operators)
         tags = tags_of(name)
-        self[name] = facts = (kernel, writes, "random" in tags, "value" in tags)
+        draws = "random" in tags
+        self[name] = facts = (kernel, not (writes or draws), writes, draws, "value" in tags)
         return facts
 
 
@@ -421,6 +435,12 @@ def _arrays_of(examples: Sequence[Any]) -> list[ndarray]:
 def added_at(target: ndarray, index: Any, value: Any) -> ndarray:
     """`target`, after value has been added to it at a basic index."""
     target[index] += value
+    return target
+
+
+def written_over(target: ndarray, value: Any) -> ndarray:
+    """`target`, after value has been written over it."""
+    target[...] = value
     return target
 
 

@@ -74,7 +74,7 @@ class Cache:
                 raise
             self._trim(len(code))
         except OSError as error:
-            say_once(f"compiled code is not kept: {error}")
+            say_once(f"compiled code is not kept in {self._folder}: {error.strerror}")
             return None
         return self._folder / key / "code"
 

@@ -96,6 +96,8 @@ def made(  # what a program consists of
     if (tool := tool or chosen()) is None:
         raise CompilerError("there is no compiler, so no native code that could be called")
     library = _library(tool)
+    assert steps.dtype == np.int64, steps.dtype
+    assert all(map(_is_dense, outputs)), outputs
     parts = _Parts(inputs, outputs, constants, workspace, steps, single, releases, (keep, library), watches)
     return _builtin(parts, library) if has_known_layout() else _function(parts, library)
 
@@ -201,6 +203,17 @@ def _row_of_output(form: Form) -> list[int]:
     strided = form.strides != _contiguous(form.shape, form.dtype.itemsize)
     row = [id(form.dtype), len(form.shape), form.number, strided, *form.shape, *form.strides]
     return [1 + len(row), *row]
+
+
+def _is_dense(form: Form) -> bool:
+    """True if the elements fill their memory, so that none lies outside of it."""
+    steps = sorted((s, n) for n, s in zip(form.shape, form.strides, strict=True) if n > 1)
+    wanted = form.dtype.itemsize
+    for stride, n in steps:
+        if stride != wanted:
+            return 0 in form.shape
+        wanted *= n
+    return True
 
 
 def _contiguous(shape: Shape, itemsize: int) -> Shape:

@@ -1,11 +1,11 @@
 """Rules for NumPy's pointwise kernels: what each computes of one element, on the loop IR.
 
-A rule is rule(code, type, *arguments). `type` is that of the numbers it computes with. An argument is a value of that type,
-a mask where the array is one of bools, or what the kernel takes besides arrays: a Python number, a string, None. The result
-is a value of that type, or a mask. A rule agrees with its kernel to two units in the last place for each function in it,
-and gives the same for zeros, infinities and NaN.
+A rule is rule(code, type, *arguments). `type` is that of the numbers it computes with. An argument is a value of that
+type, a mask where the array is one of bools, or what the kernel takes besides arrays: a Python number, a string, None.
+The result is a value of that type, or a mask. A rule agrees with its kernel to two units in the last place for each
+function in it, and gives the same for zeros, infinities and NaN.
 
-What has no rule, or whose rule raises `NoRule` for these arguments, is left to NumPy.
+What has no rule, or whose rule raises `NoRuleError` for these arguments, is left to NumPy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from pullback.compiler.native import functions as f
 from pullback.compiler.native.code import Code, Type, Value
-from pullback.compiler.native.functions.exponential import between
-from pullback.compiler.native.functions.floats import INF, NAN, copysign, format_of, is_nan, sign_of
-from pullback.compiler.native.functions.powers import MOST_PRODUCTS, whole_power
+from pullback.compiler.native.functions import FUNCTIONS
+from pullback.compiler.native.functions.division import floor_divide
+from pullback.compiler.native.functions.error_function import erfcx, normal_cdf
+from pullback.compiler.native.functions.exponential import between, exp, exp2, sigmoid
+from pullback.compiler.native.functions.floats import INF, copysign, format_of, is_nan, sign_of
+from pullback.compiler.native.functions.inverse import atanh
+from pullback.compiler.native.functions.logarithms import log, log1p
+from pullback.compiler.native.functions.powers import MOST_PRODUCTS, hypot, rsqrt, whole_power
+from pullback.compiler.native.functions.powers import power as any_power
+from pullback.compiler.native.functions.selecting import maximum, minimum, sign
 
 Argument: TypeAlias = Any
 Rule: TypeAlias = Callable[..., Value]
@@ -27,7 +33,7 @@ _HALF_ROOT: Final = math.sqrt(0.5)
 _ROOT_TWO_OVER_PI: Final = math.sqrt(2 / math.pi)
 
 
-class NoRule(Exception):
+class NoRuleError(Exception):
     """These arguments have no rule, and the kernel is called."""
 
 
@@ -35,7 +41,7 @@ def number(c: Code, t: Type, x: Argument) -> Value:
     """A value of the type: of a value, a mask or a Python number."""
     if not isinstance(x, Value):
         if not isinstance(x, (int, float)):
-            raise NoRule(f"{x!r} is no real number")
+            raise NoRuleError(f"{x!r} is no real number")
         return c.number(float(x), t)
     return c.sel(x, c.number(1.0, t), c.number(0.0, t)) if x.type.kind == "m" else x
 
@@ -43,12 +49,12 @@ def number(c: Code, t: Type, x: Argument) -> Value:
 def condition(c: Code, x: Argument) -> Value:
     """A mask of where an argument is not 0."""
     if not isinstance(x, Value):
-        raise NoRule("a condition that is no array")
+        raise NoRuleError("a condition that is no array")
     return x if x.type.kind == "m" else x.ne(0.0)
 
 
 def of_numbers(rule: Callable[..., Value], count: int | None = None) -> Rule:
-    """A rule of (code, *values) as one of (code, type, *arguments); after `count` arguments others follow as they are."""
+    """A rule of (code, *values) as one of (code, type, *arguments); from `count` on these stay as they are."""
 
     def made(c: Code, t: Type, *args: Argument) -> Value:
         end = len(args) if count is None else count
@@ -67,7 +73,7 @@ def of_masks(rule: Callable[..., Value]) -> Rule:
 
     def made(c: Code, t: Type, *args: Argument) -> Value:
         if not all(isinstance(x, Value) and x.type.kind == "m" for x in args):
-            raise NoRule("bits of whole numbers")
+            raise NoRuleError("bits of whole numbers")
         return rule(c, *args)
 
     return made
@@ -80,7 +86,7 @@ def _scaled(c: Code, x: Value, by: float) -> Value:
 
 def _finite(x: Argument) -> float:
     if isinstance(x, bool) or not isinstance(x, (int, float)):
-        raise NoRule(f"{x!r} is no real number")
+        raise NoRuleError(f"{x!r} is no real number")
     return float(x)
 
 
@@ -112,7 +118,7 @@ def sub_alpha(c: Code, x: Value, other: Value, alpha: float) -> Value:
 def div_rounded(c: Code, x: Value, other: Value, rounding_mode: str | None) -> Value:
     """x / other, rounded as it says."""
     if rounding_mode == "floor":
-        return f.floor_divide(c, x, other)
+        return floor_divide(c, x, other)
     quotient = x / other
     return quotient if rounding_mode is None else c.unary("trunc", quotient)
 
@@ -131,7 +137,7 @@ def power(c: Code, t: Type, x: Argument, exponent: Argument) -> Value:
             return whole_power(c, x, int(exponent))
         if exponent == 0.5:
             return c.unary("sqrt", x)
-    return f.power(c, x, number(c, t, exponent))
+    return any_power(c, x, number(c, t, exponent))
 
 
 def rounded(c: Code, x: Value, decimals: int = 0) -> Value:
@@ -139,7 +145,7 @@ def rounded(c: Code, x: Value, decimals: int = 0) -> Value:
     if decimals == 0:
         return c.unary("rint", x)
     if abs(decimals) > 22:
-        raise NoRule("so many places")  # 10**22 is the last power of ten that is a double
+        raise NoRuleError("so many places")  # 10**22 is the last power of ten that is a double
     tens = 10.0 ** abs(decimals)
     return c.unary("rint", x * tens) / tens if decimals > 0 else c.unary("rint", x / tens) * tens
 
@@ -158,8 +164,10 @@ def signbit(c: Code, x: Value) -> Value:
 def where(c: Code, t: Type, mask: Argument, x: Argument, other: Argument) -> Value:
     """x where the mask holds."""
     if all(isinstance(y, Value) and y.type.kind == "m" for y in (x, other)):
-        m, a, b = condition(c, mask), x, other
-        return (m & a) | (~m & b)
+        held: Value = condition(c, mask)
+        first: Value = held & x
+        second: Value = ~held & other
+        return first | second
     return c.sel(condition(c, mask), number(c, t, x), number(c, t, other))
 
 
@@ -167,8 +175,8 @@ def clamp(c: Code, t: Type, x: Argument, low: Argument = None, high: Argument = 
     """Within [low, high]; high where low is larger."""
     x = number(c, t, x)
     if low is not None:
-        x = f.maximum(c, x, number(c, t, low))
-    return x if high is None else f.minimum(c, x, number(c, t, high))
+        x = maximum(c, x, number(c, t, low))
+    return x if high is None else minimum(c, x, number(c, t, high))
 
 
 def relu(c: Code, x: Value) -> Value:
@@ -176,7 +184,9 @@ def relu(c: Code, x: Value) -> Value:
     return c.sel(x <= 0.0, c.like(0.0, x), x)
 
 
-def nan_to_num(c: Code, x: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Value:
+def nan_to_num(
+    c: Code, x: Value, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Value:
     """x with others in the place of NaN and infinities."""
     largest = format_of(x).largest
     x = c.sel(is_nan(c, x), 0.0 if nan is None else _finite(nan), x)
@@ -195,44 +205,44 @@ def isclose(c: Code, x: Value, y: Value, rtol: float = 1e-05, atol: float = 1e-0
 def logaddexp2(c: Code, x: Value, y: Value) -> Value:
     """log2(2**x + 2**y), without overflow."""
     high = c.sel(x > y, x, y)
-    beside = f.log1p(c, f.exp2(c, -c.unary("abs", x - y))) * (1 / math.log(2))
+    beside = log1p(c, exp2(c, -c.unary("abs", x - y))) * (1 / math.log(2))
     return c.sel(x.eq(y), high + 1.0, high + beside)
 
 
 def xlogy(c: Code, x: Value, y: Value) -> Value:
     """x log(y), 0 where x is 0 unless y is NaN."""
-    return c.sel(x.eq(0.0) & ~is_nan(c, y), 0.0, x * f.log(c, y))
+    return c.sel(x.eq(0.0) & ~is_nan(c, y), 0.0, x * log(c, y))
 
 
 def xlog1py(c: Code, x: Value, y: Value) -> Value:
     """x log(1 + y), 0 where x is 0 unless y is NaN."""
-    return c.sel(x.eq(0.0) & ~is_nan(c, y), 0.0, x * f.log1p(c, y))
+    return c.sel(x.eq(0.0) & ~is_nan(c, y), 0.0, x * log1p(c, y))
 
 
 def entr(c: Code, x: Value) -> Value:
     """-x log(x), 0 at 0, -inf below."""
-    return c.sel(x.eq(0.0), 0.0, c.sel(x < 0.0, -INF, -x * f.log(c, x)))
+    return c.sel(x.eq(0.0), 0.0, c.sel(x < 0.0, -INF, -x * log(c, x)))
 
 
 def logit(c: Code, x: Value, eps: float | None = None) -> Value:
     """log(x / (1 - x)), of x within [eps, 1 - eps] if that is given."""
     if eps is not None and eps >= 0:
-        x = f.minimum(c, f.maximum(c, x, c.like(float(eps), x)), c.like(1 - float(eps), x))
+        x = minimum(c, maximum(c, x, c.like(float(eps), x)), c.like(1 - float(eps), x))
     near = x * 2.0 - 1.0  # exact between 1/4 and 1, and logit(x) = 2 atanh(2 x - 1)
-    return c.sel(c.unary("abs", near) < 0.5, f.atanh(c, near) * 2.0, f.log(c, x / (1.0 - x)))
+    return c.sel(c.unary("abs", near) < 0.5, atanh(c, near) * 2.0, log(c, x / (1.0 - x)))
 
 
 def log_ndtr(c: Code, x: Value) -> Value:
     """The logarithm of the normal distribution function."""
-    upper = f.log1p(c, -f.normal_cdf(c, -x))
-    lower = f.log(c, f.erfcx(c, c.sel(x < 0.0, x, 0.0) * -_HALF_ROOT) * 0.5) - x * 0.5 * x
+    upper = log1p(c, -normal_cdf(c, -x))
+    lower = log(c, erfcx(c, c.sel(x < 0.0, x, 0.0) * -_HALF_ROOT) * 0.5) - x * 0.5 * x
     return c.sel(x > -1.0, upper, lower)
 
 
 def inverse_mills(c: Code, x: Value) -> Value:
     """The normal density over the distribution function."""
     # far down it is -x, where erfcx has no digits left
-    return c.sel(x < -1e10, -x, _ROOT_TWO_OVER_PI / f.erfcx(c, x * -_HALF_ROOT))
+    return c.sel(x < -1e10, -x, _ROOT_TWO_OVER_PI / erfcx(c, x * -_HALF_ROOT))
 
 
 # -- activations -------------------------------------------------------------------------------------------------------
@@ -241,7 +251,7 @@ def softplus(c: Code, x: Value, beta: float = 1, threshold: float = 20) -> Value
     beta = _finite(beta)
     scaled = x * beta
     threshold = min(_finite(threshold), 50.0)
-    soft = f.log1p(c, f.exp(c, between(c, scaled, -INF, threshold)))
+    soft = log1p(c, exp(c, between(c, scaled, -INF, threshold)))
     return c.sel(scaled > threshold, x, soft if beta == 1 else soft / beta)
 
 
@@ -259,13 +269,13 @@ def _gelu_bounded(c: Code, x: Value) -> Value:
 def _by_tanh(c: Code, x: Value) -> Value:
     """exp(-2 u) + 1 for u = sqrt(2/pi) (x + 0.044715 x**3)."""
     inner = c.fma(x * x, -2 * _ROOT_TWO_OVER_PI * 0.044715, -2 * _ROOT_TWO_OVER_PI)
-    return f.exp(c, inner * x) + 1.0
+    return exp(c, inner * x) + 1.0
 
 
 def gelu(c: Code, x: Value, approximate: str = "none") -> Value:
     """x times the normal distribution function of x, or an approximation of that."""
     bounded = _gelu_bounded(c, x)
-    return bounded * f.normal_cdf(c, x) if approximate == "none" else bounded / _by_tanh(c, x)
+    return bounded * normal_cdf(c, x) if approximate == "none" else bounded / _by_tanh(c, x)
 
 
 def gelu_backward(c: Code, grad: Value, x: Value, _output: Value, approximate: str = "none") -> Value:
@@ -273,8 +283,8 @@ def gelu_backward(c: Code, grad: Value, x: Value, _output: Value, approximate: s
     within = between(c, x, -40.0, 40.0)
     square = within * within
     if approximate == "none":
-        density = f.exp(c, square * -0.5) * (1 / math.sqrt(2 * math.pi))
-        return grad * c.fma(within, density, f.normal_cdf(c, within))
+        density = exp(c, square * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return grad * c.fma(within, density, normal_cdf(c, within))
     cdf = 1.0 / _by_tanh(c, within)
     slope = c.fma(square, 3 * 0.044715, 1.0) * (2 * _ROOT_TWO_OVER_PI)
     return grad * c.fma(within * slope, cdf * (1.0 - cdf), cdf)
@@ -297,6 +307,16 @@ def _comparison(compare: Callable[[Value, Value], Value]) -> Rule:
     return of_numbers(lambda _, x, y: compare(x, y))
 
 
+# The functions that are called as their kernels are.
+_SAME: Final = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "copysign", "cos", "cosh", "digamma", "erf",
+    "erfc",
+    "erfcx", "exp", "exp2", "expm1", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "lgamma", "log",
+    "log10",
+    "log1p", "log2", "logaddexp", "maximum", "minimum", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc",
+    "sinh", "tan", "tanh",
+)  # fmt: skip
+
 RULES: Final[dict[str, Rule]] = {
     # arithmetic
     "add": of_numbers(lambda _, x, y: x + y),
@@ -312,7 +332,7 @@ RULES: Final[dict[str, Rule]] = {
     "div_rounded": of_numbers(div_rounded, 2),
     "lerp": of_numbers(lerp),
     "pow": power,
-    "float_power": of_numbers(f.power),
+    "float_power": of_numbers(any_power),
     "square": of_numbers(lambda _, x: x * x),
     "sqrt": _unary("sqrt"),
     "reciprocal": of_numbers(lambda _, x: 1.0 / x),
@@ -322,17 +342,16 @@ RULES: Final[dict[str, Rule]] = {
     "trunc": _unary("trunc"),
     "round": of_numbers(rounded, 1),
     "frac": of_numbers(lambda c, x: x - c.unary("trunc", x)),
-    "copysign": of_numbers(copysign),
     "conj": of_numbers(lambda _, x: x),
     "angle": of_numbers(angle),
     "deg2rad": of_numbers(lambda _, x: x * (math.pi / 180)),
     "rad2deg": of_numbers(lambda _, x: x * (180 / math.pi)),
-    "sgn": of_numbers(f.sign),
+    "sgn": of_numbers(sign),
     # choices and comparisons
     "where": where,
     "clamp": clamp,
-    "clamp_min": of_numbers(f.maximum),
-    "clamp_max": of_numbers(f.minimum),
+    "clamp_min": of_numbers(maximum),
+    "clamp_max": of_numbers(minimum),
     "relu": of_numbers(relu),
     "nan_to_num": of_numbers(nan_to_num, 1),
     "eq": _comparison(lambda x, y: x.eq(y)),
@@ -356,18 +375,10 @@ RULES: Final[dict[str, Rule]] = {
     "bitwise_or": of_masks(lambda _, x, y: x | y),
     "bitwise_xor": of_masks(lambda _, x, y: x ^ y),
     "bitwise_not": of_masks(lambda _, x: ~x),
-    # functions: those of the same name
-    **{
-        name: of_numbers(f.FUNCTIONS[name])
-        for name in (
-            "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "erfcx",
-            "exp", "exp2", "expm1", "floor_divide", "fmax", "fmin", "fmod", "heaviside", "hypot", "log", "log10",
-            "log1p", "log2", "logaddexp", "maximum", "minimum", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc",
-            "sinh", "tan", "tanh",
-        )
-    },  # fmt: skip
-    "logistic": of_numbers(f.sigmoid),
-    "ndtr": of_numbers(f.normal_cdf),
+    # functions
+    **{name: of_numbers(FUNCTIONS[name]) for name in _SAME},
+    "logistic": of_numbers(sigmoid),
+    "ndtr": of_numbers(normal_cdf),
     "log_ndtr": of_numbers(log_ndtr),
     "inverse_mills": of_numbers(inverse_mills),
     "logaddexp2": of_numbers(logaddexp2),
@@ -381,9 +392,9 @@ RULES: Final[dict[str, Rule]] = {
     "softplus": of_numbers(softplus, 1),
     "softsign": of_numbers(softsign),
     # derivatives
-    "asin_slope": of_numbers(lambda c, x: f.rsqrt(c, (1.0 - x) * (x + 1.0))),
-    "acosh_slope": of_numbers(lambda c, x: f.rsqrt(c, x - 1.0) * f.rsqrt(c, x + 1.0)),
-    "asinh_slope": of_numbers(lambda c, x: 1.0 / f.hypot(c, x, c.like(1.0, x))),
+    "asin_slope": of_numbers(lambda c, x: rsqrt(c, (1.0 - x) * (x + 1.0))),
+    "acosh_slope": of_numbers(lambda c, x: rsqrt(c, x - 1.0) * rsqrt(c, x + 1.0)),
+    "asinh_slope": of_numbers(lambda c, x: 1.0 / hypot(c, x, c.like(1.0, x))),
     "atanh_slope": of_numbers(lambda _, x: 1.0 / ((1.0 - x) * (x + 1.0))),
     "atan_slope": of_numbers(lambda _, x: 1.0 / (x * x + 1.0)),
     "times_complement": of_numbers(lambda _, x: x * (1.0 - x)),

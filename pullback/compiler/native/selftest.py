@@ -57,6 +57,15 @@ def _across(op: str, f: Callable[[Any, Any], Any], kind: str) -> Case:
     return Case(f"across {op} {kind}", lambda code, x: code.across(op, x.a if kind == "f" else x.i), halves)
 
 
+def _max(x: Any, y: Any) -> Any:
+    """NumPy's but for zeros, of which NumPy gives now the one, now the other."""
+    return np.where((y < x) | np.isnan(x), x, y)
+
+
+def _min(x: Any, y: Any) -> Any:
+    return np.where((x < y) | np.isnan(x), x, y)
+
+
 def cases(type_: Type) -> list[Case]:
     """Every instruction for floats of this type, with whole numbers and masks as wide."""
     bits, lanes = type_.bits, type_.lanes
@@ -102,8 +111,8 @@ def cases(type_: Type) -> list[Case]:
              lambda x: x.a if x.p.any() else x.b),
         Case("all", lambda code, x: code.sel(code.splat(code.all(x.p), lanes), x.a, x.b),
              lambda x: x.a if x.p.all() else x.b),
-        _across("add", np.add, "f"), _across("mul", np.multiply, "f"), _across("max", np.maximum, "f"),
-        _across("min", np.minimum, "f"), _across("add", np.add, "i"), _across("max", np.maximum, "i"),
+        _across("add", np.add, "f"), _across("mul", np.multiply, "f"), _across("max", _max, "f"),
+        _across("min", _min, "f"), _across("add", np.add, "i"), _across("max", np.maximum, "i"),
         Case("lane", lambda code, x: code.lane(x.a, lanes - 1), lambda x: x.a[-1:]),
         Case("lane of a mask", lambda code, x: code.lane(x.p, lanes - 1), lambda x: x.p[-1:]),
         Case("splat", lambda code, x: code.splat(code.lane(x.b, 0), lanes), lambda x: np.repeat(x.b[:1], lanes)),

@@ -79,16 +79,21 @@ class Toolchain(ABC):
         """Code in memory; `path` is a file that holds it, if there is one."""
 
     def build(self, module: Module, store: disk.Cache | None) -> Library:
-        """The library of a module: one that is loaded, one that is on disk, or a new one."""
+        """The library of a module: one that is loaded, one that is on disk, or a new one; raises CompilerError."""
         text = self.render(module)
         key = sha256(f"{ABI}\0{self.identity}\0{text}".encode()).hexdigest()
         if (known := _LOADED.get(key)) is not None:
             return known
-        code, path = (store and store.find(key)) or (None, None)
-        if code is None:
-            code = self.compile(text)
-            path = None if store is None else store.keep(key, code)
-        made = _LOADED[key] = self.load(code, path)  # two threads may make two, of which one is the next one's
+        try:
+            code, path = (store and store.find(key)) or (None, None)
+            if code is None:
+                code = self.compile(text)
+                path = None if store is None else store.keep(key, code)
+            made = _LOADED[key] = self.load(code, path)  # two threads may make two, of which one is the next one's
+        except OSError as error:  # whose text names a file, another one each time
+            raise CompilerError(f"{self.name} has failed: {error.strerror}") from error
+        except (subprocess.SubprocessError, RuntimeError) as error:  # RuntimeError: llvmlite's
+            raise CompilerError(f"{self.name} has failed: {error}") from error
         return made
 
 
@@ -176,8 +181,11 @@ class CCompiler(Toolchain):
 
     def __init__(self, command: list[str], name: str = "") -> None:
         self.name = name or shlex.join(command)
-        self._command = [*command, *self._options()]
-        asked = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False, timeout=60)
+        path = os.path.abspath(shutil.which(command[0]) or command[0])  # noqa: PTH100 - a link stays one: see ccache
+        self._command = [path, *command[1:], *self._options()]
+        asked = subprocess.run(
+            [path, *command[1:], "--version"], capture_output=True, text=True, check=False, timeout=60
+        )
         self.identity = f"{shlex.join(self._command)}, {asked.stdout}, {_machine()}"
 
     def _options(self) -> list[str]:
@@ -196,18 +204,13 @@ class CCompiler(Toolchain):
     def compile(self, text: str) -> bytes:
         """A shared library."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            source, result = Path(folder, "module.c"), Path(folder, "module.so")
-            source.write_text(text)
-            done = subprocess.run(
-                [*self._command, str(source), "-o", str(result), *self._libraries],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=600,
-            )
+            result = Path(folder, "module.so")
+            Path(folder, "module.c").write_text(text)
+            command = [*self._command, "module.c", "-o", "module.so", *self._libraries]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=folder)
             if done.returncode or not result.exists():
                 said = (done.stderr or done.stdout).strip().splitlines()
-                raise CompilerError(f"{self.name} has failed ({done.returncode}): {' / '.join(said[:3])}")
+                raise CompilerError(f"exit status {done.returncode}: {' / '.join(said[:3])}")
             return result.read_bytes()
 
     def load(self, code: bytes, path: Path | None) -> Library:

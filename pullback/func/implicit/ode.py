@@ -116,6 +116,7 @@ def odeint(
     if at_stake:
         captured.keep(at_stake)
     problem = Problem(slope, Integrator(name, method, rtol, atol), captured)
+    problem.form = repr(form), repr(structure), many
     if sensitivity == "adjoint":  # which refuses captured variables that are differentiated
         others = [] if any(map(moves, captured.tensors)) else captured.tensors
         found = problem.solve(start, t, [*given, *others])

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from pullback.core import modes
+from pullback.core.errors import DetachingError, explained, refusals
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func import forward
 from pullback.func.batching import vmap
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.rules.calls import stripped
+from pullback.graph.captured import every_array_records
 
 
 def _radau(stages: int) -> tuple[ndarray, ndarray]:
@@ -171,15 +173,18 @@ def _products(matrices: ndarray, start: ndarray) -> ndarray:
 def tried(compute: Callable[[], ndarray], outermost: bool) -> ndarray | None:
     """The result, or None where a function does not run on a batch, whatever it raises.
 
-    `outermost`: nothing in it is of a level, so it runs as it would outside of all transforms, which is faster.
+    `outermost`: nothing in it is of a level, so it runs as it would outside of all transforms, which is faster. The
+    error of a function that would lose a gradient is raised as long as `adopt()` may help: see `adopting`.
     """
-    state = modes.current()
+    state, refused = modes.current(), refusals.last
     before = modes.set_modes(modes.Modes(observers=state.observers) if outermost else state)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("error")
             return compute()
-    except Exception:  # noqa: BLE001 - a user's function may branch on numbers: the general way says what is wrong
+    except Exception as error:
+        if isinstance(explained(error, refused), DetachingError) and not every_array_records.get():
+            raise
         return None
     finally:
         modes.restore(before)

@@ -5,7 +5,7 @@ Both are initial value problems again, solved by the same function, so that ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from pullback.func.implicit.integrator import Integrator, Slope
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
-from pullback.func.repeated import while_solving
+from pullback.func.repeated import Loan, programs_of, while_solving
 from pullback.func.rules.calls import moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.graph.captured import Captured
@@ -32,7 +32,12 @@ _WORK = 50_000, 20  # evaluations of a slope that an attempt to go backward may 
 
 
 class Problem:
-    """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured."""
+    """dy/dt = slope(y, t, args), y(t[0]) = y0, on leaves; the slope calls what is captured.
+
+    `form` is equal for problems whose slopes call the user's functions alike; None for no other.
+    """
+
+    form: Hashable | None = None
 
     def __init__(self, slope: Slope, integrator: Integrator, captured: Captured) -> None:
         self._of, self.integrator, self.captured = slope, integrator, captured
@@ -59,7 +64,7 @@ class _Solve:
     work = 0  # evaluations of the slope in forward
 
     def __init__(self, problem: Problem, count: int, leaves: Leaves) -> None:
-        self.problem, self.count = problem, count
+        self.problem, self.count, self.captured = problem, count, problem.captured
         self.of_time = moves(leaves[0])
         self.recorded = any(map(moves, leaves))
         self.of_start = self.of_time or any(map(moves, leaves[1 : 1 + count]))
@@ -175,13 +180,23 @@ class _Solve:
         sizes = np.concatenate([sizes, np.where(of_args > 0, of_args, np.max(of_args, initial=0) or 1.0)])
         return _SHARE * self.problem.integrator.rtol * loss / np.where(sizes > 0, sizes, 1.0)
 
-    def along_solution(self, solution: Any, args: Leaves) -> Slope:
+    def likeness(self, what: str, args: Leaves) -> Hashable | None:
+        """A value that is equal where `what` does the same to the numbers that it gets; None if none tells."""
+        others = [(nr, type(x), x) for nr, x in enumerate(args) if not _is_number(x)]
+        if self.problem.form is None or any(kind not in (bool, int, str, type(None)) for _, kind, _ in others):
+            return None
+        functions = self.problem.captured.likeness()
+        known = what, self.problem.integrator.name, self.problem.form, self.count, (*self.free,), (*others,)
+        return None if functions is None else (known, functions)
+
+    def along_solution(self, solution: Any, args: Leaves, loan: Loan | None) -> Slope:
         """How cotangents change where y is at hand, as it was found."""
-        count = self.count
+        count, numbers = self.count, [nr for nr, x in enumerate(args) if _is_number(x)]
         last: list[Any] = [None, None]  # implicit methods ask many times for slopes at one time
 
         def linearized(t: Any, leaves: Sequence[Any]) -> Linearized:
-            return Linearized(self.of_free(t, args), [*leaves[:count], *leaves[2 * count :]])
+            given = replaced(args, numbers, leaves[2 * count :])
+            return Linearized(self.of_free(t, given), [*leaves[:count], *(given[i] for i in self.free)])
 
         def pulled(t: Any, *leaves: Any) -> Leaves:
             return [-g for g in linearized(t, leaves).pull(leaves[count : 2 * count])]
@@ -191,11 +206,14 @@ class _Solve:
                 last[:] = t, linearized(float(t), leaves)
             return [-g for g in last[1].pull(leaves[count : 2 * count], again=True)]
 
-        pull, free = while_solving(self.problem.captured, pulled_again, pulled), [args[i] for i in self.free]
+        pull = while_solving(self.problem.captured, pulled_again, pulled, loan)
 
         def slope(state: Leaves, t: Any, args: Leaves) -> Any:
             return pull(
-                np.float64(t) if type(t) is float else t, *self.layout.unravel(solution(t)), *state[:count], *free
+                np.float64(t) if type(t) is float else t,
+                *self.layout.unravel(solution(t)),
+                *state[:count],
+                *[args[nr] for nr in numbers],
             )
 
         return slope
@@ -233,7 +251,7 @@ class _Solve:
         state = self.with_solution(adjoint, (at, times[1]), (middle, end), state, args, halvings + 1)
         return self.with_solution(adjoint, (times[0], at), (begin, middle), state, args, halvings + 1)
 
-    def variational(self, y0: Leaves, tangent: Leaves, args: Leaves, moving: Leaves) -> Problem:
+    def variational(self, y0: Leaves, tangent: Leaves, args: Leaves, moving: Leaves, loan: Loan | None) -> Problem:
         """The problem of y and its tangent; the tangents of the free args stand behind the args."""
         count, many = self.count, len(self.free)
 
@@ -247,7 +265,7 @@ class _Solve:
         def slope(state: Leaves, t: Any, args: Leaves) -> Any:
             return push(np.float64(t) if type(t) is float else t, *state, *args)
 
-        push = while_solving(self.problem.captured, pushed)
+        push = while_solving(self.problem.captured, pushed, loan=loan)
         integrator = self.problem.integrator
         # A tangent is as large as y where everything moves by its own size: tolerances are for this.
         sizes = _sizes(y0) + integrator.atol / integrator.rtol
@@ -294,12 +312,13 @@ def _vjp(cotangents: Leaves, ys: Leaves, how: _Solve, t: Any, *leaves: Any) -> t
         else:
             pulled = [np.zeros(np.shape(c)[1:]) for c in cotangents]  # which nobody asks for
         gathered = _parts(moved, gathered)
-    along = None if solution is None else how.along_solution(solution, args)
-    for i in range(len(t) - 1, 0, -1) if matrix is None else ():
-        begin, end = ([y[j] for y in ys] for j in (i - 1, i))
-        state = how.pulled_back(along, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
-        pulled = [x + c[i - 1] for x, c in zip(state[:count], cotangents, strict=True)]
-        gathered = state[count:]
+    with programs_of(None if solution is None else how.likeness("adjoint", args)) as loan:
+        along = None if solution is None else how.along_solution(solution, args, loan)
+        for i in range(len(t) - 1, 0, -1) if matrix is None else ():
+            begin, end = ([y[j] for y in ys] for j in (i - 1, i))
+            state = how.pulled_back(along, (t[i - 1], t[i]), (begin, end), [*pulled, *gathered], args)
+            pulled = [x + c[i - 1] for x, c in zip(state[:count], cotangents, strict=True)]
+            gathered = state[count:]
     by_time: Any = None
     if how.of_time:  # y[i] moves with t[i]; with t[0] it starts later, from the same y0
         slopes = how.slopes(ys, t, args)
@@ -328,15 +347,21 @@ def _jvp(tangents: tuple[Any, ...], ys: Leaves, how: _Solve, t: Any, *leaves: An
         rows = np.reshape(matrix @ along, (len(t), -1))
         found = columns(rows, y0)
     else:
-        problem = how.variational(y0, tangent, free, moving)
-        found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
+        with programs_of(how.likeness("variational", args)) as loan:
+            problem = how.variational(y0, tangent, free, moving, loan)
+            found = problem.solve([*y0, *tangent], t, [*args, *moving])[how.count :]
     if slopes:
         rates = [np.stack(d) for d in zip(*slopes, strict=True)]
         found = [v + d * by_time.reshape(-1, *[1] * (v.ndim - 1)) for v, d in zip(found, rates, strict=True)]
     return found
 
 
-def _is_one_product(args: tuple[Any, ...]) -> bool:
+def _is_number(x: Any) -> bool:
+    return type(x) is float or isinstance(x, (ndarray, np.generic, Tensor))
+
+
+@adopting
+def _is_one_product(*args: Any) -> bool:
     """True if the rule that gets these arguments is a product with a matrix that is at hand."""
     nr = next(nr for nr, x in enumerate(args) if isinstance(x, _Solve))
     how, t, leaves = args[nr], args[nr + 1], args[nr + 2 :]
@@ -365,5 +390,5 @@ def _inner(cotangent: Any, slope: Any) -> Any:
 _odeint.__name__ = "odeint"  # of the node
 _trajectory = CustomFunction(_odeint, _vjp, _jvp)
 _trajectory._rule.by_sample = by_sample
-_trajectory._rule.takes_batches = _is_one_product
+_trajectory._rule.takes_batches = lambda args: _is_one_product(*args)
 _trajectory._rule.instead = ONE_SYSTEM

@@ -102,6 +102,8 @@ def checkpointed_loop(
 
     if not count:
         return x0
-    loop = Loop(name, captured, leaf_step, state, [], [*given, *captured.tensors], int(count))
+    loop = Loop(
+        name, captured, leaf_step, state, [], [*given, *captured.tensors], int(count), form=(form.key, arguments.key)
+    )
     loop.slots, loop.disk_slots, loop.directory = min(slots, int(count)), disk_slots, directory
     return unflatten(structure, loop.run()[0])

@@ -7,7 +7,7 @@ step. The rules are made of the steps themselves, so that they have derivatives 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, val
 from pullback.func.left_behind import leave
 from pullback.func.loops.schedule import on_disk, reversal
 from pullback.func.loops.states import States, copied
-from pullback.func.repeated import while_solving
+from pullback.func.repeated import programs_of, while_solving
 from pullback.func.rules.calls import handed_out, levels_of, moves
 from pullback.func.rules.custom import CustomFunction
 
@@ -46,6 +46,8 @@ class Loop:
         A step, of leaves.
     count : int or None
         How many steps there are; None if `test` says so.
+    form : hashable
+        Equal for loops whose steps take and give trees alike, and call the user's functions alike; None for no other.
     test : callable, optional
         `test(carry, args)` is true if there is another step.
     """
@@ -68,16 +70,18 @@ class Loop:
         args: Leaves,
         count: int | None,
         *,
+        form: Hashable,
         test: Any = None,
         backwards: bool = False,
     ) -> None:
-        self.name, self.captured, self.step, self.test = name, captured, step, test
+        self.name, self.captured, self.step, self.test, self._form = name, captured, step, test, form
         self.count, self.backwards = count, backwards
         self.kept = Kept()  # what the first sweep has left for backward: carries, and the last but one
         self.width, self.x_width = len(carry), len(xs)
         self._leaves = [*carry, *xs, *args]
         self.shapes = [shape_of(x) for x in carry]
         self.moving = [i for i, x in enumerate(carry) if _is_differentiable(x)]
+        self._whole = [i for i, x in enumerate(carry) if type(x) is int]  # which a program takes as NumPy's
         self.x_moving = [i for i, x in enumerate(xs) if moves(x) and x.dtype.kind in "fc"]
         self.free = [i for i, x in enumerate(args) if moves(x) and x.dtype.kind in "fc"]
         self.recorded = any(map(moves, (*carry, *xs, *args)))
@@ -86,6 +90,14 @@ class Loop:
         self.goes_back = self.recorded and any(
             t._requires_grad or array_type(t._array).records_calls(t._array) for x in tensors for t in levels_of(x)
         )
+
+    def likeness(self) -> Hashable | None:
+        """A value that is equal for loops whose reversed steps do the same; None if none tells."""
+        if self._form is None or (functions := self.captured.likeness()) is None:
+            return None
+        form = self.name, self._form, self.width, self.x_width, (*self.shapes,)
+        places = self.moving, self.x_moving, self.free, self.y_moving
+        return (*form, *map(tuple, places), functions)
 
     def run(self) -> tuple[Leaves, Leaves]:
         """(the carry after the last step, the y of all steps)."""
@@ -209,11 +221,18 @@ class Loop:
         points = [*(carry[i] for i in self.moving), *(x[i] for i in self.x_moving), *(args[i] for i in self.free)]
         return step, points, whole
 
+    def with_numpys(self, carry: Leaves) -> Leaves:
+        """The carry with NumPy's numbers for Python's whole ones: a program takes these for inputs."""
+        return replaced(
+            carry, self._whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self._whole)]
+        )
+
     def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
         """(what step k gives, the cotangents of what it takes); behind its leaves come the cotangents of its result."""
         given = len(leaves) - len(self.moving) - len(self.y_moving)
         carry, x, args = self.split(leaves[:given])
-        step, point, _ = self.linear(carry, int(k) if type(k) is np.int64 else k, x, args)
+        carry = replaced(carry, self._whole, [_as_int(carry[i]) for i in self._whole])
+        step, point, _ = self.linear(carry, _as_int(k), x, args)
         linearized = Linearized(step, point)
         return linearized.values, linearized.pull(leaves[given:])
 
@@ -287,6 +306,14 @@ def _places_to_keep(loop: Loop) -> Set[int] | None:
 @adopting
 def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[Any, ...]:
     loop.captured.renew()
+    if any(isinstance(x, Tensor) for x in (*cotangent, *leaves)):
+        return _reversed(cotangent, result, loop, loop.reversed_step, *leaves)
+    with programs_of(loop.likeness()) as loan:
+        pull = while_solving(loop.captured, loop.reversed_step, loan=loan)
+        return _reversed(cotangent, result, loop, pull, *leaves)
+
+
+def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves: Any) -> tuple[Any, ...]:
     x0, xs, args = loop.split(leaves)
     pulled = [cotangent[i] for i in loop.moving]
     by_y = [cotangent[loop.width + i] for i in loop.y_moving]
@@ -295,7 +322,6 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[A
     if states is None:  # none are left for a second backward
         states = States() if given else loop.states()
     slots = count if loop.slots is None or any(map(_records, given)) else loop.slots
-    pull = loop.reversed_step if given else while_solving(loop.captured, loop.reversed_step)
     gathered: Leaves = [0.0 if count else zeros(args[i]) for i in loop.free]
     by_x = Rows(count)
     carry, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
@@ -316,7 +342,9 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[A
                 carry = loop.advanced(carry, xs, args, k, to, not given)
                 continue
             place = loop.place(k)
-            values, found = pull(np.int64(k), *carry, *loop.slices(xs, k), *args, *pulled, *(g[place] for g in by_y))
+            values, found = pull(
+                np.int64(k), *loop.with_numpys(carry), *loop.slices(xs, k), *args, *pulled, *(g[place] for g in by_y)
+            )
             loop.compare(values[:n], after, k)
             after = copied([carry[i] for i in loop.moving])
             pulled, last = found[:n], None
@@ -384,12 +412,13 @@ def _of_samples(info: Any, dims: Any, loop: Loop, *leaves: Any) -> Any:
         found, y = vmap(of_sample, in_dims, randomness=info.randomness)(carry, x, args)
         return replaced(others, arrays, found), list(y)
 
-    def test(carry: Leaves, args: Leaves) -> bool:
-        return bool(np.any(plain(vmap(loop.test, (of_carry, of_args))(carry, args))))
+    def test(carry: Leaves, args: Leaves) -> Any:
+        return np.any(plain(vmap(loop.test, (of_carry, of_args))(carry, args)))  # in an outer batch one for each sample
 
     together = Loop(
-        loop.name, loop.captured, step, carry, xs, args, loop.count, test=loop.test and test, backwards=loop.backwards
-    )
+        loop.name, loop.captured, step, carry, xs, args, loop.count,
+        form=None, test=loop.test and test, backwards=loop.backwards,
+    )  # fmt: skip
     together.slots, together.disk_slots, together.directory = loop.slots, loop.disk_slots, loop.directory
     together.limit, loop.together = loop.limit, True
     try:
@@ -412,6 +441,10 @@ def _repeated(x: Any, size: int) -> Any:
 def _moved(x: Any) -> Any:
     """The samples second: the first dimension is that of the steps."""
     return TENSOR.movedim(x, 0, 1) if isinstance(x, Tensor) else np.moveaxis(x, 0, 1)
+
+
+def _as_int(x: Any) -> Any:
+    return int(x) if type(x) is np.int64 else x
 
 
 def _records(x: Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,11 @@ class Form:
 
     def __init__(self, leaves: Leaves, structure: Structure) -> None:
         self._structure, self._faces = structure, [type(x) if isinstance(x, Tensor) else None for x in leaves]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for forms that are alike."""
+        return repr(self._structure), (*self._faces,)
 
     def tree(self, leaves: Leaves) -> _Tree:
         """These leaves in the structure."""
@@ -128,7 +133,9 @@ def scan(
             y = step([*carry], 0, zeros, captured.tensors)[1] if xs is not None else []
         nothing = [np.zeros((0, *np.shape(part)), getattr(part, "dtype", type(part))) for part in y]
         return init, unflatten(y_structure[0] if y else None, nothing)
-    loop = Loop(name, captured, step, carry, slices, captured.tensors, count, backwards=reverse)
+    loop = Loop(
+        name, captured, step, carry, slices, captured.tensors, count, form=(form.key, x_form.key), backwards=reverse
+    )
     loop.slots = checked_slots("scan", slots, count)
     last, ys = loop.run()
     return unflatten(structure, last), unflatten(y_structure[0], ys)
@@ -182,7 +189,7 @@ def fori_loop(
 
     if not count:
         return init
-    loop = Loop(name, captured, step, carry, [], captured.tensors, count)
+    loop = Loop(name, captured, step, carry, [], captured.tensors, count, form=(form.key, first))
     loop.slots = checked_slots("fori_loop", slots, count)
     return unflatten(structure, loop.run()[0])
 
@@ -251,7 +258,7 @@ def while_loop(
         there = goes_on(carry, held)  # of each sample: those that have ended stay what they are
         return [chosen(there, new, old) for new, old in zip(found, carry, strict=True)], []
 
-    loop = Loop(name, captured, step, carry, [], captured.tensors, None, test=goes_on)
+    loop = Loop(name, captured, step, carry, [], captured.tensors, None, form=form.key, test=goes_on)
     loop.limit = max_steps
     return unflatten(structure, loop.run()[0])
 

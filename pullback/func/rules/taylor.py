@@ -15,7 +15,7 @@ from pullback.arrays.taylor import TaylorArray, TaylorLevel
 from pullback.autograd.function import definition
 from pullback.autograd.function.definition import Function
 from pullback.core.array_face import ARRAYS, wrap_array, wrap_as
-from pullback.core.array_type import array_type, innermost, memory_of, table_of
+from pullback.core.array_type import array_type, innermost, is_array, memory_of, table_of
 from pullback.core.errors import GradientError, InplaceError
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, wrap
@@ -42,25 +42,32 @@ def apply(name: str, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
         for i, part in zip(moving, parts, strict=True):
             given[i] = part
         again, by_name = unflatten(structure, given)
-        found = run(again, by_name)
-        lent.extend(isinstance(y, Tensor) and refuses_writes(y) for y in flatten(found)[0])
-        return found
+        found, form = flatten(run(again, by_name))
+        built[:] = [form, *found]
+        numbers = [y for y in found if _is_number(y)]
+        lent.extend(isinstance(y, Tensor) and refuses_writes(y) for y in numbers)
+        return numbers
 
+    built: list[Any] = []  # the structure of what the function gives, and its leaves, some of which may be text
     lent: list[bool] = []
-    found, slope = push("jet", of_moving, tuple(points), tuple(slopes), warns=False)
-    values, built = flatten(found)
+    values, slope = push("jet", of_moving, tuple(points), tuple(slopes), warns=False)
     like = leaves[moving[0]]
-    results = [_integrated(y, t, order, like, curve) for y, t in zip(values, flatten(slope)[0], strict=True)]
+    results = [_integrated(y, t, order, like, curve) for y, t in zip(values, slope, strict=True)]
     aliases = [y for y, is_one in zip(results, lent, strict=True) if is_one]
     for x in (*aliases, *(leaves[i] for i in moving if aliases)):
         refuse_writes(x, _ALIASED.format(name))
-    return (unflatten(built, results),)
+    following = iter(results)
+    return (unflatten(built[0], [next(following) if _is_number(y) else y for y in built[1:]]),)
 
 
 _ALIASED = (
     "{0}: an argument and a result, or two results, share memory, but not where func.jet runs {0}: a write into one "
     "of them would not reach the other. Let {0} return a copy (return x.copy()), or write into a copy."
 )
+
+
+def _is_number(y: Any) -> bool:
+    return is_array(y) or issubclass(type(y), (np.generic, int, float, complex))
 
 
 def _is_moving(x: Any) -> bool:

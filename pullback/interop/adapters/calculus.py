@@ -165,8 +165,20 @@ def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
     after = count + m - 1 - n - before
     zeros = [np.zeros(k, a.dtype) for k in (before, after)]
     padded = np.concatenate([zeros[0], a, zeros[1]]) if before or after else a
-    result = ops.matmul(ops.unfold(padded, 0, m, 1) if isinstance(a, Tensor) else sliding_window_view(padded, m), v)
+    rows = ops.unfold(padded, 0, m, 1) if isinstance(a, Tensor) else sliding_window_view(padded, m)
+    if before or after:
+        end = before + n - m + 1  # of the rows without zeros
+        parts = [_in_part(rows[:before], v, before, n), ops.matmul(rows[before:end], v)]
+        result = np.concatenate([*parts, _in_part(rows[end:], v, before - end, n)])
+    else:
+        result = ops.matmul(rows, v)
     return ops.flip(result, (0,)) if swapped else result
+
+
+def _in_part(rows: Any, v: Any, first: int, count: int) -> Any:
+    """The sums of those products that are there: zeros around an array are none, also beside a NaN or an infinity."""
+    places = np.add.outer(np.arange(rows.shape[0]), np.arange(v.shape[0])) - first
+    return np.einsum("ij,ij->i", rows, np.where((places >= 0) & (places < count), v, np.zeros((), v.dtype)))
 
 
 @rule("vander")

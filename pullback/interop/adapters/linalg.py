@@ -155,7 +155,8 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
         a, b = (
             x if x.shape[-1] == 3 else np.concatenate([x, np.zeros((*x.shape[:-1], 1), x.dtype)], -1) for x in (a, b)
         )
-    a, b = np.broadcast_arrays(a, b)
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
     return ops.movedim(ops.cross(a, b, -1), -1, axisc)
 
 

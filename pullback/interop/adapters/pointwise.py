@@ -116,6 +116,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     a = array(a)
     if a.dtype.kind == "c":
         result = ops.complex(ops.round(np.real(a), decimals), ops.round(np.imag(a), decimals))
+    elif a.dtype.kind == "b":
+        np.round(np.zeros(1, bool), decimals)  # NumPy's error for places behind the point
+        result = np.rint(a)
     else:
         result = ops.round(a, decimals)
     return deliver("round", result, out)

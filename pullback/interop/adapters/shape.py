@@ -129,11 +129,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
-    made: list[Any] = [np.broadcast_to(x, shape) for x in arrays]
-    if any(type(x) in ARRAYS for x in arrays):  # a copy of a constant may be written into
-        level = modes.current().level
-        made = [x if isinstance(x, Tensor) or x.dtype.kind not in "fc" else wrap_array(x, level) for x in made]
-    return tuple(made)
+    return tuple(np.broadcast_to(x, shape) for x in arrays)  # of a constant a plain view: it may change later
 
 
 @rule("meshgrid")

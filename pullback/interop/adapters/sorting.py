@@ -69,10 +69,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     only("partition", "order", order, (None,))
     _check_selection(kind)
     a, axis = _flat(a, axis)
-    if is_hidden(a):  # what is sorted is partitioned at every place
-        return sort(a, axis)
-    index = np.argpartition(frozen(a, "partition"), values(kth, "partition"), axis)
-    return take_along_axis(a, index, axis)
+    return take_along_axis(a, ops._numpy_argpartition(a, axis, values(kth, "partition").tolist()), axis)
 
 
 def _constant(name: str) -> Callable[..., Any]:
@@ -128,11 +125,11 @@ def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: A
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """np.argpartition, of which any order serves that has the elements at their places."""
+    """np.argpartition."""
     only("argpartition", "order", order, (None,))
     _check_selection(kind)
     a, axis = _flat(a, axis)
-    return ops.argsort(a, axis)
+    return ops._numpy_argpartition(a, axis, values(kth, "argpartition").tolist())
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:

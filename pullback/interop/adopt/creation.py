@@ -2,7 +2,7 @@
 
 Inside a transform they give `Array`s, so that a buffer records what is written into it. Only memory that nobody else
 knows of becomes one: what is written into another's memory through an Array would be read there without its gradient.
-Integers and bools carry no gradient and stay plain, but for what is to be filled inside vmap.
+Integers and bools carry no gradient and stay plain, but for vmap, where they may become those of many samples.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _current = modes.current
 ours_take_part: ContextVar[bool | None] = ContextVar("pullback_ours_take_part", default=None)
 
 
-def buffer(made: Any, kinds: str = "fc") -> Any:
+def buffer(made: Any) -> Any:
     """A fresh array as one that records what is written into it, from whatever level; a read-only view as it is."""
-    if type(made) is ndarray and made.dtype.kind in kinds and made.flags.writeable:
-        level = _current().level
+    state = _current()
+    if type(made) is ndarray and made.dtype.kind in ("fcbiu" if state.batched else "fc") and made.flags.writeable:
+        level = state.level
         for inner in range(min(1, level), level + 1):
             made = wrap_array(made, inner)
             start_unsaved(made)
@@ -62,10 +63,7 @@ class Creation(Dispatcher):
             if not concerns_us(error, args, kwargs):
                 raise
         else:
-            batched = _current().batched
-            if (WATCHED or self.always or batched) and self.records():
-                return buffer(made, "fcbiu" if batched and self.genuine in _TO_FILL else "fc")
-            return made
+            return buffer(made) if (WATCHED or self.always or _current().batched) and self.records() else made
         return self.on_tensors(args, kwargs)
 
     def records(self) -> bool:
@@ -77,10 +75,6 @@ class Creation(Dispatcher):
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         made = of_lists(self.genuine, args, kwargs)
         return show_as_plural(made) if type(made) in SCALAR_FACES else made
-
-
-# Inside vmap their whole numbers and truth values too may become those of many samples.
-_TO_FILL = (np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 
 
 class Full(Creation):
@@ -250,7 +244,7 @@ def _in_order(made: Any, order: Any) -> Any:
 
 
 _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
-_BY_VALUE = (*SEQUENCES, float, complex)  # what an array is made of without sharing memory
+_BY_VALUE = (*SEQUENCES, bool, int, float, complex)  # what an array is made of without sharing memory
 
 
 def _objects(x: Any) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import Array, show_as_array, show_as_plural
-from pullback.core.array_type import REGISTERED, TENSOR
+from pullback.core.array_face import SCALAR_FACES, Array, as_array, show_as_array, show_as_plural
+from pullback.core.array_type import REGISTERED, TENSOR, check
 from pullback.core.overrides import KNOWN, taking_part
-from pullback.core.tensor import ndarray
+from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.element_writes import wrote_element
 from pullback.dispatch.results import copy_into
@@ -44,6 +45,7 @@ def getitem(self: Any, index: Any) -> Any:
         try:
             index = plain_index(index)
             if has_tensors(index):
+                index = tuple(map(_as_array, index)) if type(index) is tuple else _as_array(index)
                 found = read_at(self, index, ops=TENSOR)
                 return _element(found) if not found.ndim else found
             if not is_basic_index(index):
@@ -57,6 +59,11 @@ def getitem(self: Any, index: Any) -> Any:
         return number
     view = TENSOR.slice_view(self, index)
     return _element(view) if not view.ndim and _is_single(index) else view
+
+
+def _as_array(item: Any) -> Any:
+    """An item of an index, with the face of what it is an index of: an ndarray at Tensors is one."""
+    return as_array(item) if isinstance(item, Tensor) else item
 
 
 def _is_plainly_basic(index: Any) -> bool:
@@ -82,6 +89,10 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         index = plain_index(index)
         if type(value) not in READY:
             value = np.array(value, self.dtype) if value is None or isinstance(value, str) else operand(value)
+        if getattr(value, "shape", None) and _is_element(index, self._array.ndim):
+            np.zeros(1, self.dtype)[0] = np.zeros(value.shape, value.dtype)  # which some versions of NumPy refuse
+        if type(value) in SCALAR_FACES and self._array.dtype.kind in "iu" and not has_tensors(index):
+            check_is_whole(value, self._array.dtype, index)
         written = written_at(self, index, value, ops=TENSOR) if has_tensors(index) else None
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         write_as_far_as_numpy(self, index, value)
@@ -95,6 +106,23 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     except Exception:
         raise_as_numpy(operator.setitem, (self, index, value))
         raise
+
+
+def _is_element(index: Any, ndim: int) -> bool:
+    """True if an index is that of a single element of an array of so many dimensions."""
+    places = index if type(index) is tuple else (index,)
+    return len(places) == ndim and all(type(place) is int for place in places)
+
+
+def check_is_whole(value: Any, dtype: np.dtype[Any], index: Any = ...) -> None:
+    """Let NumPy refuse a number that integers cannot hold, as it does where it takes a number for one, not an array."""
+    if value.dtype.kind == "f" and is_basic_index(index):
+        check(functools.partial(_hold, dtype.str), value)
+
+
+def _hold(dtype: str, value: Any) -> None:
+    for number in value.ravel():  # of each sample of a vmap
+        np.empty((), dtype)[()] = number
 
 
 def get_from_scalar(self: Any, index: Any) -> Any:

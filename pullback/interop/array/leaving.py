@@ -134,9 +134,9 @@ _AS_IT_IS = (None, np.ndarray, *ARRAYS)
 
 
 def _merged(x: Any, shape: tuple[int, ...]) -> Any:
-    if not read(x, "view()").flags.c_contiguous:
+    if not TENSOR.is_contiguous(x):
         raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
-    return TENSOR.reshape(x, shape)
+    return TENSOR.view(x, shape)
 
 
 # -- for people -----------------------------------------------------------------------------------------------------

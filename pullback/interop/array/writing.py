@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.array_face import Scalar
+from pullback.core.array_face import SCALAR_FACES, Scalar
 from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
+from pullback.interop.array.indexing import check_is_whole
 from pullback.interop.numpy_errors import on_numbers, refused_as_numpy
 from pullback.interop.operands import array
 
@@ -40,6 +41,8 @@ def _one_axis(x: Any, axis: Any) -> int:
 def fill(self: Any, value: Any) -> None:
     """Write one number everywhere."""
     on_numbers(np.empty(1, self.dtype).fill, (value,), {})  # NumPy's errors
+    if type(value) in SCALAR_FACES and self.dtype.kind in "iu":
+        check_is_whole(value, self.dtype)
     self.copy_(np.reshape(array(value), ()))
 
 

@@ -462,6 +462,7 @@ like_sort = lambda run: lambda input, dim=-1, descending=False, *, stable=None, 
 like_argsort = lambda run: lambda input, dim=-1, descending=False, *, stable=None, axis=UNSET: run(
     input, dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), descending if descending is False or descending is True else a_flag(run.__name__, "descending", descending), stable if stable is None or stable is False or stable is True else a_flag(run.__name__, "stable", stable))
 like__numpy_argsort = lambda run: lambda input, dim, kind: run(input, dim, kind)
+like__numpy_argpartition = lambda run: lambda input, dim, kth: run(input, dim, kth)
 like_msort = lambda run: lambda input, *, out=None: run(input, out=out)
 like_topk = lambda run: lambda input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None: run(
     input, k if type(k) in AN_INT else an_int(run.__name__, "k", k), dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), largest if largest is False or largest is True else a_flag(run.__name__, "largest", largest), sorted if sorted is False or sorted is True else a_flag(run.__name__, "sorted", sorted), out=out)
@@ -571,6 +572,8 @@ OPERATORS = [
     primitive("argsort", kernels.argsort, None, one_tensor_3, like_argsort, along="dim"),
     primitive("_numpy_argsort", kernels.numpy_argsort, None, one_tensor_2, like__numpy_argsort,
         kernel_name="numpy_argsort", along="dim", forms="function", internal=True),
+    primitive("_numpy_argpartition", kernels.numpy_argpartition, None, one_tensor_2, like__numpy_argpartition,
+        kernel_name="numpy_argpartition", along="dim", forms="function", internal=True),
     composite("msort", composite_by_index.msort, like_msort),
     primitive("topk", kernels.topk, TopkBackward0, several_results, like_topk, outputs=('values', 'indices'),
         tags="copying masking", along="dim"),

@@ -236,7 +236,7 @@ class ViewAsRealBackward0(Node, inputs=(0,), structural=True):
     __slots__ = ()
 
     def apply(self, ops, grad, unpack):
-        return (ops.view_as_complex(ops.contiguous(grad)),)
+        return (ops.complex(ops.select(grad, -1, 0), ops.select(grad, -1, 1)),)
 
 class ViewAsComplexBackward0(Node, inputs=(0,), structural=True):
     """view_as_complex(Tensor(a) self) -> Tensor(a)"""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.func import grad, jvp, vmap
+from pullback.func import grad, jacfwd, jvp, vmap
 
 POINT = np.array([0.0, 4.0, 9.0])
 DIRECTIONS = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
@@ -82,3 +82,23 @@ def test_a_gradient_through_it():
         grad(total)(POINT)[0]
         == grad(lambda x: jvp(lambda y: np.sqrt(y) * y, (x,), (DIRECTIONS[1],))[1].sum())(POINT)[0]
     )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "inside",
+    [
+        lambda x: np.prod(np.sqrt(x)),
+        lambda x: np.sum(np.cumprod(np.sqrt(x))),
+        lambda x: pb.logsumexp(pb.asarray(np.log(x)), 0),
+        lambda x: pb.softmax(pb.asarray(np.log(x)), 0)[0],
+    ],
+    ids=["prod", "cumprod", "logsumexp", "softmax"],
+)
+def test_an_undefined_tangent_of_a_gradient_is_nothing_for_a_sample_that_chose_the_other_branch(inside):
+    gradient = grad(lambda x: np.where(x[0] > 0, inside(x), 0.0))
+    rows = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 1.0], [2.0, 1.0, 3.0]])
+    directions = np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [2.0, 0.0, 1.0]])
+    expected = [jvp(gradient, (x,), (v,))[1] for x, v in zip(rows, directions, strict=True)]
+    np.testing.assert_allclose(jvp(vmap(gradient), (rows,), (directions,))[1], expected)
+    np.testing.assert_array_equal(jacfwd(vmap(gradient))(rows)[:2], 0.0)

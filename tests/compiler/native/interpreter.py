@@ -1,7 +1,7 @@
 """Runs code of the loop IR with NumPy, statement by statement: what renderers and functions are compared with.
 
-A value is an array of its lanes, an address a number. Whether a machine contracts a product and a sum into one rounding is
-up to it, so there are three ways to run: "never", "fma" (where the code says so) and "always" (wherever it can be done).
+A value is an array of its lanes, an address a number. Whether a machine contracts a product and a sum into one rounding
+is up to it, so there are three ways to run: "never", "fma" (where the code says so) and "always" (wherever it can be).
 """
 
 import ctypes
@@ -79,7 +79,7 @@ class Interpreter:
                 case Return():
                     raise _Returned(None if statement.value is None else values[statement.value])
 
-    def _value(self, value, values, variables):
+    def _value(self, value, values, variables):  # noqa: C901 - a table of instructions
         op, type_, attr, args = value.op, value.type, value.attr, [values[x] for x in value.args]
         if op in ("add", "sub") and self.contraction == "always":
             for k in (0, 1):
@@ -157,7 +157,8 @@ def fused(x, y, z):
     total = first + third
     part = total - first
     exact = (total + ((first - (total - part)) + (third - part) + lost)).astype(np.float64)
-    return np.where(np.isnan(exact) | ((exact == 0) & (plain == 0)), plain, exact)
+    rough = (x.astype(np.longdouble) * y + third).astype(np.float64)  # of what is too large for that
+    return np.where((exact == 0) & (plain == 0), plain, np.where(np.isfinite(exact), exact, rough))
 
 
 def _halves(x):

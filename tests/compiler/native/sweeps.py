@@ -90,14 +90,17 @@ def numbers(bits, size, seed=0):
     return found
 
 
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, np.inf, -np.inf, np.nan, 3.0, -3.0, 1.5, 1e-3, -1e-3, 20.0, -20.0,
-           100.0, -100.0, 1e6, -1e6, 1e7, 1e30, -1e30, 745.0, -745.0, 0.9999999, 1.0000001)  # fmt: skip
+SPECIAL = (
+    0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, np.inf, -np.inf, np.nan, 3.0, -3.0, 1.5, 1e-3, -1e-3, 20.0, -20.0,
+    100.0, -100.0, 1e6, -1e6, 1e7, 1e30, -1e30, 745.0, -745.0, 0.9999999, 1.0000001,
+)  # fmt: skip
 
 
 def special(bits):
     """Numbers at which functions are apt to be wrong."""
     info = np.finfo(DTYPES[bits])
-    edges = [info.tiny, -info.tiny, info.smallest_subnormal, -info.smallest_subnormal, info.tiny * 0.75, info.max, info.min,
-             info.eps, -info.eps, 1 - info.eps / 2, 1 + info.eps, np.pi, np.pi / 2, 2.0**24, 2.0**53]  # fmt: skip
+    least = info.smallest_subnormal
+    edges = [info.tiny, -info.tiny, least, -least, info.tiny * 0.75, info.max, info.min, info.eps, -info.eps,
+             1 - info.eps / 2, 1 + info.eps, np.pi, np.pi / 2, 2.0**24, 2.0**53]  # fmt: skip
     with np.errstate(all="ignore"):
         return np.array([*SPECIAL, *edges]).astype(DTYPES[bits])

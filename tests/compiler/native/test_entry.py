@@ -147,6 +147,12 @@ def test_results_have_the_form_that_is_asked_for(made, like):
     assert found.flags.c_contiguous == like.flags.c_contiguous
 
 
+@pytest.mark.parametrize("strides", [(8, 0), (64, 8), (-24, 8), (8, 8)])
+def test_a_result_that_does_not_fill_its_memory_is_our_mistake(made, strides):
+    with pytest.raises(AssertionError):
+        made([], [Form((2, 3), strides, X.dtype)], steps=[])
+
+
 def test_a_result_without_dimensions_is_an_array_or_a_number(made):
     x = np.array(3.0)
     number, array = made([x, x], [x[()], x])(x, x)

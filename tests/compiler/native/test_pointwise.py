@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from pullback.compiler.native.code import Code, Module, Type
-from pullback.compiler.native.functions import helpers
-from pullback.compiler.native.pointwise import RULES, NoRule
+from pullback.compiler.native.code import Code, Type
+from pullback.compiler.native.pointwise import RULES, NoRuleError
 from pullback.extend import NUMPY, tags_of
-from tests.compiler.native.calls import called
-from tests.compiler.native.sweeps import DTYPES, errors, interpreted, kernel, numbers, result_of, special
+from tests.compiler.native.sweeps import DTYPES, compiled, errors, interpreted, numbers, special
 
-# What follows the arrays, for rules that take more: (how many arrays, the others); "m" is an array of bools.
+BINARY = (
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "float_power", "atan2", "hypot", "copysign",
+    "clamp_min", "clamp_max", "maximum", "minimum", "fmax", "fmin", "eq", "ne", "lt", "le", "gt", "ge", "logaddexp",
+    "logaddexp2", "xlogy", "xlog1py", "heaviside", "logical_and", "logical_or", "logical_xor",
+)  # fmt: skip
+# Of rules of more than one array: what the arrays are, "m" one of bools, and the other arguments.
 CASES = {
-    **dict.fromkeys(
-        ("add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "float_power", "atan2", "hypot", "copysign",
-         "clamp_min", "clamp_max", "maximum", "minimum", "fmax", "fmin", "eq", "ne", "lt", "le", "gt", "ge", "logaddexp",
-         "logaddexp2", "xlogy", "xlog1py", "heaviside", "logical_and", "logical_or", "logical_xor"),
-        [("ff", ())],
-    ),
-    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), [("mm", ())]),
+    **{name: [("ff", ())] for name in BINARY},
+    "bitwise_and": [("mm", ())],
+    "bitwise_or": [("mm", ())],
+    "bitwise_xor": [("mm", ())],
     "bitwise_not": [("m", ())],
     "logical_not": [("f", ()), ("m", ())],
     "logical_and": [("ff", ()), ("mm", ()), ("mf", ())],
@@ -47,11 +47,14 @@ CASES = {
 # or a difference are in it, they add up. Of SciPy's and NumPy's there are some with more errors than ours.
 UNITS = {
     "gelu": 64, "gelu_backward": 64, "ndtr": 4000, "log_ndtr": 4000, "inverse_mills": 4000, "erfc": 4000, "erfcx": 400,
+    "digamma": 5000,
     "logaddexp": 16, "logaddexp2": 16, "logit": 64, "sinc": 64, "asin_slope": 8, "atanh_slope": 8, "softplus": 8,
 }  # fmt: skip
 # Signs of zeros that the kernel leaves to the processor, or that nobody sees.
-ANY_ZERO = ("relu", "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "lerp", "gelu", "hypot_slope", "fmax", "fmin",
-            "gelu_backward", "entr", "logit", "logaddexp", "logaddexp2", "log_ndtr")  # fmt: skip
+ANY_ZERO = (
+    "relu", "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "lerp", "gelu", "hypot_slope", "fmax", "fmin",
+    "gelu_backward", "entr", "logit", "logaddexp", "logaddexp2", "log_ndtr",
+)  # fmt: skip
 
 ALL = [(name, *case) for name in RULES for case in CASES.get(name, [("f", ())])]
 
@@ -90,9 +93,11 @@ def _kernel(name, arrays, extra):
         return np.asarray(NUMPY.kernels[name](*arrays, *extra))
 
 
-def _check(name, extra, arrays, found):
+def _check(name, extra, arrays, found, contracted=None):
     with np.errstate(all="ignore"):
         wrong, want = _wrong(name, extra, arrays, found)
+    if contracted is not None:  # a product within a sum may be larger than the largest number, or not be rounded
+        wrong &= (found != contracted) & ~(np.isnan(found) & np.isnan(contracted))
     at = np.flatnonzero(wrong)[:5]
     assert not at.size, [tuple(float(x) for x in (*(x[k] for x in arrays), found[k], want[k])) for k in at]
 
@@ -124,12 +129,26 @@ def test_rules_give_what_the_kernels_give(name, letters, extra, bits):
     _check(name, extra, arrays, interpreted(_rule(name, extra, bits), arrays))
 
 
+@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize(("name", "letters", "extra"), ALL, ids=str)
+def test_machine_code_gives_what_the_kernels_give(name, letters, extra, bits, tool):
+    if name == "float_power" and bits == 32:
+        pytest.skip("the kernel computes in double precision")
+    arrays = _of_case(name, letters, extra, bits)
+    rule = _rule(name, extra, bits)
+    contracted = interpreted(rule, arrays, "always")
+    for lanes in (1, 256 // bits):
+        _check(name, extra, arrays, compiled(tool, rule, arrays, lanes), contracted)
+
+
 def test_rules_are_for_pointwise_kernels():
     assert not [name for name in RULES if "pointwise" not in tags_of(name)]
 
 
-@pytest.mark.parametrize(("name", "args"), [("bitwise_and", ("f", "f")), ("add", ("f", 1j)), ("round", ("f", 40))], ids=str)
+@pytest.mark.parametrize(
+    ("name", "args"), [("bitwise_and", ("f", "f")), ("add", ("f", 1j)), ("round", ("f", 40))], ids=str
+)
 def test_what_has_no_rule_says_so(name, args):
     code = Code("f", [("x", Type("f", 64))])
-    with pytest.raises(NoRule):
+    with pytest.raises(NoRuleError):
         RULES[name](code, Type("f", 64), *(code.params[0] if x == "f" else x for x in args))

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.compiler.errors import CompileWarning
 from pullback.compiler.native import cache, selftest, toolchain
 from pullback.compiler.native.cache import Cache
@@ -122,6 +124,27 @@ def test_threads_may_build_at_once(tool):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(build, range(16)))
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["disk", "llvm"])
+def test_a_compiler_that_fails_later_leaves_plans(tool, monkeypatch, full):
+    monkeypatch.setenv("PULLBACK_COMPILER", tool.name)
+    names = iter("abcdef")
+
+    def fails(text):
+        raise OSError(28, "No space left", f"/tmp/{next(names)}") if full else RuntimeError("LLVM cannot")
+
+    monkeypatch.setattr(toolchain.chosen(), "compile", fails)
+    with pytest.warns(CompileWarning, match="without machine code: .* has failed: "):
+        _compiled_sum(1.5)
+    _compiled_sum(2.5)  # which says nothing more
+
+
+def _compiled_sum(factor):
+    x = np.linspace(0, 1, 5)
+    f = pb.compile(lambda x: np.sum(np.sin(x) * factor))
+    for _ in range(4):
+        np.testing.assert_allclose(f(x), np.sum(np.sin(x)) * factor)
 
 
 def test_importing_pullback_compiles_nothing():

@@ -127,6 +127,27 @@ def test_whole_numbers_and_truth_values():
     assert found.dtype == int
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.arange(3),
+        lambda: np.array([0, 1, 2]),
+        lambda: np.asarray((0, 1, 2)),
+        lambda: np.eye(3, dtype=int)[1],
+        lambda: np.tile(np.arange(3), 2)[3:],
+        lambda: np.arange(6).reshape(2, 3)[1] - 3,
+    ],
+)
+def test_any_fresh_array_of_whole_numbers_may_become_one_of_many_samples(make):
+    def f(x):
+        i = make()
+        i[1] = np.argmax(x)
+        return np.append(x, [1.0])[i] * 2
+
+    np.testing.assert_array_equal(vmap(f)(X), [f(x) for x in X])
+    np.testing.assert_array_equal(vmap(grad(lambda x: np.sum(f(x))))(X), [grad(lambda x: np.sum(f(x)))(x) for x in X])
+
+
 def test_what_was_made_outside_is_refused():
     outside = np.zeros(2)
 

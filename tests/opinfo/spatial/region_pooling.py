@@ -98,12 +98,21 @@ def spread_samples(make):
     yield Sample(make((3, 2, 2, 2)), BOXES.copy(), (2, 2, 4, 3), 1.0, -1, False)
 
 
+_ELSEWHERE = Plain(np.array([[0.0, 0.0, 0.0, 2.0, 2.0], [2.0, 0.0, 0.0, 2.0, 2.0]]))
+_NOWHERE = Plain(np.array([[np.nan, 0.0, 0.0, 2.0, 2.0]]))
+_BEFORE = Plain(np.array([[-1.0, 0.0, 0.0, 2.0, 2.0]]))
+_MAPS, _BINS = np.ones((2, 1, 3, 3)), np.ones((2, 1, 1, 1))
+
 OPINFOS = [
     OpInfo(NN + "roi_align", aligned, align_samples, dtypes=FLOATS, errors=[
         Raises(RuntimeError, ("roi_align", "(R, 5)", "(2, 4)"), (np.ones((1, 1, 3, 3)), Plain(np.ones((2, 4))), 2))]),
     OpInfo(NN + "roi_pool", pooled, pool_samples, dtypes=FLOATS, errors=[
         Raises(RuntimeError, ("roi_pool", "(N, C, H, W)"), (np.ones((1, 3, 3)), Plain(np.ones((2, 5))), 2))]),
-    OpInfo("sample_bins", aligned, bin_samples, dtypes=FLOATS),
-    OpInfo("spread_bins", spread, spread_samples, dtypes=FLOATS),
-    OpInfo("region_maxima", places_of_maxima, inner_samples, dtypes=FLOATS, order=0),
+    OpInfo("sample_bins", aligned, bin_samples, dtypes=FLOATS, errors=[
+        Raises(IndexError, ("row 1 has 2", "below 2"), (_MAPS, _ELSEWHERE, (1, 1), 1.0, -1, False)),
+        Raises(IndexError, ("row 0 has nan",), (_MAPS, _NOWHERE, (1, 1), 1.0, -1, False))]),
+    OpInfo("spread_bins", spread, spread_samples, dtypes=FLOATS, errors=[
+        Raises(IndexError, ("row 1 has 2", "below 2"), (_BINS, _ELSEWHERE, (2, 1, 3, 3), 1.0, -1, False))]),
+    OpInfo("region_maxima", places_of_maxima, inner_samples, dtypes=FLOATS, order=0, errors=[
+        Raises(IndexError, ("row 0 has -1", "below 2"), (_MAPS, _BEFORE, (1, 1), 1.0))]),
 ]  # fmt: skip

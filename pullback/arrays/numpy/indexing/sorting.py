@@ -23,6 +23,11 @@ def numpy_argsort(self, dim, kind):
     return np.argsort(self, dim, kind)
 
 
+def numpy_argpartition(self, dim, kth):
+    """The positions in the order of NumPy's partition, which leaves open how the others lie."""
+    return np.argpartition(self, kth, dim)
+
+
 def sort(self, dim=-1, descending=False, stable=None):
     """(values, indices) of self sorted along dim."""
     indices = argsort(self, dim, descending)

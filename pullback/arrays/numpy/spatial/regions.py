@@ -34,12 +34,26 @@ def _bins_map(boxes, images, height, width, size, scale, sampling_ratio, aligned
     begin, end = places[:, [2, 1]] * scale - shift, places[:, [4, 3]] * scale - shift
     extent = end - begin if aligned else np.maximum(end - begin, 1.0)
     ys, xs = (_bin_weights(begin[:, d], extent[:, d], size[d], (height, width)[d], sampling_ratio) for d in range(2))
-    image = places[:, 0].astype(np.int64).reshape(-1, 1, 1, 1, 1) * (height * width)
+    image = _images_of(places, images).reshape(-1, 1, 1, 1, 1) * (height * width)
     index = image + ys[0][:, :, None, :, None] * width + xs[0][:, None, :, None, :]
     weights = ys[1][:, :, None, :, None] * xs[1][:, None, :, None, :]
     used = weights != 0  # what lies outside must not meet an infinity
     ends = np.concatenate([[0], np.cumsum(used.sum((3, 4)).ravel())])
     return SparseMap(weights[used], index[used], ends, images * height * width)
+
+
+def _images_of(boxes, images):
+    """The numbers of the images: a wrong one would lead out of memory."""
+    with np.errstate(invalid="ignore"):
+        numbers = boxes[:, 0].astype(np.int64)  # of nan a negative one
+    wrong = (numbers < 0) | (numbers >= images)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise IndexError(
+            f"boxes: the first number of a row says which image it is of, and there are {images}; row {row} has "
+            f"{boxes[row, 0]:g}, expected a whole number from 0 on and below {images}."
+        )
+    return numbers
 
 
 def _bin_weights(begin, extent, count, n, sampling_ratio):
@@ -70,7 +84,7 @@ def region_maxima(self, boxes, size, scale):
     (rows, no_rows), (columns, no_columns) = (
         _bins(corners[:, 1 - d], corners[:, 3 - d], size[d], self.shape[2 + d]) for d in range(2)
     )
-    rows = rows + boxes[:, 0].astype(np.int64).reshape(-1, 1, 1) * self.shape[2]
+    rows = rows + _images_of(boxes, self.shape[0]).reshape(-1, 1, 1) * self.shape[2]
     flat = self.transpose(1, 0, 2, 3).reshape(self.shape[1], self.size // max(self.shape[1], 1))
     best = taken = None
     for i in range(rows.shape[2]):

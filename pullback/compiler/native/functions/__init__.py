@@ -10,6 +10,7 @@ from pullback.compiler.native.functions.division import HUGE_QUOTIENT, floor_div
 from pullback.compiler.native.functions.error_function import erf, erfc, erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
 from pullback.compiler.native.functions.floats import copysign
+from pullback.compiler.native.functions.gamma import digamma, lgamma
 from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
 from pullback.compiler.native.functions.logarithms import log, log1p, log2, log10, log_sigmoid, logaddexp, softplus
@@ -19,12 +20,13 @@ from pullback.compiler.native.functions.trigonometric import HUGE, cos, huge, si
 
 FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atan2": atan2, "atanh": atanh,
-    "cbrt": cbrt, "copysign": copysign, "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "erfcx": erfcx,
-    "exp": exp, "exp2": exp2, "expm1": expm1, "floor_divide": floor_divide, "fmax": fmax, "fmin": fmin, "fmod": fmod,
-    "heaviside": heaviside, "hypot": hypot, "log": log, "log10": log10, "log1p": log1p, "log2": log2,
-    "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "maximum": maximum, "minimum": minimum,
-    "normal_cdf": normal_cdf, "pow": power, "remainder": remainder, "rsqrt": rsqrt, "sigmoid": sigmoid, "sign": sign,
-    "sin": sin, "sinc": sinc, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
+    "cbrt": cbrt, "copysign": copysign, "cos": cos, "cosh": cosh, "digamma": digamma, "erf": erf, "erfc": erfc,
+    "erfcx": erfcx, "exp": exp, "exp2": exp2, "expm1": expm1, "floor_divide": floor_divide, "fmax": fmax,
+    "fmin": fmin, "fmod": fmod, "heaviside": heaviside, "hypot": hypot, "lgamma": lgamma, "log": log, "log10": log10,
+    "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "maximum": maximum,
+    "minimum": minimum, "normal_cdf": normal_cdf, "pow": power, "remainder": remainder, "rsqrt": rsqrt,
+    "sigmoid": sigmoid, "sign": sign, "sin": sin, "sinc": sinc, "sinh": sinh, "softplus": softplus, "tan": tan,
+    "tanh": tanh,
 }  # fmt: skip
 
 

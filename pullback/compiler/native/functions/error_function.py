@@ -6,7 +6,7 @@ from typing import Final
 
 from pullback.compiler.native.code import Code, Value
 from pullback.compiler.native.functions.coefficients import ERF, ERFCX, EXP, LOG_ERFC, ROOT_HALF
-from pullback.compiler.native.functions.exponential import LIMITS, between, exp
+from pullback.compiler.native.functions.exponential import LIMITS, between, exp, exp_of_normal
 from pullback.compiler.native.functions.floats import (
     INF,
     copysign,
@@ -27,7 +27,7 @@ def erf(c: Code, x: Value) -> Value:
     size = c.unary("abs", x)
     small = c.fma(x, polynomial(c, x * x, ERF), x)
     within = between(c, size, 1.0, 6.0 if x.type.bits == 64 else 4.0)
-    large = 1.0 - exp(c, polynomial(c, within - 2.0, LOG_ERFC))
+    large = 1.0 - exp_of_normal(c, polynomial(c, within - 2.0, LOG_ERFC))
     return c.sel(size < 1.0, small, copysign(c, large, x))
 
 

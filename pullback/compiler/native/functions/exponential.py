@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from pullback.compiler.native.code import Code, Value
@@ -32,6 +31,12 @@ def exp_parts(c: Code, x: Value) -> tuple[Value, Value]:
     high, low, _, k = without_ln2(c, x)
     r = high - low
     return c.fma(r * r, polynomial(c, r, EXP), r) + 1.0, k
+
+
+def exp_of_normal(c: Code, x: Value) -> Value:
+    """e**x where that is a normal number."""
+    p, k = exp_parts(c, x)
+    return p * power_of_two(c, k)
 
 
 def exp(c: Code, x: Value) -> Value:

@@ -1,7 +1,7 @@
 """What elementary functions are made of: floating-point formats, polynomials, powers of two, numbers in two parts.
 
-A compiler may contract a product and a sum, or may not, or may have no such instruction. So numbers in two parts come from
-products that are exact, for which it makes no difference.
+A compiler may contract a product and a sum, or may not, or may have no such instruction. So numbers in two parts come
+from products that are exact, for which it makes no difference.
 """
 
 from __future__ import annotations
@@ -72,7 +72,22 @@ def nearest(c: Code, x: Value) -> tuple[Value, Value]:
     """The nearest whole number as a float and as a whole number, of what is small."""
     f = format_of(x)
     shifted = x + f.magic
-    return shifted - f.magic, c.bits(shifted) - (((f.bias + f.digits) << f.digits) + (1 << (f.digits - 1)))
+    return shifted - f.magic, c.bits(shifted) - _magic_bits(f)
+
+
+def as_whole(c: Code, x: Value) -> Value:
+    """A small whole number, given as a float. Few processors convert vectors of doubles."""
+    return c.toint(x) if x.type.bits == 32 else nearest(c, x)[1]
+
+
+def as_float(c: Code, k: Value) -> Value:
+    """A small whole number as a float."""
+    f = FORMATS[k.type.bits]
+    return c.tofloat(k) if k.type.bits == 32 else c.float(k + _magic_bits(f)) - f.magic
+
+
+def _magic_bits(f: Format) -> int:
+    return ((f.bias + f.digits) << f.digits) + (1 << (f.digits - 1))
 
 
 def power_of_two(c: Code, k: Value) -> Value:
@@ -82,9 +97,13 @@ def power_of_two(c: Code, k: Value) -> Value:
 
 
 def scaled(c: Code, x: Value, k: Value) -> Value:
-    """x * 2**k in two steps: right too where the result is subnormal or infinite."""
-    half = c.shifted("sra", k, 1)
-    return x * power_of_two(c, half) * power_of_two(c, k - half)
+    """x * 2**k in two steps: right too where the result is subnormal or infinite, for |k| < 2 bias."""
+    f = FORMATS[k.type.bits]
+    both = k + 2 * f.bias
+    one = c.shifted("srl", both, 1)
+    for biased in (one, both - one):
+        x = x * c.float(c.shifted("shl", biased, f.digits))
+    return x
 
 
 def truncated(c: Code, x: Value) -> Value:
@@ -137,10 +156,11 @@ def split_exponent(c: Code, x: Value) -> tuple[Value, Value]:
     f = format_of(x)
     small = x < f.tiny
     bits = c.bits(c.sel(small, x * 2.0 ** (f.digits + 2), x))
-    root_half = (0x3FE6A09E667F3BCD if f.digits == 52 else 0x3F3504F3)
-    exponent = c.shifted("sra", bits - root_half, f.digits)
-    m = c.float(bits - c.shifted("shl", exponent, f.digits))
-    return m, c.tofloat(exponent) - c.sel(small, c.like(float(f.digits + 2), x), 0.0)
+    # The exponent with its bias, so that it is positive: few processors keep the sign in shifts of 64 bits.
+    one_and_more = (f.bias << f.digits) - (0x3FE6A09E667F3BCD if f.digits == 52 else 0x3F3504F3)
+    k = c.shifted("srl", bits + one_and_more, f.digits)
+    m = c.float(bits - c.shifted("shl", k, f.digits) + (f.bias << f.digits))
+    return m, as_float(c, k) - c.sel(small, c.like(float(f.bias + f.digits + 2), x), float(f.bias))
 
 
 def without_ln2(c: Code, x: Value) -> tuple[Value, Value, Value, Value]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from pullback.compiler.native.code import Code, Value
 from pullback.compiler.native.functions.coefficients import SINH, TANH
-from pullback.compiler.native.functions.exponential import LIMITS, between, exp, exp_parts
+from pullback.compiler.native.functions.exponential import LIMITS, between, exp_of_normal, exp_parts
 from pullback.compiler.native.functions.floats import copysign, polynomial, scaled
 
 # From here on tanh is 1.
@@ -36,6 +36,6 @@ def cosh(c: Code, x: Value) -> Value:
 def tanh(c: Code, x: Value) -> Value:
     """The hyperbolic tangent."""
     size, z = c.unary("abs", x), x * x
-    e = exp(c, between(c, size, 0.0, _FLAT[x.type.bits]) * 2.0)
+    e = exp_of_normal(c, c.sel(size > _FLAT[x.type.bits], _FLAT[x.type.bits], size) * 2.0)
     small = c.fma(size * z, polynomial(c, z, TANH), size)
     return copysign(c, c.sel(size < 0.55, small, 1.0 - 2.0 / (e + 1.0)), x)

@@ -10,6 +10,7 @@ from pullback.compiler.native.functions.exponential import exp
 from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
+    as_whole,
     fast_two_sum,
     format_of,
     polynomial,
@@ -38,7 +39,7 @@ def log_of_sum(c: Code, high: Value, low: Value, more: Value) -> Value:
     `low` is less than the last digit of `high`.
     """
     m, e = split_exponent(c, high)
-    return _of_fraction(c, m - 1.0, e + more, low * power_of_two(c, -c.toint(e)))
+    return _of_fraction(c, m - 1.0, e + more, low * power_of_two(c, -as_whole(c, e)))
 
 
 def _specials(c: Code, x: Value, result: Value) -> Value:
@@ -53,7 +54,7 @@ def log(c: Code, x: Value) -> Value:
     return _specials(c, x, _of_fraction(c, m - 1.0, e))
 
 
-def _in_parts(c: Code, m: Value) -> tuple[Value, Value]:
+def in_parts(c: Code, m: Value) -> tuple[Value, Value]:
     """log(m), in two parts of which the first has half the digits."""
     f = m - 1.0
     s = f / (f + 2.0)
@@ -65,7 +66,7 @@ def _in_parts(c: Code, m: Value) -> tuple[Value, Value]:
 def log2(c: Code, x: Value) -> Value:
     """The logarithm to base 2, exact for powers of 2."""
     m, e = split_exponent(c, x)
-    high, low = _in_parts(c, m)
+    high, low = in_parts(c, m)
     first, second = RECIPROCAL_LN2[x.type.bits]
     total, lost = fast_two_sum(e, high * first)
     return _specials(c, x, total + (lost + c.fma(high + low, second, low * first)))
@@ -74,7 +75,7 @@ def log2(c: Code, x: Value) -> Value:
 def log10(c: Code, x: Value) -> Value:
     """The logarithm to base 10."""
     m, e = split_exponent(c, x)
-    high, low = _in_parts(c, m)
+    high, low = in_parts(c, m)
     first, second = RECIPROCAL_LN10[x.type.bits]
     two_first, two_second = LOG10_2[x.type.bits]
     total, lost = fast_two_sum(e * two_first, high * first)
@@ -87,7 +88,7 @@ def log1p(c: Code, x: Value) -> Value:
     f = format_of(x)
     large = x > 2.0**f.digits * 4
     m, e = split_exponent(c, c.sel(large, x, x + 1.0))
-    k = c.sel(large, c.like(0, c.bits(x)), c.toint(e))
+    k = c.sel(large, c.like(0, c.bits(x)), as_whole(c, e))
     down = power_of_two(c, -k)
     # (1 + x) 2**-k - 1 without the rounding of 1 + x
     fraction = c.sel(large, m - 1.0, c.fma(x, down, down - 1.0))

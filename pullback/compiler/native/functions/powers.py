@@ -10,6 +10,7 @@ from pullback.compiler.native.functions.exponential import between
 from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
+    as_whole,
     copysign,
     format_of,
     is_nan,
@@ -104,7 +105,7 @@ def _power_in_double(c: Code, x: Value, y: Value) -> Value:
     s = (m - 1.0) / (m + 1.0)
     t = between(c, y * c.fma(s, polynomial(c, s * s, POW_LOG_SINGLE), e), -200.0, 200.0)
     n, _ = nearest(c, t)
-    return scaled(c, c.cast(polynomial(c, t - n, EXP2_SINGLE), 32), c.toint(c.cast(n, 32)))
+    return scaled(c, c.cast(polynomial(c, t - n, EXP2_SINGLE), 32), as_whole(c, c.cast(n, 32)))
 
 
 def _power_in_parts(c: Code, x: Value, y: Value) -> Value:

@@ -1,8 +1,8 @@
 """sin, cos and tan: x = n pi/2 + r, and polynomials in r.
 
 Multiples of pi/2 are taken away in parts whose products with n are exact, for |x| to some millions. What is larger goes
-lane by lane through a function that multiplies by the digits of 2/pi that matter (Payne and Hanek, SIGNUM Newsletter 18,
-1983), which the module of the code must contain: see `functions.helpers`.
+lane by lane through a function that multiplies by the digits of 2/pi that matter (Payne and Hanek, SIGNUM Newsletter
+18, 1983), which the module of the code must contain: see `functions.helpers`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pullback.compiler.native.functions.coefficients import COS, HALF_PI, PI, SI
 from pullback.compiler.native.functions.floats import (
     INF,
     NAN,
+    as_whole,
     fast_two_sum,
     format_of,
     nearest,
@@ -58,16 +59,27 @@ def tan(c: Code, x: Value) -> Value:
 
 def sin_pi(c: Code, x: Value) -> Value:
     """sin(pi x): exact zeros, no digits lost for large x, 0 at infinity."""
-    double = x + x
-    n = c.unary("rint", double)
+    result = _sine(c, _turned_pi(c, x))
+    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
+    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+
+
+def tan_pi(c: Code, x: Value) -> Value:
+    """tan(pi x): exact zeros and infinities, 0 too of what is so large that it is whole."""
+    turned = _turned_pi(c, x)
+    result = c.sel(turned.r.eq(0.0) & (turned.n & 1).ne(0), INF, _tangent(c, turned))
+    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)
+    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+
+
+def _turned_pi(c: Code, x: Value) -> Turned:
+    """Of pi x, for what is not huge."""
+    n = c.unary("rint", x + x)
     left = x - n * 0.5
     first, second = PI[x.type.bits]
     high, low = two_product(c, left, c.like(first, x))
     r, lost = fast_two_sum(high, c.fma(left, second, low))
-    quarters = n - c.unary("floor", n * 0.25) * 4.0
-    result = _sine(c, Turned(r, lost, c.toint(quarters)))
-    whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
-    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+    return Turned(r, lost, as_whole(c, n - c.unary("floor", n * 0.25) * 4.0))
 
 
 def sinc(c: Code, x: Value) -> Value:
@@ -101,7 +113,7 @@ def _tangent(c: Code, x: Turned) -> Value:
     z = r * r
     beside = r * z * polynomial(c, z, TAN)
     t, less = fast_two_sum(r, c.fma(c.fma(beside, beside + r * 2.0, z), lost, lost) + beside)
-    # -1 / (t + less)
+    # The odd quarters have -1 / (t + less).
     inverse = -1.0 / t
     high, t_high = truncated(c, inverse), truncated(c, t)
     rest = (high * t_high + 1.0) + high * ((t - t_high) + less)
@@ -111,7 +123,6 @@ def _tangent(c: Code, x: Turned) -> Value:
 _FUNCTIONS: Final[dict[str, Callable[[Code, Turned], Value]]] = {"sin": _sine, "cos": _cosine, "tan": _tangent}
 
 
-# -- the reduction -----------------------------------------------------------------------------------------------------
 def _with_huge(c: Code, name: str, x: Value) -> Value:
     """A function of x; where a lane is huge, that one by a call."""
     usual = _FUNCTIONS[name](c, _turned(c, x))
@@ -128,7 +139,7 @@ def _turned(c: Code, x: Value) -> Turned:
     """Of what is not huge; float32 numbers are reduced in double precision."""
     wide = c.cast(x, 64)
     first, second, third, fourth = HALF_PI[64]
-    n, _ = nearest(c, wide * (2 / math.pi))
+    n, k = nearest(c, wide * (2 / math.pi))
     r = wide - n * first  # exact, and so are the products of n and the first three
     if x.type.bits == 32:
         r = r - n * (second + third)
@@ -136,9 +147,9 @@ def _turned(c: Code, x: Value) -> Turned:
         r, lost = _less(r, n * second)
         r, more = _less(r, n * third)
         r, lost = fast_two_sum(r, (lost + more) - n * fourth)
-        return Turned(r, lost, c.toint(n))
+        return Turned(r, lost, k)
     single = c.cast(r, 32)
-    return Turned(single, c.cast(r - c.cast(single, 64), 32), c.toint(c.cast(n, 32)))
+    return Turned(single, c.cast(r - c.cast(single, 64), 32), as_whole(c, c.cast(n, 32)))
 
 
 def _less(x: Value, y: Value) -> tuple[Value, Value]:
@@ -160,22 +171,21 @@ def _turned_by_digits(c: Code, x: Value) -> Turned:
     words = c.room(8 * (len(TWO_OVER_PI) + 2))
     for place, word in enumerate((0, 0, *TWO_OVER_PI)):
         c.store(c.number(word, INDEX), words.at(place, 8))
-    # |x| = m * 2**(32 k), m of three limbs of 32 bits
+    # |x| is a whole number of three limbs, of 32 bits each, times a power of 2**32.
     bits = c.bits(c.unary("abs", x))
     k = c.shifted("sra", c.shifted("srl", bits, 52) - (1023 + 52), 5)
     rest = c.float(bits - c.shifted("shl", k, 57))
-    limbs = []
-    for place in (2, 1, 0):
-        limb = c.toint(rest * 2.0 ** (-32 * place))
-        rest = rest - c.tofloat(limb) * 2.0 ** (32 * place)
-        limbs.insert(0, limb)
-    # times the eight words whose product with m is below 4 and matters; from the last digits on
+    limbs: list[Value] = []
+    for unit in (2.0**64, 2.0**32, 1.0):
+        limbs.insert(0, c.toint(rest * (1 / unit)))
+        rest = rest - c.tofloat(limbs[0]) * unit
+    # It is multiplied with the eight words that matter of 2/pi, the last digits first.
     product = [c.index(0)] * 11
     taken = [c.load(INDEX, words.at(k + (8 - i), 8)) for i in range(8)]
-    for i, word in enumerate(taken):
+    for i, eight in enumerate(taken):
         carry = c.index(0)
         for j, limb in enumerate(limbs):
-            total = limb * word + product[i + j] + carry
+            total = limb * eight + product[i + j] + carry
             product[i + j], carry = total & _LIMB, c.shifted("srl", total, 32)
         product[i + 3] = carry
     # The point is before limb 7. The fraction is taken between -1/2 and 1/2.

@@ -11,7 +11,7 @@ from pullback.compiler.native.code import Code, Type
 from pullback.compiler.native.code import Value as Number
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
 from pullback.compiler.native.pointwise import RULES as POINTWISE
-from pullback.compiler.native.pointwise import NoRule
+from pullback.compiler.native.pointwise import NoRuleError
 
 _WHOLE: Final[dict[str, Any]] = {
     "add": lambda c, t, a, b: a + b, "sub": lambda c, t, a, b: a - b, "mul": lambda c, t, a, b: a * b,
@@ -52,7 +52,7 @@ def _map(lowering: Lowering, step: Step) -> bool:
             return False  # NumPy takes bools for whole numbers
     try:
         return lowering.gives(step, lowering.map(name, rule, given, result))
-    except NoRule:
+    except NoRuleError:
         return False
 
 

@@ -153,3 +153,28 @@ def _sum_of_products(code: Any, type_: Any, *terms: Any) -> Any:
     for x, y in zip(terms[2::2], terms[3::2], strict=True):
         total = code.fma(x, y, total)
     return total
+
+
+@lowers("cross")
+def _cross(lowering: Lowering, step: Step) -> bool:
+    """Component by component: each is a map of its own, laid into the result."""
+    a, b, dim = (*step.args, -1)[:3]
+    result = step.results[0]
+    if not _fits(step, a, b) or dim is None or not result.shape or result.shape[dim] != 3:
+        return False
+    x, y = (lowering.window(v).spread(result.shape) for v in (a, b))
+    d = dim % len(result.shape)
+    made = lowering.map("empty", lambda c, t: c.number(0.0, t), [], result)
+
+    def part(w: Window, i: int) -> Window:
+        return w._replace(
+            shape=(*w.shape[:d], *w.shape[d + 1 :]), strides=(*w.strides[:d], *w.strides[d + 1 :]), offset=w.offset + i * w.strides[d]
+        )  # fmt: skip
+
+    rule = lambda c, t, p, q, r, s: p * q - r * s  # noqa: E731
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        terms = [part(x, j), part(y, k), part(x, k), part(y, j)]
+        value = lowering.map("minor", rule, terms, shape=terms[0].shape, dtype=result.dtype)
+        made = lowering.write(made, part(made, i), value, adds=False)
+    return lowering.gives(step, made)

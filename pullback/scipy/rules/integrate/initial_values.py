@@ -36,6 +36,10 @@ class _Ivp(Problem):
         super().__init__(self._slope, integrator, call.captures)
         self.call, self.count = call, len(call.leaves)
 
+    @property
+    def form(self) -> Any:
+        return self.time_first, self.count
+
     def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
         function, *_, args = self.call.functions(leaves[: self.count])
         found = floating(function(t, y[0], *args) if self.time_first else function(y[0], t, *args))

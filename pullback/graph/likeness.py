@@ -1,0 +1,101 @@
+"""A value that is equal for functions that do the same: of one code, which reads equal things.
+
+A function that is written inside of another one is a new one at each call of that. A program of it serves its likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from threading import local
+from types import CellType, FunctionType, GeneratorType, MethodType
+from typing import Any
+
+import numpy as np
+
+from pullback.core.tensor import ndarray
+from pullback.graph.held_objects import is_users_class
+from pullback.graph.held_records import NOTHING, Held
+
+_ELEMENTS = 1 << 14  # that an array may have whose contents are compared
+_PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), range})
+_KNOWN = (dict, list, tuple, partial, FunctionType, CellType, MethodType)  # whose records tell all of them
+
+
+class _UnlikeError(Exception):
+    """What nothing tells is like nothing."""
+
+
+def likeness(functions: Sequence[Any], records: Mapping[int, Held], arguments: Sequence[Any]) -> Hashable | None:
+    """A value that is equal for functions that do the same, with records of all that they reach; None if none tells.
+
+    `arguments` are objects in whose places others come when the functions run. The value keeps alive what it knows by
+    its identity.
+    """
+    numbers = {here: nr for nr, here in enumerate(records)}
+    given = {id(x): nr for nr, x in enumerate(arguments)}
+
+    def of(x: Any) -> Hashable:
+        here = id(x)
+        if here in given:
+            return ("argument", given[here])
+        if here in numbers:
+            return ("object", numbers[here])
+        return _of_leaf(x)
+
+    try:
+        return (tuple(map(of, functions)), *[tuple(_of_record(held, of)) for held in records.values()])
+    except _UnlikeError:
+        return None
+
+
+def _of_leaf(x: Any) -> Hashable:
+    kind = type(x)
+    if kind in _PLAIN:
+        return (kind, x)
+    if kind is float or kind is complex:
+        return (kind, np.array(x).tobytes())
+    if issubclass(kind, np.generic):
+        return (kind, x.dtype.str, x.tobytes())
+    if issubclass(kind, ndarray):
+        if x.dtype.hasobject or x.size > _ELEMENTS:
+            raise _UnlikeError
+        return (kind, x.dtype.str, x.shape, x.strides, x.tobytes())
+    return _Itself(x)
+
+
+def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
+    holder, items = held.holder, held.items
+    yield type(holder)
+    if isinstance(holder, (set, frozenset, GeneratorType, ContextVar, local)):
+        raise _UnlikeError
+    if held.of_module:  # names of a module or of a user's class, by which it is itself another one
+        if not isinstance(holder, dict):
+            yield _Itself(holder)
+        yield tuple((name, None if items[name] is NOTHING else of(items[name])) for name in sorted(items))
+        return
+    if isinstance(holder, FunctionType):
+        yield _Itself(holder.__code__)
+    elif not (isinstance(holder, _KNOWN) or is_users_class(type(holder))):
+        yield _Itself(holder)  # who knows what else it has
+    if isinstance(items, dict):
+        yield tuple((_of_leaf(key), of(x)) for key, x in items.items())
+    else:
+        yield tuple(map(of, items))
+    yield tuple((name, of(x)) for name, (x, _) in held.attributes.items())
+
+
+class _Itself:
+    """An object that is known by its identity, and lives as long."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Itself and self.what is other.what
+
+    def __hash__(self) -> int:
+        return id(self.what)
