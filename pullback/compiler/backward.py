@@ -51,9 +51,7 @@ class DifferentiableProgram(Record):
 
     is_slower = False  # without its backward the time is not half of it
 
-    def __init__(
-        self, trace: Trace, call: Callable[[list[Any]], Any], captured: int, careful: bool = False
-    ) -> None:
+    def __init__(self, trace: Trace, call: Callable[[list[Any]], Any], captured: int, careful: bool = False) -> None:
         super().__init__()
         graph, pulled = trace.graph, trace.pulled
         assert pulled is not None

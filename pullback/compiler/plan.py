@@ -63,7 +63,9 @@ class Plan:
                 parts = []
             if any(isinstance(part, NativePart) for part in parts):
                 self.parts = [
-                    x for part in parts for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))
+                    x
+                    for part in parts
+                    for x in ([part] if isinstance(part, NativePart) else taken_apart(graph, [part]))
                 ]
         if not self.parts:
             self.steps = taken_apart(graph, self.steps)

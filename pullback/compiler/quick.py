@@ -55,8 +55,8 @@ def quick_way(program: Any, args: Sequence[Any], watches: Watches, modes: Modes)
         return None
     if len(args) > _MOST or not all(type(x) is ndarray for x in args):
         return None
-    part, plan = program.plan.parts[0], program.plan
-    if len(plan.parts) != 1 or type(part) is not NativePart:
+    plan = program.plan
+    if len(plan.parts) != 1 or type(part := plan.parts[0]) is not NativePart:
         return None
     looks = [how for how, _ in program.outputs]
     single = program.structure == 0

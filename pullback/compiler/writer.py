@@ -36,7 +36,11 @@ class Writer:
     """Writes the function of one graph."""
 
     def __init__(
-        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step | Group | NativePart], results: Sequence[Value]
+        self,
+        graph: Graph,
+        inputs: Sequence[Value],
+        steps: Sequence[Step | Group | NativePart],
+        results: Sequence[Value],
     ) -> None:
         self.names: dict[str, Any] = {
             "asarray": np.asarray, "warning_state": warning_state, "ignore_warnings": ignore_warnings,
@@ -161,7 +165,11 @@ class Writer:
 
     def _copied(self, name: str, x: Any) -> str:
         """The text of a copy to write into, which lies in memory as the array does."""
-        return f"{self.shared('copied_', copied)}({name})" if type(x) is Value and not in_order(x, x.shape) else f"{name}.copy()"
+        return (
+            f"{self.shared('copied_', copied)}({name})"
+            if type(x) is Value and not in_order(x, x.shape)
+            else f"{name}.copy()"
+        )
 
     def _target(self, at: int, step: Step) -> str | None:
         """An array that the step reads, and nobody after it, into which it may write its result."""

@@ -34,7 +34,15 @@ def factories(
 
     Those for several tensors take Arrays and Scalars side by side: `kind` shows both as Arrays.
     """
-    mine = {**vars(calls), "__name__": "pullback.interop.array", "Whole": Array, "Single": Scalar, "kind": _kind, "dispatch": general, "explain": explain}
+    mine = {
+        **vars(calls),
+        "__name__": "pullback.interop.array",
+        "Whole": Array,
+        "Single": Scalar,
+        "kind": _kind,
+        "dispatch": general,
+        "explain": explain,
+    }
     alone, several = {**mine, "Taken": taken}, {**mine, "Taken": Array}
     return {
         name: FunctionType(function.__code__, alone if name.startswith("one_") else several, name)

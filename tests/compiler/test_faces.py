@@ -302,7 +302,14 @@ SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: (pb.sin(x), pb.sum(x), *pb.sort(x), pb.cat([x, x]), pb.where(x > 1, x, 0.0), pb.nn.functional.gelu(x)),
+        lambda x: (
+            pb.sin(x),
+            pb.sum(x),
+            *pb.sort(x),
+            pb.cat([x, x]),
+            pb.where(x > 1, x, 0.0),
+            pb.nn.functional.gelu(x),
+        ),
         lambda x: (pb.std(x), pb.gt(x, 1), pb.zeros_like(x), *pb.unbind(x), pb.linalg.svdvals(x), pb.fft.fft(x)),
         lambda x: (np.sin(x), x + 1, x.sum(), x.T, x[0], np.linalg.inv(x), x.clip(0), abs(x), x @ x, np.stack([x, x])),
         lambda x: (pb.sin(x).std(0), pb.relu(x).repeat(2, 1), np.sin(x).std(0), pb.sin(np.zeros(3)), pb.tensor(x)),
@@ -318,7 +325,17 @@ def test_operators_make_tensors_of_ndarrays(function):
 
 @pytest.mark.parametrize(
     "function",
-    [np.conj, np.rint, np.round, np.reciprocal, np.sign, np.heaviside, np.power, np.modf, lambda x: x.round() + x.conj()],
+    [
+        np.conj,
+        np.rint,
+        np.round,
+        np.reciprocal,
+        np.sign,
+        np.heaviside,
+        np.power,
+        np.modf,
+        lambda x: x.round() + x.conj(),
+    ],
 )
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8])
 def test_functions_of_small_whole_numbers_are_numpys_own(function, dtype):

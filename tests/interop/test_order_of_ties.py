@@ -73,6 +73,9 @@ def test_a_partition_lies_as_numpys_where_numbers_are_hidden(function, kth, axis
 
 
 def test_a_partition_at_no_place_is_refused_where_numbers_are_hidden():
-    for function in (pb.compile(lambda x: np.partition(x, 3)), lambda x: pb.vmap(lambda x: np.partition(x, 3))(x[None])):
+    for function in (
+        pb.compile(lambda x: np.partition(x, 3)),
+        lambda x: pb.vmap(lambda x: np.partition(x, 3))(x[None]),
+    ):
         with pytest.raises(ValueError, match=r"kth\(=3\) out of bounds \(2\)"):
             function(np.ones(2))

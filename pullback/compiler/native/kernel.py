@@ -525,7 +525,12 @@ class Kernel:
             access.address = address
 
     def _work(
-        self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], count: Value | None, whole: bool = False
+        self,
+        at: int,
+        work: Sequence[Member],
+        accumulated: dict[int, Variable],
+        count: Value | None,
+        whole: bool = False,
     ) -> None:
         """The members of a pass, for some lanes; `whole`: what is in a lane stays there."""
         c = self.code
@@ -555,7 +560,9 @@ class Kernel:
         c, lanes = self.code, value.type.lanes
         if count is None or lanes == 1:
             return value
-        there = c.compare("lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes))
+        there = c.compare(
+            "lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes)
+        )
         return c.sel(there, value, self._identity(member))
 
     _lanes_now = 1

@@ -140,7 +140,16 @@ class Lowering:
         kept = [d for d, n in enumerate(shape) if n != 1]
         space = tuple(shape[d] for d in kept)
         read = [x.spread(shape).squeezed() if type(x) is Window else x for x in given]
-        strides = contiguous(space) if ordered else self._strides(space, like is not None and like.number in self._wanted, [like.strides[d] for d in kept] if like is not None else None, read)
+        strides = (
+            contiguous(space)
+            if ordered
+            else self._strides(
+                space,
+                like is not None and like.number in self._wanted,
+                [like.strides[d] for d in kept] if like is not None else None,
+                read,
+            )
+        )
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
         attr = Map(name, rule, 64 if kind == "i" else bits, kind)
@@ -204,7 +213,9 @@ class Lowering:
     def gather(self, x: Window, index: Window, at: Index) -> Window:
         """x, each element as many steps of `at` further as the index says; both have the shape of the result."""
         read = x.squeezed(), index.squeezed()
-        node = self.add(GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype)
+        node = self.add(
+            GATHER, at, read, read[0].shape, long_last(read[0].shape, contiguous(read[0].shape)), x.node.dtype
+        )
         return self.shown(node, x.shape)
 
     def scatter(self, target: Window, where: Window, value: Window, index: Window, at: Index) -> Window:

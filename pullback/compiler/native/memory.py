@@ -25,7 +25,15 @@ def settled(nodes: Iterable[Node], wanted: Sequence[Node]) -> list[Node]:
         if node.op == WRITE:
             target = node.operands[0].node
             if target.op in LEAVES or id(target) in kept or last[target.number] != node.number or _reads_twice(node):
-                copy = Node(0, MAP, Map("copy", _same, 8 * node.dtype.itemsize), (target.whole(),), target.shape, node.strides, node.dtype)
+                copy = Node(
+                    0,
+                    MAP,
+                    Map("copy", _same, 8 * node.dtype.itemsize),
+                    (target.whole(),),
+                    target.shape,
+                    node.strides,
+                    node.dtype,
+                )
                 found.append(copy)
                 node.operands = (copy.whole(), *node.operands[1:])
         found.append(node)
@@ -131,4 +139,6 @@ class Memory:
     @staticmethod
     def of_rows(kernels: Iterable[Kernel | Product]) -> int:
         """The bytes that the rows' buffers of the kernels take at most."""
-        return max((sum(-(-n // _ALIGNED) * _ALIGNED for n in kernel.buffers.values()) for kernel in kernels), default=0)
+        return max(
+            (sum(-(-n // _ALIGNED) * _ALIGNED for n in kernel.buffers.values()) for kernel in kernels), default=0
+        )

@@ -1,6 +1,6 @@
 """The watch on results of a fast form: a step that ends the run where a NaN shows that a mask was missing.
 
-    data: the number of the base, and how many elements lie there side by side
+data: the number of the base, and how many elements lie there side by side
 """
 
 from __future__ import annotations

@@ -33,7 +33,12 @@ class NativePart:
     """
 
     def __init__(
-        self, graph: Graph, steps: Sequence[Step], given: Sequence[Value], results: Sequence[Value], toolchain: Toolchain
+        self,
+        graph: Graph,
+        steps: Sequence[Step],
+        given: Sequence[Value],
+        results: Sequence[Value],
+        toolchain: Toolchain,
     ) -> None:
         self.graph, self.steps, self.given, self.results = graph, list(steps), list(given), list(results)
         self._plan: Any = None
@@ -67,7 +72,12 @@ def in_parts(
         here = [step for step in steps if stages[step] == stage]
         own = [step for step in here if step in lowered]
         made = {x.number for step in own for x in step.results}
-        read = {x.number for step in steps if step not in lowered or step in seen or stages[step] > stage for x in step.values()}
+        read = {
+            x.number
+            for step in steps
+            if step not in lowered or step in seen or stages[step] > stage
+            for x in step.values()
+        }
         read.update(x.number for x in results)
         wanted = [x for step in own if step not in seen for x in step.results if x.number in read]
         wanted += [x for step in own if step in seen for x in step.results if x in results]
@@ -86,9 +96,7 @@ def _all_wanted(step: Step, wanted: Iterable[Value]) -> bool:
     return all(x.number in numbers for x in step.results)
 
 
-def _lowered(
-    graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]
-) -> set[Step]:
+def _lowered(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> set[Step]:
     """The steps that have nodes; what others give is taken as given."""
     load_rules()
     lowering = Lowering(graph, steps, results)
@@ -126,7 +134,13 @@ def _stages(steps: Sequence[Step], lowered: set[Step]) -> dict[Step, int]:
     last = 0  # of what must stay in order
     for step in steps:
         is_native = step in lowered
-        stage = max((at + (is_native and not by_native) for at, by_native in map(lambda x: made.get(x.number, (0, True)), step.values())), default=0)
+        stage = max(
+            (
+                at + (is_native and not by_native)
+                for at, by_native in map(lambda x: made.get(x.number, (0, True)), step.values())
+            ),
+            default=0,
+        )
         if step.kept or step.form is GUARD:
             stage = last = max(stage, last)
         found[step] = stage

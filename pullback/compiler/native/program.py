@@ -106,7 +106,11 @@ class Native:
         library = self._tool.build(self.module, toolchain.store())
         words: list[int] = []
         watching = [(nr, self._results[nr], nans.watch(self._type(self._results[nr]))) for nr in suspect]
-        looks = self._tool.build(Module(list({x.name: x for _, _, x in watching}.values())), toolchain.store()) if watching else None
+        looks = (
+            self._tool.build(Module(list({x.name: x for _, _, x in watching}.values())), toolchain.store())
+            if watching
+            else None
+        )
         for name, (_, data) in zip(self._names, self._rows, strict=True):
             words += [2 + len(data), library.address(name), *data]
         first = 1 + len(self._inputs) + len(self.constants)

@@ -45,7 +45,11 @@ def _word(watch: Watch) -> Word | None:
         return id(watch.of) + _place_of_contents(), 0, was
     if type(watch) is Kind:
         return id(watch.of) + _SIZE, 0, was
-    if type(watch) is Named and type(watch.of) is type(words_of) and watch.name in ("__code__", "__defaults__", "__kwdefaults__"):
+    if (
+        type(watch) is Named
+        and type(watch.of) is type(words_of)
+        and watch.name in ("__code__", "__defaults__", "__kwdefaults__")
+    ):
         return id(watch.of) + _place_in_function(watch.name), 0, 0 if watch.was is None else was
     return None
 
@@ -75,4 +79,3 @@ def _place(x: Any, word: int, size: int) -> int:
     words = (ctypes.c_size_t * (size // _SIZE)).from_address(id(x))
     (place,) = [nr for nr, found in enumerate(words) if found == word]
     return place * _SIZE
-

@@ -228,7 +228,9 @@ def ordered(rng, x):
 def same_form(x):
     """Memory in the form of x."""
     low, high = np.lib.array_utils.byte_bounds(x)
-    return np.ndarray(x.shape, x.dtype, np.zeros(high - low, np.uint8), x.__array_interface__["data"][0] - low, x.strides)
+    return np.ndarray(
+        x.shape, x.dtype, np.zeros(high - low, np.uint8), x.__array_interface__["data"][0] - low, x.strides
+    )
 
 
 # -- what is done ------------------------------------------------------------------------------------------------------
@@ -433,7 +435,9 @@ def _fits_into(shape, into):
 
 def _chunks(graph, x):
     d = graph.dim(x)
-    parts = x.chunk(graph.rng.choice([2, 3]), d) if graph.rng.random() < 0.5 else x.split(graph.rng.choice([1, 2, 5]), d)
+    parts = (
+        x.chunk(graph.rng.choice([2, 3]), d) if graph.rng.random() < 0.5 else x.split(graph.rng.choice([1, 2, 5]), d)
+    )
     return [graph.rng.choice(parts), parts[-1] * parts[0].sum()]
 
 
@@ -579,8 +583,11 @@ def _worst(a, b, tolerance):
 
 def described(graph, seed):
     """What a graph does, for a report."""
-    return f"seed {seed}\n  " + "\n  ".join(graph.lines) + "\n  " + "\n  ".join(
-        f"input {x.dtype}{x.shape} {x.strides}" for x in graph.inputs
+    return (
+        f"seed {seed}\n  "
+        + "\n  ".join(graph.lines)
+        + "\n  "
+        + "\n  ".join(f"input {x.dtype}{x.shape} {x.strides}" for x in graph.inputs)
     )
 
 

@@ -138,7 +138,10 @@ def run_guarded(part, arrays, tool, at_end):
         bases = [guarded.room(-(-program.workspace // 64) * 64, at_end)]
         bases += [placed(x) for x in arrays]
         bases += [placed(x) for x in program.constants]
-        outs = [np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.strides)) for x in part.results]
+        outs = [
+            np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.strides))
+            for x in part.results
+        ]
         places = [guarded.room(x.nbytes, at_end) for x in outs]
         table = np.array([*bases, *places], np.int64)
         for name, (_, data) in zip(program._names, program._rows, strict=True):

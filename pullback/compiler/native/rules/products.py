@@ -31,7 +31,11 @@ def _matmul(lowering: Lowering, step: Step) -> bool:
     if second:
         b = b._replace(shape=(*b.shape, 1), strides=(*b.strides, 0))
     found = product(lowering, a, b)
-    kept = [d for d in range(len(found.shape)) if not (first and d == len(found.shape) - 2) and not (second and d == len(found.shape) - 1)]
+    kept = [
+        d
+        for d in range(len(found.shape))
+        if not (first and d == len(found.shape) - 2) and not (second and d == len(found.shape) - 1)
+    ]
     found = found._replace(shape=tuple(found.shape[d] for d in kept), strides=tuple(found.strides[d] for d in kept))
     return found.shape == result.shape and lowering.gives(step, found)
 
@@ -72,7 +76,9 @@ def _einsum_pair(lowering: Lowering, step: Step) -> bool:
     first, second = lowering.window(a), lowering.window(b)
     order = [*batch, *rows, *columns]
     if len(rows) == len(columns) == len(summed) == 1:
-        found = product(lowering, _arranged(first, x, [*batch, *rows, *summed]), _arranged(second, y, [*batch, *summed, *columns]))
+        found = product(
+            lowering, _arranged(first, x, [*batch, *rows, *summed]), _arranged(second, y, [*batch, *summed, *columns])
+        )
     else:
         every = [*order, *summed]
         long = tuple(size[label] for label in every)
@@ -108,7 +114,9 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         long = (*batch, m, n, k)
         x = a._replace(shape=long, strides=(*a.strides[:-1], 0, a.strides[-1]))
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
-        return lowering.reduce("add", lowering.map("mul", lambda c, t, x, y: x * y, [x, y], shape=long, dtype=dtype), [-1])
+        return lowering.reduce(
+            "add", lowering.map("mul", lambda c, t, x, y: x * y, [x, y], shape=long, dtype=dtype), [-1]
+        )
     if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
         return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)

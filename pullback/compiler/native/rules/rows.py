@@ -184,7 +184,11 @@ def _layer_norm_backward(lowering: Lowering, step: Step) -> bool:
     """(h - mean(h) - n mean(h n)) / deviation with h = g * weight, n normalised; sum(g n); sum(g)."""
     grad, x, weight, mean, inverse, dims, _, mask = step.args
     wanted = [y for y in (grad, x, weight, mean, inverse) if y is not None]
-    if not all(type(y) is Value and y.dtype == grad.dtype and y.dtype in FLOATS for y in wanted) or not dims or x is None:
+    if (
+        not all(type(y) is Value and y.dtype == grad.dtype and y.dtype in FLOATS for y in wanted)
+        or not dims
+        or x is None
+    ):
         return False
     rank = len(grad.shape)
     g = lowering.window(grad)
