@@ -85,8 +85,6 @@ class Kernel:
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
-        if any(self._index(m)[0].strides[self.along] for m in self.members.values() if self._by_index(m.node)):
-            self.lanes, self._is_short = 1, False
         self._write()
 
     # -- accesses ------------------------------------------------------------------------------------------------------
@@ -177,6 +175,11 @@ class Kernel:
         x = node.operands[-1]
         return self._find(x.node, x.offset, x.strides), node.attr if node.op == GATHER else node.attr.by
 
+    def _meets(self, member: Member) -> bool:
+        """True if the lanes of a vector go to places of their own, or all to one, where each adds to the others."""
+        own = member.node.op == GATHER or self._store_of(member).strides[self.along]
+        return bool(self._index(member)[0].strides[self.along]) or not own
+
     def _step(self, member: Member) -> Value:
         """How many bytes further an element is; an index from the end is negative, one out of range is noted."""
         c, (access, at) = self.code, self._index(member)
@@ -215,6 +218,8 @@ class Kernel:
                 if access.buffer:
                     access.strides = [s * self.lanes for s in access.strides]
             self.buffers = {number: size * self.lanes for number, size in self.buffers.items()}
+        if any(self._meets(m) for m in self.members.values() if self._by_index(m.node)):
+            self.lanes = 1
         # The text of a loop over elements that fit into one vector is shorter, and need not know how many there are.
         self._is_short = self.outer <= self.along and 1 < self.sizes[self.along] <= self.lanes
 

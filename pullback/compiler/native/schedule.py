@@ -73,6 +73,10 @@ class Nest:
         """Take a node in, which reads these windows of members; False if it does not fit."""
         if self.product is not None or node.op == DOT or len(self.members) >= _MOST or _bits(node) != self.bits:
             return False
+        if node.op == GATHER and inside:  # what it reads elsewhere must be whole
+            return False
+        if node.op == WRITE and node.attr.index is not None and any(x.node is node.operands[-1].node for x in inside):
+            return False  # an index is read from memory
         if (member := self._element(node, inside)) is None and (member := self._row(node, inside)) is None:
             return False
         self.members[node.number] = member
@@ -83,8 +87,6 @@ class Nest:
         if node.space != self.space:
             return None
         at = 0
-        if node.op == GATHER and inside:  # what it reads elsewhere must be whole
-            return None
         for x in inside:
             member = self.members[x.node.number]
             if member.level == LATE or not (x.is_whole if member.level == ELEMENT else self._is_row(x)):
@@ -106,8 +108,6 @@ class Nest:
             if member.level != ROW or not x.is_whole:
                 return None
             at = max(at, member.there)
-        if node.op == GATHER:
-            return None
         return Member(node, ROW if node.op == MAP else LATE, at, True)
 
     def _is_row(self, x: Window) -> bool:

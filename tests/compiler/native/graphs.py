@@ -160,6 +160,12 @@ class RandomGraph:
         return [g for g in found if g is not None]
 
     # -- other numbers -------------------------------------------------------------------------------------------------
+    @property
+    def tolerance(self):
+        """Of numbers in single precision, if there are any."""
+        values = [*self.program.plan.inputs, *(x for step in self.program.plan.steps for x in step.results)]
+        return 1e-4 if any(x.dtype == np.float32 for x in values) else 1e-9
+
     def elsewhere(self, strange):
         """Other numbers for the inputs, in the same form; `strange`: NaN, infinities, zeros and subnormals among them."""
         found = []
@@ -177,6 +183,18 @@ class RandomGraph:
                 y[...] = z
             found.append(y)
         return found
+
+
+class WrittenGraph(RandomGraph):
+    """What a function computes of these arrays."""
+
+    def __init__(self, function, *arrays):
+        self.rng, self.numbers = random.Random(0), np.random.default_rng(0)
+        self.recorder, self.inputs = Recorder(), [np.asarray(x) for x in arrays]
+        self.lines = [function.__name__]
+        with np.errstate(all="ignore"), compiled_by(None):
+            result = function(*(wrap(self.recorder.array(x)) for x in self.inputs))
+            self.program = self.recorder.program(list(result) if isinstance(result, (tuple, list)) else [result])
 
 
 def _broadcast(a, b):
@@ -461,14 +479,20 @@ _AREAS = list(STATEMENTS)[len(_SINGLE) :]
 
 
 # -- comparison --------------------------------------------------------------------------------------------------------
-def natively(program, tool):
-    """The plan of a program, by a toolchain; None of one without a step that it could do."""
-    before = plan.chosen
-    plan.chosen = lambda: tool
+@contextmanager
+def compiled_by(tool):
+    """Plans are made by a toolchain, or of NumPy's kernels alone."""
+    before, plan.chosen = plan.chosen, lambda: tool
     try:
-        made, _ = program_of(program.trace, careful=False)
+        yield
     finally:
         plan.chosen = before
+
+
+def natively(program, tool):
+    """The plan of a program, by a toolchain; None of one without a step that it could do."""
+    with compiled_by(tool):
+        made, _ = program_of(program.trace, careful=False)
     return made if any(isinstance(part, NativePart) for part in made.parts) else None
 
 
@@ -499,8 +523,8 @@ def difference(graph, tool, points=3):
                 a, b = np.asarray(a), np.asarray(b)
                 if a.shape != b.shape or a.dtype != b.dtype:
                     return f"result {k}: {a.dtype}{a.shape} for {b.dtype}{b.shape}"
-                if not _near(a, b) and not _is_delicate(expected, arrays, k, a, b):
-                    return f"result {k} at point {nr}: {_worst(a, b)}"
+                if not near(a, b, graph.tolerance) and not _is_delicate(expected, arrays, k, a, b, graph.tolerance):
+                    return f"result {k} at point {nr}: {_worst(a, b, graph.tolerance)}"
             for x, y in zip(arrays, before, strict=True):
                 if x.tobytes() != y.tobytes():
                     return "an input was written into"
@@ -517,22 +541,19 @@ def _called(made, arrays):
         return None
 
 
-def _tolerance(b):
-    return 1e-4 if b.dtype == np.float32 else 1e-9
-
-
-def _near(a, b):
+def near(a, b, tolerance):
+    """True if two results are the same, to the rounding of numbers of their size."""
     if b.dtype.kind not in "fc":
         return bool((a == b).all())
     with np.errstate(all="ignore"):
         size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
-        return np.allclose(a, b, rtol=_tolerance(b), atol=min(_tolerance(b) * max(size, 1e-3), 1e300), equal_nan=True)
+        return np.allclose(a, b, rtol=tolerance, atol=min(tolerance * max(size, 1e-2), 1e300), equal_nan=True)
 
 
-def _is_delicate(expected, arrays, k, a, b):
+def _is_delicate(expected, arrays, k, a, b, tolerance):
     """True if rounding decides: numbers a little beside the given ones give as different results."""
     near, rng = np.zeros(b.shape, bool), np.random.default_rng(0)
-    apart = ~np.isclose(a, b, rtol=_tolerance(b), atol=0, equal_nan=True)
+    apart = ~np.isclose(a, b, rtol=tolerance, atol=0, equal_nan=True)
     scale = np.zeros(b.shape)
     for _ in range(8):
         moved = []
@@ -554,8 +575,8 @@ def _is_delicate(expected, arrays, k, a, b):
         return bool((near | ~apart | (np.abs(a.astype(np.float64) - b) <= 64 * scale)).all())
 
 
-def _worst(a, b):
-    wrong = np.argwhere(~np.isclose(a, b, rtol=_tolerance(b), atol=0, equal_nan=True))
+def _worst(a, b, tolerance):
+    wrong = np.argwhere(~np.isclose(a, b, rtol=tolerance, atol=0, equal_nan=True))
     at = tuple(wrong[0])
     return f"{len(wrong)} of {b.size} differ, shape {b.shape}, first at {at}: {a[at]!r} for {b[at]!r}"
 
@@ -583,7 +604,7 @@ def vectors_of(tool, size):
 
 def made(seed):
     """The random graph of a seed."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), compiled_by(None):
         warnings.simplefilter("ignore")
         return RandomGraph(seed)
 
