@@ -105,10 +105,10 @@ class Lowering:
 
     def number(self, x: Any) -> float | int | bool | None:
         """The one number of a constant, or of a Python number; None of what is none."""
-        if type(x) in (bool, int, float):
-            return x  # type: ignore[no-any-return]
+        if isinstance(x, (bool, int, float)) and type(x) in (bool, int, float):
+            return x
         if isinstance(x, (np.floating, np.bool_, np.integer)):
-            return x.item()  # type: ignore[return-value]
+            return x.item()
         if type(x) is Value and x.number not in self._windows and x.number in self._constants:
             array, live = self._constants[x.number]
             if not live and array.size and (array.size == 1 or not any(array.strides)) and array.dtype.kind in "fbi":

@@ -77,7 +77,8 @@ class Memory:
     """
 
     def __init__(self, nests: Sequence[Nest], kept: set[int], given: dict[int, Place]) -> None:
-        self.places: dict[object, Place] = {**given}
+        self.places: dict[object, Place] = {}
+        self.places.update(given.items())
         self.size = 0
         self._home: dict[int, int] = {}
         self._free: list[tuple[int, int]] = []
