@@ -57,7 +57,7 @@ class Plan:
         self.parts: list[Step | Group | NativePart] = []
         if native and (tool := chosen()) is not None:
             try:
-                parts = in_parts(graph, inputs, self.steps, results, tool)
+                parts = in_parts(graph, inputs, self.steps, results, tool, _by_numpy)
             except CompilerError as error:
                 say_once(f"a program runs without machine code: {error}")
                 parts = []
@@ -76,3 +76,8 @@ class Plan:
         self.call: Callable[..., Sequence[Any]] = self.names["plan"]
         if any(type(step.what) is PlainCall for step in self.steps):
             self.call = run_alone(graph, self.call)
+
+
+def _by_numpy(part: NativePart) -> Callable[..., Any]:
+    """A part by NumPy's kernels."""
+    return Plan(part.graph, part.given, part.steps, part.results, native=False).call
