@@ -111,7 +111,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
 
 
 def of_small_numbers(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """What NumPy gives for truth values and small whole numbers, where they are hidden; None elsewhere.
+    """The result of NumPy for truth values and small whole numbers, where they are hidden; None elsewhere.
 
     They have no derivative, and no operator has the dtypes that NumPy makes of them: int8, or half precision.
     """

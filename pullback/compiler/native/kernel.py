@@ -512,7 +512,7 @@ class Kernel:
     def _body(
         self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], i: Value, count: Value | None
     ) -> None:
-        """What the innermost loop does, for a vector or a part of one."""
+        """One round of the innermost loop, for a vector or a part of one."""
         before = [access.address for access in self.accesses]
         self._move(i, self.along)
         self._lanes_now, self._count = self.lanes, count

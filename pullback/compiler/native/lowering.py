@@ -105,10 +105,10 @@ class Lowering:
 
     def number(self, x: Any) -> float | int | bool | None:
         """The one number of a constant, or of a Python number; None of what is none."""
-        if isinstance(x, (bool, int, float)) and type(x) in (bool, int, float):
-            return x
-        if isinstance(x, (np.floating, np.bool_, np.integer)):
-            return x.item()
+        kind = type(x)
+        if kind in (bool, int, float) or issubclass(kind, (np.floating, np.bool_, np.integer)):
+            found: float | int | bool = x if kind in (bool, int, float) else x.item()
+            return found
         if type(x) is Value and x.number not in self._windows and x.number in self._constants:
             array, live = self._constants[x.number]
             if not live and array.size and (array.size == 1 or not any(array.strides)) and array.dtype.kind in "fbi":

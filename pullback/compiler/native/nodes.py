@@ -1,4 +1,4 @@
-"""What a native program computes: nodes, each an array, and windows, through which they are read.
+"""The contents of a native program: nodes, each an array, and windows, through which they are read.
 
     map     element by element, by a rule that writes instructions
     gather  element by element, each from a place that an index tells
@@ -62,7 +62,7 @@ class Index(NamedTuple):
 
 
 class Reduce(NamedTuple):
-    """What is reduced: "add", "mul", "max" or "min" over these dimensions of the window that is read."""
+    """A reduction: "add", "mul", "max" or "min" over these dimensions of the window that is read."""
 
     how: str
     axes: tuple[int, ...]
@@ -169,7 +169,7 @@ class Window(NamedTuple):
         return self._replace(shape=shape, strides=(*[0] * new, *strides))
 
     def through(self, view: Callable[[ndarray], ndarray]) -> Window | None:
-        """What a function of NumPy that makes a view gives of it; None if it makes a copy.
+        """The view that a function of NumPy makes of it; None if it makes a copy.
 
         NumPy is asked with an array of one byte an element, which lies as this window does.
         """
@@ -178,7 +178,7 @@ class Window(NamedTuple):
         begin = sum((n - 1) * -s for n, s in zip(self.shape, self.strides, strict=True) if s < 0)
         probe = np.ndarray(self.shape, np.int8, memory, begin, self.strides)
         found = view(probe)
-        if not isinstance(found, ndarray) or not np.may_share_memory(found, memory):
+        if not issubclass(type(found), ndarray) or not np.may_share_memory(found, memory):
             return None
         place = found.__array_interface__["data"][0] - probe.__array_interface__["data"][0]
         return self._replace(shape=found.shape, strides=found.strides, offset=self.offset + place)

@@ -35,7 +35,7 @@ def operations(attr: Map, operands: Sequence[Any]) -> list[str]:
 
 
 def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:
-    """What a rule gives; of numbers alone a number."""
+    """The value of a rule; of numbers alone a number."""
     found = attr.rule(code, type_, *args)
     return found if isinstance(found, Value) else code.number(found, type_)
 
@@ -78,7 +78,7 @@ class Outlined:
         return found
 
     def value(self, code: Code, node: Node, type_: Type, args: Sequence[Any]) -> Value:
-        """What the rule of a node gives, written out or by a call."""
+        """The value of a node by its rule, written out or called."""
         attr: Map = node.attr
         if not self._many or not self._is_long(node):
             return applied(attr, code, type_, args)

@@ -59,7 +59,7 @@ class NativePart:
         return self._by_numpy(*arrays)
 
     def values(self) -> list[Value]:
-        """What it reads."""
+        """The values that it reads."""
         return self.given
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +20,17 @@ from pullback.core.tensor import ndarray
 
 if TYPE_CHECKING:
     from pullback.compiler.native.cache import Cache
-    from pullback.compiler.native.toolchain import Toolchain
+
+
+class Tried(Protocol):
+    """A toolchain, as far as it is tried."""
+
+    identity: str
+    vectors: bool
+
+    def build(self, module: Module, store: Any, /) -> Any:
+        """The machine code of a module."""
+
 
 SLOT: Final = 64  # bytes of an operand, and of a result
 STRIDE: Final = 24  # bytes between the lanes of what is not contiguous
@@ -286,7 +296,7 @@ def _equal(x: ndarray, y: ndarray) -> bool:
     return x.tobytes() == y.tobytes()
 
 
-def passes(tool: Toolchain, vector_bytes: int, store: Cache) -> bool:
+def passes(tool: Tried, vector_bytes: int, store: Cache) -> bool:
     """True if the toolchain computes what NumPy does; found out once on a machine."""
     sources = [Path(x.__file__ or "").read_bytes() for x in (language, render_c, render_llvm, sys.modules[__name__])]
     key = sha256(b"\0".join([tool.identity.encode(), str(vector_bytes).encode(), *sources])).hexdigest()

@@ -96,7 +96,7 @@ class _Classes:
         self.counts = lowering.map("counts", mask, [given, ignored], shape=self.shape, dtype=bool)
 
     def share(self, reduction: str) -> Any:
-        """What each row's loss is divided by."""
+        """The number by which each row's loss is divided."""
         if reduction != "mean":
             return 1.0
         rule = lambda c, t, m: c.sel(m, c.number(1.0, t), 0.0)  # noqa: E731

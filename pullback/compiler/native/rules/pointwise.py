@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native.code import Code, Type
-from pullback.compiler.native.code import Value as Number
+from pullback.compiler.native.code import Value as Computed
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
 from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
@@ -24,16 +24,16 @@ _TAKEN: Final = (Value, bool, int, float, str, type(None))
 
 
 def _of(c: Code, t: Type, x: Any) -> Any:
-    return x if isinstance(x, Number) else c.number(x, t)
+    return x if isinstance(x, Computed) else c.number(x, t)
 
 
 def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
-    a, b = (x if isinstance(x, Number) else c.number(bool(x), mask.type) for x in (a, b))
+    a, b = (x if isinstance(x, Computed) else c.number(bool(x), mask.type) for x in (a, b))
     return (mask & a) | (~mask & b)
 
 
 def _map(lowering: Lowering, step: Step) -> bool:
-    result, given = step.results[0], [x.item() if isinstance(x, np.generic) else x for x in step.args]
+    result, given = step.results[0], [x.item() if issubclass(type(x), np.generic) else x for x in step.args]
     if step.form is not ONE or not all(type(x) in _TAKEN for x in given):
         return False
     dtypes = {x.dtype for x in given if type(x) is Value}

@@ -15,7 +15,9 @@ def _indexed(whole: Window, index: Any) -> Window | None:
     def part(probe: Any) -> Any:
         found = probe[index]
         return (
-            found if isinstance(found, np.ndarray) else probe[(*index, ...) if type(index) is tuple else (index, ...)]
+            found
+            if issubclass(type(found), np.ndarray)
+            else probe[(*index, ...) if type(index) is tuple else (index, ...)]
         )
 
     return whole.through(part)
