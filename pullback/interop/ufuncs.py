@@ -132,7 +132,7 @@ def _is_small(x: Any) -> bool:
         x = x._array
     if isinstance(x, Tensor) or not hasattr(x, "dtype"):
         return type(x) in (bool, int)
-    return x.dtype.kind in "biu" and x.dtype.itemsize <= 2  # type: ignore[no-any-return]
+    return x.dtype.kind in "biu" and x.dtype.itemsize <= 2
 
 
 def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:

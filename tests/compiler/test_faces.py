@@ -9,6 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.compiler import CompileWarning
+from pullback.compiler.numbers import differs
 from pullback.compiler.reach.reached import reach_of
 
 X = np.array([0.5, 2.0, 4.0])
@@ -345,3 +346,9 @@ def test_functions_of_small_whole_numbers_are_numpys_own(function, dtype):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
     assert any(y.programs for y in compiled._by_signature.values())
+
+
+def test_a_program_that_gives_an_ndarray_for_a_tensor_is_given_up():
+    assert differs(X, pb.from_numpy(X)) == "an ndarray for a Tensor"
+    assert differs([pb.from_numpy(X)], [X]) == "a Tensor for an ndarray"
+    assert not differs([pb.from_numpy(X), X], [pb.from_numpy(X * 1), X * 1])
