@@ -352,3 +352,12 @@ def test_a_program_that_gives_an_ndarray_for_a_tensor_is_given_up():
     assert differs(X, pb.from_numpy(X)) == "an ndarray for a Tensor"
     assert differs([pb.from_numpy(X)], [X]) == "a Tensor for an ndarray"
     assert not differs([pb.from_numpy(X), X], [pb.from_numpy(X * 1), X * 1])
+
+
+@pytest.mark.parametrize("function", [lambda x: x.expand(2, 3), lambda x: x.relu() + x, lambda x: x.detach()])
+def test_an_ndarray_has_no_methods_of_tensors(function):
+    compiled = pb.compile(function)
+    for _ in range(3):
+        with pytest.raises(AttributeError):
+            compiled(X)
+    assert type(compiled(pb.from_numpy(X))) is pb.Tensor
