@@ -310,7 +310,7 @@ class Compiled(StandsFor):
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
-        # It may ask what its arguments are, not only for numbers; be refused a derivative without `adopt()`; or a method.
+        # It may ask what its arguments are, and not only for numbers, or be refused a derivative, or a method.
         doubts = self._doubts or made.adopted or (self._lacking and ndarray in map(type, leaves))
         if doubts and not made.written and not made.grads:
             result = self._beside(variants, result, leaves, states)

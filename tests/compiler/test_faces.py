@@ -309,6 +309,7 @@ SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
         lambda x: (pb.vmap(pb.sin)(x), pb.func.jvp(pb.sin, (x,), (x,))[0], pb.func.vjp(lambda y: pb.sin(y) * x, x)[0]),
         lambda x: (pb.func.hessian(lambda y: pb.sin(y).sum())(x), pb.func.grad(lambda y: pb.sum(y * pb.sin(x)))(x)),
         lambda x: (pb.from_numpy(x).mul_(2), x * 1, pb.asarray(x).add_(1), x * 1, pb.from_numpy(x.sum(1)), x.copy()),
+        lambda x: (pb.inner(x, x[0]), pb.inner(x, np.float64(2.0) * np.ones(())), pb.inner(x, x)),
         lambda x: (pb.is_tensor(x), pb.is_tensor(pb.sin(x)), pb.is_tensor(np.sin(x))),
     ],
 )
@@ -361,3 +362,9 @@ def test_an_ndarray_has_no_methods_of_tensors(function):
         with pytest.raises(AttributeError):
             compiled(X)
     assert type(compiled(pb.from_numpy(X))) is pb.Tensor
+
+
+def test_an_operator_that_is_compiled_itself_makes_a_tensor_of_an_ndarray():
+    compiled = pb.compile(pb.sinh)
+    for _ in range(5):
+        assert type(compiled(X)) is pb.Tensor
