@@ -74,7 +74,7 @@ def _tie_to(copy, self, index, ops):
 
 def written_at(self, index, value, accumulate=False, *, ops):
     """A copy of self with value at (or added to) an index."""
-    if self.dtype.kind != "c" and (isinstance(value, complex) or getattr(value, "dtype", self.dtype).kind == "c"):
+    if self.dtype.kind != "c" and (issubclass(type(value), complex) or getattr(value, "dtype", self.dtype).kind == "c"):
         raise OperatorError(
             f"setitem: a complex value cannot be written into an array of dtype {self.dtype}; take its .real"
         )
