@@ -90,7 +90,7 @@ class Audit:
         if described(made) != described(program.trace):
             raise StaleError(first_difference(program.trace, made)[0], program.audits)
         expected = _arrays_of(made, leaves) if isinstance(program, Program) else made.result
-        if how := differs(found, expected, leaves):
+        if how := differs(found, expected, leaves, faces=False):
             raise StaleError(f"the program gave {how}", program.audits)
         return result if isinstance(program, Program) else found
 

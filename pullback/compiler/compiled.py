@@ -30,7 +30,7 @@ from pullback.compiler.quick import Quick, quick_way
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.reach.reads import asks_what_arrays_are
+from pullback.compiler.reach.reads import asks_what_arrays_are, names_what_ndarrays_lack
 from pullback.compiler.rehearsal import Rehearsal, Rehearsed
 from pullback.compiler.signature import (
     Floats,
@@ -101,6 +101,7 @@ class Compiled(StandsFor):
         self._alone = True
         self._adopts: Sequence[dict[str, Any]] | None = None  # the namespaces that are adopted in a trace, None for all
         self._doubts = asks_what_arrays_are(function)
+        self._lacking = names_what_ndarrays_lack(function)
         self._rehearses = True  # unless the function keeps what it writes otherwise than a program
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
@@ -348,8 +349,9 @@ class Compiled(StandsFor):
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
-        # It may ask what its arguments are, not only for numbers; or be refused a derivative without `adopt()`.
-        if (self._doubts or made.adopted) and not made.written and not made.grads:
+        # It may ask what its arguments are, and not only for numbers, or be refused a derivative, or a method.
+        doubts = self._doubts or made.adopted or (self._lacking and ndarray in map(type, leaves))
+        if doubts and not made.written and not made.grads:
             result = self._beside(variants, result, leaves, states)
             if variants.eager is not None:
                 return result

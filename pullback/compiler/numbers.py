@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import with_article
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 
@@ -20,12 +21,17 @@ def in_words(x: Any) -> str:
     return text if len(text) < 60 else f"{text[:57]}..."
 
 
-def differs(a: Any, b: Any, given: Sequence[Any] = ()) -> str:
-    """How two results differ by more than rounding, in words; "" if they do not. They are of the arguments `given`."""
+def differs(a: Any, b: Any, given: Sequence[Any] = (), faces: bool = True) -> str:
+    """How two results differ by more than rounding, in words; "" if they do not. They are of the arguments `given`.
+
+    Without `faces` a Tensor is compared with the array in it.
+    """
     (one, form), (other, other_form) = flatten(a), flatten(b)
     if form != other_form or len(one) != len(other):
         return "results that are built differently"
     for x, y in zip(one, other, strict=True):
+        if faces and isinstance(x, Tensor) is not isinstance(y, Tensor):
+            return f"{with_article(x)} for {with_article(y)}"
         x, y = (t.detach().numpy() if isinstance(t, Tensor) else t for t in (x, y))
         if any(issubclass(type(t), (ndarray, np.generic)) for t in (x, y)):
             x, y = np.asarray(x), np.asarray(y)

@@ -125,8 +125,8 @@ def trace(
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        nothing: contextlib.AbstractContextManager[list[bool]] = contextlib.nullcontext([])
-        with collector_paused(), nothing if adopts == () else _as_it_stands(adopts) as begun:
+        block: contextlib.AbstractContextManager[list[bool]] = contextlib.nullcontext([])
+        with collector_paused(), block if adopts == () else _as_it_stands(adopts) as begun:
             UntraceableError.last = None
             found = call(lifted.given)
             if UntraceableError.last is not None:

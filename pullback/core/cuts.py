@@ -236,6 +236,8 @@ def called_by_name() -> bool:
     by_name = False
     while frame is not None and not is_users(frame):
         module = frame.f_globals.get("__name__", "")
+        if module.startswith("pullback.compiler."):  # the operator itself is compiled
+            break
         if by_name and module.startswith(("pullback.dispatch.", "pullback.arrays.")):
             return False
         by_name = module.startswith(("pullback.ops.", "pullback.core.arguments"))

@@ -52,6 +52,6 @@ def copied(array: np.ndarray) -> np.ndarray:
 def is_part(array: np.ndarray) -> bool:
     """True if the memory that an array lies in is larger than the array."""
     root = array
-    while type(root.base) is np.ndarray:
+    while hasattr(root.base, "strides"):
         root = root.base
     return root.nbytes > array.nbytes

@@ -132,6 +132,9 @@ def largest(x):
 def agree(a, b, size=1.0, derived=False, eps=0.0):
     """True if two leaves are the same, to the rounding of numbers of this size.
 
+    A sum of n terms in another order differs by (n - 1) eps times the sum of their absolute values at most. Arrays here
+    have fewer than 40 elements, so 64 eps times the largest of the numbers is allowed, and no more.
+
     Of derivatives `b` may have 0 where `a` has NaN: there 0 times NaN is left out where the 0 is known to be one.
     """
     if isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic)):

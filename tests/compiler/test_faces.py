@@ -9,6 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.compiler import CompileWarning
+from pullback.compiler.numbers import differs
 from pullback.compiler.reach.reached import reach_of
 
 X = np.array([0.5, 2.0, 4.0])
@@ -316,6 +317,7 @@ SQUARE = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5], [2.0, 0.1, 0.3]])
         lambda x: (pb.vmap(pb.sin)(x), pb.func.jvp(pb.sin, (x,), (x,))[0], pb.func.vjp(lambda y: pb.sin(y) * x, x)[0]),
         lambda x: (pb.func.hessian(lambda y: pb.sin(y).sum())(x), pb.func.grad(lambda y: pb.sum(y * pb.sin(x)))(x)),
         lambda x: (pb.from_numpy(x).mul_(2), x * 1, pb.asarray(x).add_(1), x * 1, pb.from_numpy(x.sum(1)), x.copy()),
+        lambda x: (pb.inner(x, x[0]), pb.inner(x, np.float64(2.0) * np.ones(())), pb.inner(x, x)),
         lambda x: (pb.is_tensor(x), pb.is_tensor(pb.sin(x)), pb.is_tensor(np.sin(x))),
     ],
 )
@@ -353,3 +355,24 @@ def test_functions_of_small_whole_numbers_are_numpys_own(function, dtype):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
     assert any(y.programs for y in compiled._by_signature.values())
+
+
+def test_a_program_that_gives_an_ndarray_for_a_tensor_is_given_up():
+    assert differs(X, pb.from_numpy(X)) == "an ndarray for a Tensor"
+    assert differs([pb.from_numpy(X)], [X]) == "a Tensor for an ndarray"
+    assert not differs([pb.from_numpy(X), X], [pb.from_numpy(X * 1), X * 1])
+
+
+@pytest.mark.parametrize("function", [lambda x: x.expand(2, 3), lambda x: x.relu() + x, lambda x: x.detach()])
+def test_an_ndarray_has_no_methods_of_tensors(function):
+    compiled = pb.compile(function)
+    for _ in range(3):
+        with pytest.raises(AttributeError):
+            compiled(X)
+    assert type(compiled(pb.from_numpy(X))) is pb.Tensor
+
+
+def test_an_operator_that_is_compiled_itself_makes_a_tensor_of_an_ndarray():
+    compiled = pb.compile(pb.sinh)
+    for _ in range(5):
+        assert type(compiled(X)) is pb.Tensor

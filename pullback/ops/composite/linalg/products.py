@@ -7,7 +7,7 @@ from pullback.ops.composite.linalg.einsum import LETTERS
 def inner(self, other, *, ops):
     """Sums of products over the last dimension of both; a 0-d operand multiplies."""
     if self.ndim == 0 or other.ndim == 0:
-        return self * other
+        return ops.mul(self, other)
     if self.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner: the last dimensions must be equal, got shapes {tuple(self.shape)} and {tuple(other.shape)}"
