@@ -229,8 +229,8 @@ def _undone(journal: Journal, array: ndarray, root: ndarray, version: int) -> nd
 
 
 def _part_of(whole: Any, raw: Any, saved: Any) -> Any:
-    """Of a base as it was, the part that `raw` shows of that base as it is now: what is saved is it, or is around it."""
-    shown = raw if isinstance(raw, Tensor) else saved
+    """Of a base as it was, the part that `raw` shows of that base as it is now; what is saved is that or around it."""
+    shown: Any = raw if isinstance(raw, Tensor) else saved
     base = base_of(shown) if isinstance(shown, Tensor) else None
     if base is None:
         return whole if isinstance(raw, Tensor) or whole.shape == raw.shape else None
