@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core.array_type import TENSOR, array_type, memory_of
+from pullback.core.array_type import TENSOR, array_type, memory_of, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -198,7 +198,7 @@ def contents_at(saved: Any, version: int, counter: Counter) -> Any:
         if contents is not None and isinstance(raw, Tensor):
             contents = wrap(contents, raw._level)
     else:
-        contents = _part_of(journal.writes[version - journal.first], raw)
+        contents = _part_of(journal.writes[version - journal.first], raw, saved)
     if contents is None or raw is saved:
         return contents
     shapes = [shape for tensor, last, shape in counter.journal.shapes if tensor is saved and last >= version]
@@ -228,14 +228,14 @@ def _undone(journal: Journal, array: ndarray, root: ndarray, version: int) -> nd
     return place(_address(array), array.shape, array.strides, array.dtype).copy()
 
 
-def _part_of(whole: Any, raw: Any) -> Any:
-    """Of a base as it was, the part that `raw` shows of that base as it is now."""
-    if not isinstance(raw, Tensor):
-        return whole if whole.shape == raw.shape else None
-    base = base_of(raw)
+def _part_of(whole: Any, raw: Any, saved: Any) -> Any:
+    """Of a base as it was, the part that `raw` shows of that base as it is now; what is saved is that or around it."""
+    shown: Any = raw if isinstance(raw, Tensor) else saved
+    base = base_of(shown) if isinstance(shown, Tensor) else None
     if base is None:
-        return whole
+        return whole if isinstance(raw, Tensor) or whole.shape == raw.shape else None
+    ops = table_of((whole,))
     if memory_of(raw) is not None:
-        return ViewGeometry(base, raw).extract(whole, TENSOR)[0]
-    steps = raw._extra.steps  # type: ignore[union-attr]  # a view has an Extra
-    return None if steps is None else Replay(base, raw, steps).again(whole, TENSOR)
+        return ViewGeometry(base, shown).extract(whole, ops)[0]
+    steps = shown._extra.steps  # a view has an Extra
+    return None if steps is None else Replay(base, shown, steps).again(whole, ops)

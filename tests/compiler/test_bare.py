@@ -81,3 +81,27 @@ def test_the_cotangent_of_a_loss_has_no_mask():
     names = [step.name for step in made.graph.steps]
     assert "where" not in names
     assert "ne" not in names
+
+
+def of_a_reversed_view(x):
+    seen = np.flip(x)
+    total = np.sum(np.sin(seen)) * np.sum(x)
+    x[1:] = 0.5
+    return total
+
+
+def of_a_transposed_view(x):
+    seen = x.reshape(2, 2).T
+    product = np.sin(seen) @ np.arange(4.0).reshape(2, 2)
+    x[1:3] = 0.5
+    return np.sum(product**2) + np.sum(x)
+
+
+@pytest.mark.parametrize("function", [of_a_reversed_view, of_a_transposed_view])
+@pytest.mark.parametrize("transform", [lambda f: f, pb.func.vmap, lambda f: pb.func.jacfwd(f)])
+def test_a_view_that_was_saved_is_what_it_was_before_a_write(function, transform):
+    gradient = transform(pb.func.grad(function))
+    x = np.array([0.3, -0.7, 1.1, 0.4])
+    x = np.stack([x, x + 0.1]) if transform is pb.func.vmap else x
+    made = traced(lambda x: gradient(x), x.copy())
+    np.testing.assert_allclose(made.result, gradient(x.copy()))
