@@ -9,12 +9,13 @@ from typing import Any
 from pullback.interop.adopt.patches import with_rules
 from pullback.interop.adopt.scipy.clones import distributions
 from pullback.interop.adopt.views import adopted
+from pullback.interop.types import AnyArray
 
 
 def face(name: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of the module that stands for SciPy's of this name."""
 
-    def getattr_(attribute: str) -> Any:
+    def getattr_(attribute: str) -> AnyArray:
         found = getattr(importlib.import_module(name), attribute)
         return with_rules(found) if isinstance(found, distributions()) else adopted(found)
 

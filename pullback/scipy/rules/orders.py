@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.interop.types import AnyArray
 
-def order_like(ours: Any, theirs: Any) -> Any:
+
+def order_like(ours: Any, theirs: Any) -> AnyArray:
     """Which of our values stands where in SciPy's order."""
     left, order = list(range(len(ours))), []
     for value in theirs:

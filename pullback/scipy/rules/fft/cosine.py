@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.fft.operators import orthonormal_transform
 from pullback.scipy.rules.fft.sizes import resized
 
@@ -16,7 +17,7 @@ _SWAPPED = {1: 1, 2: 3, 3: 2, 4: 4}
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _one(x: Any, kind: str, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any) -> Any:
+def _one(x: Any, kind: str, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any) -> AnyArray:
     """A transform along one axis."""
     if type not in _SWAPPED:
         raise ValueError(f"invalid transform type: expected 1, 2, 3 or 4, got {type!r}.")
@@ -45,18 +46,35 @@ def _enter(kind: str, inverse: bool) -> None:
     """The rules of a transform along one axis and along several."""
     name = ("i" if inverse else "") + kind
 
-    def turned(type: Any, norm: Any) -> tuple[Any, Any]:
+    def turned(type: Any, norm: str | None) -> tuple[Any, Any]:
         return (_SWAPPED.get(type, type), _OPPOSITE.get(norm, norm)) if inverse else (type, norm)
 
     @scipy_rule(f"scipy.fft.{name}")
-    def one(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False,
-            workers: Any = None, orthogonalize: Any = None) -> Any:  # fmt: skip
+    def one(
+        x: ArrayLike,
+        type: int = 2,
+        n: Any = None,
+        axis: int = -1,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        orthogonalize: Any = None,
+    ) -> AnyArray:
         type, norm_ = turned(type, norm)
         return _one(x, kind, type, n, axis, norm_, orthogonalize)
 
     @scipy_rule(f"scipy.fft.{name}n")
-    def several(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False,
-                workers: Any = None, *, orthogonalize: Any = None) -> Any:  # fmt: skip
+    def several(
+        x: Any,
+        type: int = 2,
+        s: ArrayLike | None = None,
+        axes: Any = None,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        orthogonalize: Any = None,
+    ) -> Any:
         type, norm_ = turned(type, norm)
         x = array(x)
         sizes = None if s is None else list(np.atleast_1d(s))

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
+from pullback.interop.types import AnyArray, ArrayLike, Axes
 
 _OPPOSITE: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -17,23 +18,39 @@ def _enter(name: str) -> None:
     if name.endswith("n"):
 
         @scipy_rule(f"scipy.fft.{name}")
-        def several(x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False,
-                    workers: Any = None, *, plan: Any = None) -> Any:  # fmt: skip
+        def several(
+            x: ArrayLike,
+            s: ArrayLike | None = None,
+            axes: Axes = None,
+            norm: str | None = None,
+            overwrite_x: bool = False,
+            workers: Any = None,
+            *,
+            plan: Any = None,
+        ) -> AnyArray:
             x = array(x)
             return transform(x, s, _axes(x, s, axes), norm)
 
     elif name.endswith("2"):
 
         @scipy_rule(f"scipy.fft.{name}")
-        def two(x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: bool = False,
-                workers: Any = None, *, plan: Any = None) -> Any:  # fmt: skip
+        def two(
+            x: ArrayLike,
+            s: ArrayLike | None = None,
+            axes: Axes = (-2, -1),
+            norm: str | None = None,
+            overwrite_x: bool = False,
+            workers: Any = None,
+            *,
+            plan: Any = None,
+        ) -> AnyArray:
             return transform(array(x), s, axes, norm)
 
     else:
 
         @scipy_rule(f"scipy.fft.{name}")
-        def one(x: Any, n: Any = None, axis: int = -1, norm: Any = None, overwrite_x: bool = False,
-                workers: Any = None, *, plan: Any = None) -> Any:  # fmt: skip
+        def one(x: ArrayLike, n: Any = None, axis: int = -1, norm: str | None = None, overwrite_x: bool = False,
+                workers: Any = None, *, plan: Any = None) -> AnyArray:  # fmt: skip
             return transform(array(x), n, axis, norm)
 
 
@@ -45,47 +62,79 @@ for _name in (
 
 
 @scipy_rule("scipy.fft.hfftn")
-def hfftn(x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False, workers: Any = None,
-          *, plan: Any = None) -> Any:  # fmt: skip
+def hfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> AnyArray:
     """The transform of a Hermitian signal in several dimensions."""
     x = array(x)
     return np.fft.irfftn(np.conj(x), s, _axes(x, s, axes), _OPPOSITE[norm])
 
 
 @scipy_rule("scipy.fft.ihfftn")
-def ihfftn(x: Any, s: Any = None, axes: Any = None, norm: Any = None, overwrite_x: bool = False, workers: Any = None,
-           *, plan: Any = None) -> Any:  # fmt: skip
+def ihfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> AnyArray:
     """The inverse of hfftn."""
     x = array(x)
     return np.conj(np.fft.rfftn(x, s, _axes(x, s, axes), _OPPOSITE[norm]))
 
 
 @scipy_rule("scipy.fft.hfft2")
-def hfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: bool = False,
-          workers: Any = None, *, plan: Any = None) -> Any:  # fmt: skip
+def hfft2(
+    x: ArrayLike,
+    s: ArrayLike | None = None,
+    axes: Axes = (-2, -1),
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> AnyArray:
     """The same in two dimensions."""
     return hfftn(x, s, axes, norm)
 
 
 @scipy_rule("scipy.fft.ihfft2")
-def ihfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, overwrite_x: bool = False,
-           workers: Any = None, *, plan: Any = None) -> Any:  # fmt: skip
+def ihfft2(
+    x: ArrayLike,
+    s: ArrayLike | None = None,
+    axes: Axes = (-2, -1),
+    norm: str | None = None,
+    overwrite_x: bool = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> AnyArray:
     """The inverse of hfft2."""
     return ihfftn(x, s, axes, norm)
 
 
 @scipy_rule("scipy.fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: ArrayLike, axes: Axes = None) -> AnyArray:
     """The zero frequency moved to the middle."""
     return np.fft.fftshift(array(x), axes)
 
 
 @scipy_rule("scipy.fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Axes = None) -> AnyArray:
     """The inverse of fftshift."""
     return np.fft.ifftshift(array(x), axes)
 
 
-def _axes(x: Any, s: Any, axes: Any) -> Any:
+def _axes(x: Any, s: Any, axes: Axes) -> Any:
     """The last axes where only sizes are given, as SciPy has it."""
     return tuple(range(x.ndim - len(s), x.ndim)) if axes is None and s is not None else axes

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.ways import leaves_out
+from pullback.interop.types import AnyArray
 
 
 def _enter(name: str) -> None:
@@ -13,7 +14,7 @@ def _enter(name: str) -> None:
     leaves_out(behind, "bias", 0.0)
 
     @scipy_rule(f"scipy.fft.{name}")
-    def transform(*args: Any, **kwargs: Any) -> Any:
+    def transform(*args: Any, **kwargs: Any) -> AnyArray:
         return RULES[behind](*args, **kwargs)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scipy import fft
 
+from pullback.interop.types import AnyArray
 
-def orthonormal_transform(x: Any, kind: str, variety: int, dim: int) -> Any:
+
+def orthonormal_transform(x: AnyArray, kind: str, variety: int, dim: int) -> AnyArray:
     """By SciPy, with weights that make it orthogonal."""
     transform = fft.dct if kind == "dct" else fft.dst
     return transform(x, variety, axis=dim, norm="ortho", orthogonalize=True)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.interop.types import AnyArray
 
-def resized(x: Any, n: Any, axis: int) -> Any:
+
+def resized(x: AnyArray, n: Any, axis: int) -> AnyArray:
     """`x` with `n` elements along an axis: its first ones, or all and then zeros."""
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)

@@ -11,24 +11,27 @@ from pullback.core.errors import OperatorError
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, ops
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 
 @scipy_rule("scipy.linalg.expm")
-def expm(A: Any) -> Any:
+def expm(A: ArrayLike) -> AnyArray:
     """The exponential of a matrix, or of a stack of them."""
     return ops.linalg_matrix_exp(array(A))
 
 
 @scipy_rule("scipy.linalg.norm")
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+def norm(
+    a: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
+) -> AnyArray:
     """A norm of a matrix or of a vector."""
     return np.linalg.norm(array(a), ord, axis, keepdims)
 
 
 @scipy_rule("scipy.linalg.toeplitz")
 @over_stacks(c=1, r=1)
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> AnyArray:
     """The matrix with first column c and first row r, whose first element is not read."""
     c = _vector("toeplitz", "c", c)
     r = np.conj(c) if r is None else _vector("toeplitz", "r", r)
@@ -37,7 +40,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @scipy_rule("scipy.linalg.hankel")
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> AnyArray:
     """The matrix with first column c and last row r, whose first element is not read."""
     c = _vector("hankel", "c", c)
     r = np.zeros_like(c) if r is None else _vector("hankel", "r", r)
@@ -47,20 +50,20 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @scipy_rule("scipy.linalg.circulant")
 @over_stacks(c=1)
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayLike) -> AnyArray:
     """The matrix with first column c, each further one turned by one place."""
     c = _vector("circulant", "c", c)
     return c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]
 
 
-def _vector(name: str, argument: str, x: Any) -> Any:
+def _vector(name: str, argument: str, x: Any) -> AnyArray:
     x = array(x)
     if x.ndim != 1:
         raise OperatorError(f"scipy.linalg.{name}: {argument} must be a vector here, got shape {tuple(x.shape)}.")
     return x
 
 
-def _symmetric(a: Any, lower: bool) -> Any:
+def _symmetric(a: AnyArray, lower: bool) -> AnyArray:
     part = np.tril(a, -1) if lower else np.triu(a, 1)
     return part + np.swapaxes(part, -1, -2) + np.eye(a.shape[-1]) * a
 
@@ -77,7 +80,7 @@ _READ: dict[Any, Callable[[Any, bool], Any]] = {
 }
 
 
-def _read(a: Any, assume_a: Any, lower: bool) -> Any:
+def _read(a: Any, assume_a: Any, lower: bool) -> AnyArray:
     if assume_a not in _READ:
         raise ValueError(f"{assume_a} is not a recognized matrix structure")
     return _READ[assume_a](array(a), lower)
@@ -85,8 +88,8 @@ def _read(a: Any, assume_a: Any, lower: bool) -> Any:
 
 @scipy_rule("scipy.linalg.inv")
 def inv(
-    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
-) -> Any:
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
+) -> AnyArray:
     """The inverse of a matrix."""
     return np.linalg.inv(_read(a, assume_a, lower))
 
@@ -108,33 +111,33 @@ def solve(
     check_finite: bool = True,
     assume_a: Any = None,
     transposed: bool = False,
-) -> Any:
+) -> AnyArray:
     """The solution of a x = b, or of the transposed system."""
     a = _read(a, assume_a, lower)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, array(b))
 
 
 @scipy_rule("scipy.linalg.cholesky")
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The Cholesky factor, of which SciPy gives the upper one by default."""
     return np.linalg.cholesky(array(a), upper=not lower)
 
 
 @scipy_rule("scipy.linalg.cho_factor")
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The pair (Cholesky factor, lower). Where SciPy leaves what was there, beside the triangle, are zeros."""
     return cholesky(a, lower), lower
 
 
 @scipy_rule("scipy.linalg.cho_solve")
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(c_and_lower: Any, b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True) -> AnyArray:
     """The solution x of a x = b, from the Cholesky factor of a."""
     c, lower = c_and_lower
     return _cho_solve(c, b, lower)
 
 
 @over_stacks(c=2, b="1|2")
-def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+def _cho_solve(c: ArrayLike, b: ArrayLike, lower: bool) -> AnyArray:
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
@@ -148,7 +151,7 @@ def solve_triangular(
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> AnyArray:
     """The solution x of a x = b, a^T x = b or a^H x = b, for a triangular matrix a."""
     a, b = array(a), array(b)
     trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)

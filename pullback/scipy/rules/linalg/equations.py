@@ -9,6 +9,7 @@ import scipy.linalg
 
 from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.operands import array, floating
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.dense import toeplitz
 from pullback.scipy.rules.linalg.factorisations import adjoint
@@ -27,14 +28,14 @@ def _together(*matrices: Any) -> list[Any]:
 
 @scipy_rule("scipy.linalg.solve_sylvester")
 @over_stacks(a=2, b=2, q=2)
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> AnyArray:
     """The X with a X + X b = q."""
     return operators.sylvester(*_together(a, b, q))
 
 
 @scipy_rule("scipy.linalg.solve_continuous_lyapunov", "scipy.linalg.solve_lyapunov")
 @over_stacks(a=2, q=2)
-def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> AnyArray:
     """The X with a X + X a^H = q."""
     a, q = _together(a, q)
     return operators.sylvester(a, adjoint(a), q)
@@ -53,7 +54,7 @@ def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> tuple[Any, ...]:
     return *_together(a, b, q, r), e
 
 
-def _restored(Z: Any, e: Any) -> Any:
+def _restored(Z: Any, e: Any) -> AnyArray:
     if e is None:
         return Z
     return adjoint(np.linalg.solve(adjoint(e), adjoint(np.linalg.solve(adjoint(e), Z))))
@@ -61,7 +62,15 @@ def _restored(Z: Any, e: Any) -> Any:
 
 @scipy_rule("scipy.linalg.solve_continuous_are")
 @over_stacks(a=2, b=2, q=2, r=2, e=2, s=2)
-def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
+def solve_continuous_are(
+    a: ArrayLike,
+    b: ArrayLike,
+    q: ArrayLike,
+    r: ArrayLike,
+    e: ArrayLike | None = None,
+    s: ArrayLike | None = None,
+    balanced: bool = True,
+) -> AnyArray:
     """The stabilising solution of the continuous algebraic Riccati equation."""
     *reduced, e = _reduced(a, b, q, r, e, s)
     return _restored(operators.continuous_are(*reduced), e)
@@ -69,7 +78,15 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any =
 
 @scipy_rule("scipy.linalg.solve_discrete_are")
 @over_stacks(a=2, b=2, q=2, r=2, e=2, s=2)
-def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
+def solve_discrete_are(
+    a: ArrayLike,
+    b: ArrayLike,
+    q: ArrayLike,
+    r: ArrayLike,
+    e: ArrayLike | None = None,
+    s: ArrayLike | None = None,
+    balanced: bool = True,
+) -> AnyArray:
     """The stabilising solution of the discrete algebraic Riccati equation."""
     *reduced, e = _reduced(a, b, q, r, e, s)
     return _restored(operators.discrete_are(*reduced), e)
@@ -94,7 +111,7 @@ class Bands:
         """For another right-hand side."""
         return self
 
-    def solve(self, values: Any, pattern: Any, b: Any) -> Any:
+    def solve(self, values: Any, pattern: Any, b: AnyArray) -> AnyArray:
         """The solution."""
         rows, cols = pattern.rows, pattern.cols
         band = np.zeros((self.below + self.above + 1, pattern.shape[1]), values.dtype)
@@ -115,19 +132,19 @@ def _band_pattern(n: int, below: int, above: int) -> tuple[Any, Any, Pattern]:
 @scipy_rule("scipy.linalg.solve_banded")
 def solve_banded(
     l_and_u: Any,
-    ab: Any,
-    b: Any,
+    ab: ArrayLike,
+    b: ArrayLike,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> AnyArray:
     """The solution of a x = b, for the diagonals of a."""
     below, above = (int(x) for x in l_and_u)
     return _solve_banded(below, above, ab, b)
 
 
 @over_stacks(ab=2, b="1|2")
-def _solve_banded(below: int, above: int, ab: Any, b: Any) -> Any:
+def _solve_banded(below: int, above: int, ab: Any, b: Any) -> AnyArray:
     ab, b = array(ab), array(b)
     if ab.shape[-1] != b.shape[0]:
         raise ValueError("shapes of ab and b are not compatible.")
@@ -149,7 +166,7 @@ def solveh_banded(
     overwrite_b: bool = False,
     lower: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> AnyArray:
     """The solution of a x = b, for a Hermitian positive definite band."""
     ab, b = array(ab), array(b)
     if ab.shape[-1] != b.shape[0]:
@@ -167,7 +184,7 @@ def solveh_banded(
 
 @scipy_rule("scipy.linalg.cholesky_banded")
 @over_stacks(ab=2)
-def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> Any:
+def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> AnyArray:
     """The Cholesky factor of a band, as a band; computed as that of the whole matrix."""
     ab = floating(array(ab))
     depth, n = ab.shape[0] - 1, ab.shape[1]
@@ -179,7 +196,7 @@ def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, ch
 
 
 @scipy_rule("scipy.linalg.cho_solve_banded")
-def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve_banded(cb_and_lower: Any, b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True) -> AnyArray:
     """The solution of a x = b, from the banded Cholesky factor of a."""
     cb, lower = cb_and_lower
     return _cho_solve_banded(cb, b, lower)
@@ -201,26 +218,26 @@ def _cho_solve_banded(cb: Any, b: Any, lower: bool) -> Any:
 
 
 @scipy_rule("scipy.linalg.solve_toeplitz")
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> AnyArray:
     """The solution of T x = b, by the whole Toeplitz matrix."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
 
 
 @over_stacks(c=1, r=1, b="1|2")
-def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
+def _solve_toeplitz(c: ArrayLike, r: ArrayLike, b: ArrayLike) -> AnyArray:
     return np.linalg.solve(toeplitz(c, r), array(b))
 
 
 @scipy_rule("scipy.linalg.matmul_toeplitz")
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+def matmul_toeplitz(c_or_cr: Any, x: ArrayLike, check_finite: bool = False, workers: Any = None) -> AnyArray:
     """T x, by Fourier transforms."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _matmul_toeplitz(c, r, x)
 
 
 @over_stacks(c=1, r=1, x="1|2")
-def _matmul_toeplitz(c: Any, r: Any, x: Any) -> Any:
+def _matmul_toeplitz(c: Any, r: Any, x: Any) -> AnyArray:
     c, x = array(c), array(x)
     r = np.conj(c) if r is None else array(r)
     m, n = c.shape[0], r.shape[0]

@@ -13,6 +13,7 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 
@@ -37,21 +38,23 @@ def phases_towards(ours: Any, theirs: Any, axis: int) -> Any:
 
 @scipy_rule("scipy.linalg.lu_factor")
 @over_stacks(a=2)
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[AnyArray, AnyArray]:
     """Both factors in one matrix, and the exchanges of rows."""
     factors, pivots = ops.linalg_lu_factor(floating(array(a)))
     return factors, frozen(pivots, "lu_factor") - 1
 
 
 @scipy_rule("scipy.linalg.lu_solve")
-def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def lu_solve(
+    lu_and_piv: Any, b: ArrayLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> AnyArray:
     """The solution x of a x = b, a^T x = b or a^H x = b."""
     lu, piv = lu_and_piv
     return _lu_solve(lu, piv, b, trans)
 
 
 @over_stacks(lu=2, piv=1, b="1|2")
-def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> Any:
+def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> AnyArray:
     lu, b = array(lu), array(b)
     if lu.shape[0] != b.shape[0]:
         raise ValueError(f"Shapes of lu {tuple(lu.shape)} and b {tuple(b.shape)} are incompatible")
@@ -68,7 +71,7 @@ def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> Any:
 
 @scipy_rule("scipy.linalg.lu")
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> Any:
     """P, L and U; P L and U; or the permutation as indices."""
     P, L, U = ops.linalg_lu(floating(array(a)))
@@ -81,8 +84,12 @@ def lu(
 @scipy_rule("scipy.linalg.ldl")
 @over_stacks(A=2)
 def ldl(
-    A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
-) -> Any:
+    A: AnyArray | float,
+    lower: bool = True,
+    hermitian: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The factors L, D and the permutation, where D is diagonal: its blocks of two have no rule."""
     A = floating(array(A))
     _, d, perm = scipy.linalg.ldl(frozen(A, "ldl"), lower, hermitian)
@@ -157,8 +164,8 @@ def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
 @scipy_rule("scipy.linalg.qr_multiply")
 @over_stacks(a=2, c="1|2")
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -177,7 +184,7 @@ def qr_multiply(
 @scipy_rule("scipy.linalg.svd")
 @over_stacks(a=2)
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -199,14 +206,14 @@ def svd(
 
 
 @scipy_rule("scipy.linalg.svdvals")
-def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def svdvals(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> AnyArray:
     """The singular values."""
     return ops.linalg_svdvals(floating(array(a)))
 
 
 @scipy_rule("scipy.linalg.polar")
 @over_stacks(a=2)
-def polar(a: Any, side: str = "right") -> Any:
+def polar(a: ArrayLike, side: str = "right") -> tuple[AnyArray, AnyArray]:
     """u with orthonormal columns or rows, and p, Hermitian."""
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
@@ -219,7 +226,7 @@ def polar(a: Any, side: str = "right") -> Any:
 
 @scipy_rule("scipy.linalg.orthogonal_procrustes")
 @over_stacks(A=2, B=2)
-def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
+def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[AnyArray, AnyArray]:
     """The orthogonal R for which A R is nearest to B, and the sum of the singular values of A^T B."""
     A, B = array(A), array(B)
     if A.ndim != 2 or A.shape != B.shape:
@@ -250,7 +257,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 @scipy_rule("scipy.linalg.pinvh")
 @over_stacks(a=2)
 def pinvh(
-    a: Any,
+    a: ArrayLike,
     atol: Any = None,
     rtol: Any = None,
     lower: bool = True,

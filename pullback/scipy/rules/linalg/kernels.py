@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from pullback.interop.types import AnyArray
 
-def _of_stacks(function: Callable[..., Any], *matrices: Any) -> Any:
+
+def _of_stacks(function: Callable[..., Any], *matrices: Any) -> AnyArray:
     if matrices[0].ndim == 2:
         return function(*matrices)
     front = matrices[0].shape[:-2]
@@ -18,21 +20,21 @@ def _of_stacks(function: Callable[..., Any], *matrices: Any) -> Any:
     return found.reshape(front + found.shape[1:])
 
 
-def matrix_map(A: Any, function: Callable[..., Any]) -> Any:
+def matrix_map(A: AnyArray, function: Callable[..., Any]) -> AnyArray:
     """The function of a matrix."""
     return _of_stacks(function, A)
 
 
-def sylvester(A: Any, B: Any, Q: Any) -> Any:
+def sylvester(A: AnyArray, B: AnyArray, Q: Any) -> AnyArray:
     """A X + X B = Q."""
     return _of_stacks(scipy.linalg.solve_sylvester, A, B, Q)
 
 
-def continuous_are(A: Any, B: Any, Q: Any, R: Any) -> Any:
+def continuous_are(A: AnyArray, B: AnyArray, Q: Any, R: Any) -> AnyArray:
     """The continuous algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_continuous_are, A, B, Q, R)
 
 
-def discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Any:
+def discrete_are(A: AnyArray, B: AnyArray, Q: Any, R: Any) -> AnyArray:
     """The discrete algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_discrete_are, A, B, Q, R)

@@ -12,6 +12,7 @@ from pullback.core.errors import LinAlgError
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, ops
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
@@ -30,7 +31,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
 def _off_the_cut(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`function`, but not on the negative real axis, where rounding decides on which side of its jump a value is."""
 
-    def checked(A: Any) -> Any:
+    def checked(A: AnyArray) -> Any:
         w = np.linalg.eigvals(A)
         on = (w.real <= 0) & (np.abs(w.imag) <= 1e-6 * np.abs(w))
         if on.any():
@@ -48,21 +49,21 @@ _LOGM, _SQRTM = _off_the_cut(scipy.linalg.logm), _off_the_cut(scipy.linalg.sqrtm
 
 @scipy_rule("scipy.linalg.logm")
 @over_stacks(A=2)
-def logm(A: Any, *unused: Any, **options: Any) -> Any:
+def logm(A: ArrayLike, *unused: Any, **options: Any) -> AnyArray:
     """The principal logarithm."""
     return operators.matrix_map(floating(array(A)), _LOGM)
 
 
 @scipy_rule("scipy.linalg.sqrtm")
 @over_stacks(A=2)
-def sqrtm(A: Any, *unused: Any, **options: Any) -> Any:
+def sqrtm(A: ArrayLike, *unused: Any, **options: Any) -> AnyArray:
     """The principal square root."""
     return operators.matrix_map(floating(array(A)), _SQRTM)
 
 
 @scipy_rule("scipy.linalg.fractional_matrix_power")
 @over_stacks(A=2)
-def fractional_matrix_power(A: Any, t: Any) -> Any:
+def fractional_matrix_power(A: ArrayLike, t: AnyArray | float) -> AnyArray:
     """exp(t log A); a product for whole t."""
     if not at_stake(t) and float(t) == int(t):
         return ops.linalg_matrix_power(floating(array(A)), int(t))
@@ -71,7 +72,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
 
 @scipy_rule("scipy.linalg.signm")
 @over_stacks(A=2)
-def signm(A: Any, *unused: Any, **options: Any) -> Any:
+def signm(A: Any, *unused: Any, **options: Any) -> AnyArray:
     """A (A^2)^(-1/2)."""
     A = array(A)
     return np.linalg.solve(sqrtm(A @ A), A)
@@ -79,7 +80,7 @@ def signm(A: Any, *unused: Any, **options: Any) -> Any:
 
 @scipy_rule("scipy.linalg.funm")
 @over_stacks(A=2)
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """V f(w) V^-1 with the eigenvalues w and eigenvectors V, which must be distinct."""
     A = array(A)
     w, V = ops.linalg_eig(floating(A))

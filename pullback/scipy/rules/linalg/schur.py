@@ -15,6 +15,7 @@ import scipy.linalg
 from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
@@ -24,7 +25,7 @@ _STEPS = 2  # three derivatives
 @scipy_rule("scipy.linalg.schur")
 @over_stacks(a=2)
 def schur(
-    a: Any,
+    a: ArrayLike,
     output: str = "real",
     lwork: Any = None,
     overwrite_a: bool = False,
@@ -57,7 +58,7 @@ def _check_distinct(T: Any) -> None:
         )
 
 
-def _triangular(a: Any, Z: Any, blocks: list[slice]) -> Any:
+def _triangular(a: Any, Z: Any, blocks: list[slice]) -> AnyArray:
     """Z turned by I + K, where K is skew and makes what is below the blocks of Z^T A Z zero, to the first order.
 
     With L the part of K below the blocks, it is that of T L - L T = -Z^T A Z below them: a Sylvester equation for each
@@ -80,13 +81,13 @@ def _triangular(a: Any, Z: Any, blocks: list[slice]) -> Any:
     return _turned(Z, L - np.swapaxes(L, -1, -2))
 
 
-def _turned(Z: Any, K: Any) -> Any:
+def _turned(Z: Any, K: Any) -> AnyArray:
     """Z times Cayley's orthogonal matrix (I - K / 2)^-1 (I + K / 2), which is exp(K) to the second order."""
     one = np.eye(Z.shape[0])
     return Z @ np.linalg.solve(one - K / 2, one + K / 2)
 
 
-def _equal_diagonals(a: Any, Z: Any, blocks: list[slice]) -> Any:
+def _equal_diagonals(a: Any, Z: Any, blocks: list[slice]) -> AnyArray:
     """Z with each pair of columns turned by the angle that makes the diagonal of their block equal."""
     pairs = [block.start for block in blocks if block.stop - block.start == 2]
     if not pairs:

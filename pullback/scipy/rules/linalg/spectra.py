@@ -11,6 +11,7 @@ from pullback.core.errors import UnsupportedError
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.factorisations import adjoint, known, phases_towards
 from pullback.scipy.rules.linalg.stacks import over_stacks
 from pullback.scipy.rules.orders import order_like
@@ -18,8 +19,12 @@ from pullback.scipy.rules.orders import order_like
 
 @scipy_rule("scipy.linalg.eigvals")
 def eigvals(
-    a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True, homogeneous_eigvals: bool = False
-) -> Any:
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    homogeneous_eigvals: bool = False,
+) -> AnyArray:
     """The eigenvalues of a, or of a with respect to b."""
     return eig(a, b, False, False, homogeneous_eigvals=homogeneous_eigvals)
 
@@ -28,7 +33,7 @@ def eigvals(
 @over_stacks(a=2, b=2)
 def eig(
     a: Any,
-    b: Any = None,
+    b: ArrayLike | None = None,
     left: bool = False,
     right: bool = True,
     overwrite_a: bool = False,
@@ -66,15 +71,15 @@ def _found(function: Any, matrices: Any, **options: Any) -> Any:
     return function(*[frozen(x, "eig") for x in matrices], **options)
 
 
-def _ordered(values: Any, theirs: Any) -> Any:
+def _ordered(values: AnyArray, theirs: Any) -> AnyArray:
     return values if theirs is None else values[order_like(frozen(values, "eig"), theirs)]
 
 
-def _unit(V: Any) -> Any:
+def _unit(V: Any) -> AnyArray:
     return V / np.sqrt(np.sum(np.abs(V) ** 2, axis=0))
 
 
-def _like(V: Any, theirs: Any) -> Any:
+def _like(V: Any, theirs: Any) -> AnyArray:
     """The vectors in SciPy's phases, and real where SciPy's are."""
     if theirs is None:
         return V
@@ -85,8 +90,8 @@ def _like(V: Any, theirs: Any) -> Any:
 @scipy_rule("scipy.linalg.eigh")
 @over_stacks(a=2, b=2)
 def eigh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     *,
     lower: bool = True,
     eigvals_only: bool = False,
@@ -128,8 +133,8 @@ def eigh(
 
 @scipy_rule("scipy.linalg.eigvalsh")
 def eigvalsh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     *,
     lower: bool = True,
     overwrite_a: bool = False,
@@ -139,7 +144,7 @@ def eigvalsh(
     subset_by_index: Any = None,
     subset_by_value: Any = None,
     driver: Any = None,
-) -> Any:
+) -> AnyArray:
     """Eigenvalues in ascending order."""
     return eigh(
         a,
@@ -152,7 +157,7 @@ def eigvalsh(
     )
 
 
-def _hermitian_pairs(a: Any, eigvals_only: bool, by_index: Any, by_value: Any) -> Any:
+def _hermitian_pairs(a: AnyArray, eigvals_only: bool, by_index: Any, by_value: Any) -> Any:
     if eigvals_only:
         w = ops.linalg_eigvalsh(a)
         return w[_chosen(w, by_index, by_value)]
@@ -161,7 +166,7 @@ def _hermitian_pairs(a: Any, eigvals_only: bool, by_index: Any, by_value: Any) -
     return w[chosen], V[:, chosen]
 
 
-def _chosen(w: Any, by_index: Any, by_value: Any) -> Any:
+def _chosen(w: AnyArray, by_index: Any, by_value: Any) -> Any:
     if by_index is not None and by_value is not None:
         raise ValueError("Either index or value subset can be requested.")
     if by_index is not None:
@@ -179,7 +184,7 @@ def _chosen(w: Any, by_index: Any, by_value: Any) -> Any:
     return slice(None)
 
 
-def dense_of_band(band: Any, lower: bool) -> Any:
+def dense_of_band(band: Any, lower: bool) -> AnyArray:
     """The Hermitian matrix of a band as SciPy stores it."""
     depth, n = band.shape
     i, j = np.indices((n, n))
@@ -196,7 +201,7 @@ def eig_banded(
     lower: bool = False,
     eigvals_only: bool = False,
     overwrite_a_band: bool = False,
-    select: Any = "a",
+    select: str = "a",
     select_range: Any = None,
     max_ev: int = 0,
     check_finite: bool = True,
@@ -217,10 +222,10 @@ def eigvals_banded(
     a_band: Any,
     lower: bool = False,
     overwrite_a_band: bool = False,
-    select: Any = "a",
+    select: str = "a",
     select_range: Any = None,
     check_finite: bool = True,
-) -> Any:
+) -> AnyArray:
     """Eigenvalues of a band."""
     return eig_banded(a_band, lower, True, False, select, select_range)
 
@@ -228,10 +233,10 @@ def eigvals_banded(
 @scipy_rule("scipy.linalg.eigh_tridiagonal")
 @over_stacks(d=1, e=1)
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     eigvals_only: bool = False,
-    select: Any = "a",
+    select: str = "a",
     select_range: Any = None,
     check_finite: bool = True,
     tol: float = 0.0,
@@ -251,14 +256,14 @@ def eigh_tridiagonal(
 
 @scipy_rule("scipy.linalg.eigvalsh_tridiagonal")
 def eigvalsh_tridiagonal(
-    d: Any,
-    e: Any,
-    select: Any = "a",
+    d: ArrayLike,
+    e: ArrayLike,
+    select: str = "a",
     select_range: Any = None,
     check_finite: bool = True,
     tol: float = 0.0,
     lapack_driver: str = "auto",
-) -> Any:
+) -> AnyArray:
     """Eigenvalues of a real tridiagonal matrix."""
     return eigh_tridiagonal(d, e, True, select, select_range)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import ops
+from pullback.interop.types import AnyArray
 from pullback.scipy.rules.ndimage.kernels import folded
 
 _NAMES = {"grid-mirror": "reflect", "grid-constant": "constant", "wrap": "grid-wrap"}
@@ -25,7 +26,7 @@ def sequence(x: Any, n: int) -> list[Any]:
     return items
 
 
-def mode_of(mode: Any) -> str:
+def mode_of(mode: str) -> str:
     """The mode by the one name that is used here."""
     mode = _NAMES.get(mode, mode)
     if mode not in MODES:
@@ -42,7 +43,7 @@ def indices(n: int, before: int, after: int, mode: str) -> Any:
     return places
 
 
-def continued(x: Any, axis: int, before: int, after: int, mode: str, cval: Any) -> Any:
+def continued(x: AnyArray, axis: int, before: int, after: int, mode: str, cval: Any) -> AnyArray:
     """The image with more elements along one axis."""
     if mode == "constant":
         widths = [(0, 0)] * x.ndim

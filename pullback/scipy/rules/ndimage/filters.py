@@ -12,11 +12,12 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, needs_grad, values
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Output
 from pullback.scipy.rules.ndimage.borders import continued, mode_of, sequence
 from pullback.scipy.rules.signal.operators import correlated
 
 
-def given(name: str, result: Any, like: Any, output: Any) -> Any:
+def given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
     """The result in the dtype of the image, or as `output` says."""
     if output is None:
         if like.dtype.kind == "f" and result.dtype.kind == "c":
@@ -29,12 +30,12 @@ def given(name: str, result: Any, like: Any, output: Any) -> Any:
     return deliver(name, result, output)
 
 
-def asked_dtype(output: Any, result: Any) -> Any:
+def asked_dtype(output: Any, result: AnyArray) -> Any:
     """The dtype that is asked for; complex numbers stay complex, as SciPy has it."""
     return np.promote_types(output, np.complex64) if result.dtype.kind == "c" else np.dtype(output)
 
 
-def whole(name: str, result: Any, like: Any) -> Any:
+def whole(name: str, result: AnyArray, like: Any) -> AnyArray:
     """Numbers in the dtype of an image of integers, in whose steps a derivative would be lost."""
     if needs_grad(result):
         raise UnsupportedError(
@@ -49,7 +50,7 @@ def axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
     return tuple(range(ndim)) if axes is None else tuple(normalize_axis_tuple(axes, ndim))
 
 
-def _along(x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: int, turned: bool = False) -> Any:
+def _along(x: AnyArray, weights: Any, axis: int, mode: Any, cval: Any, origin: int, turned: bool = False) -> AnyArray:
     """A correlation (a convolution, if turned) along one axis."""
     n = weights.shape[0]
     if turned:
@@ -66,8 +67,15 @@ def _along(x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: int, t
 
 
 @scipy_rule("scipy.ndimage.correlate1d")
-def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
-                origin: int = 0) -> Any:  # fmt: skip
+def correlate1d(
+    input: ArrayLike,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+) -> AnyArray:
     """A correlation along one axis: differentiable in the image and in the weights."""
     x, w = array(input), floating(array(weights))
     found = _along(floating(x), w, normalize_axis_index(axis, x.ndim), mode, cval, origin)
@@ -75,16 +83,23 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
 
 
 @scipy_rule("scipy.ndimage.convolve1d")
-def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
-               origin: int = 0) -> Any:  # fmt: skip
+def convolve1d(
+    input: ArrayLike,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+) -> AnyArray:
     """A convolution along one axis."""
     x, w = array(input), floating(array(weights))
     found = _along(floating(x), w, normalize_axis_index(axis, x.ndim), mode, cval, origin, True)
     return given("scipy.ndimage.convolve1d", found, x, output)
 
 
-def _in_all(name: str, input: Any, weights: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
-            turned: bool) -> Any:  # fmt: skip
+def _in_all(name: str, input: Any, weights: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Axes,
+            turned: bool) -> AnyArray:  # fmt: skip
     x, w = array(input), floating(array(weights))
     along = axes_of(axes, x.ndim)
     if w.ndim != len(along):
@@ -112,20 +127,36 @@ def _in_all(name: str, input: Any, weights: Any, output: Any, mode: Any, cval: A
 
 
 @scipy_rule("scipy.ndimage.correlate")
-def correlate(input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *,
-              axes: Any = None) -> Any:  # fmt: skip
+def correlate(
+    input: ArrayLike,
+    weights: ArrayLike,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """A correlation in several dimensions: differentiable in the image and in the weights."""
     return _in_all("scipy.ndimage.correlate", input, weights, output, mode, cval, origin, axes, False)
 
 
 @scipy_rule("scipy.ndimage.convolve")
-def convolve(input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *,
-             axes: Any = None) -> Any:  # fmt: skip
+def convolve(
+    input: ArrayLike,
+    weights: ArrayLike,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """A convolution in several dimensions."""
     return _in_all("scipy.ndimage.convolve", input, weights, output, mode, cval, origin, axes, True)
 
 
-def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
+def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> AnyArray:
     """A Gaussian's weights, or those of a derivative of it, to be convolved with: differentiable in sigma."""
     if type(sigma) in (int, float) and sigma:  # a Scalar is an instance of float too; dividing by 0 warns each time
         return _kept_gaussian(float(sigma), order, float(truncate), None if radius is None else int(radius))
@@ -133,14 +164,14 @@ def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
 
 
 @functools.lru_cache(64)
-def _kept_gaussian(sigma: float, order: int, truncate: float, radius: int | None) -> Any:
+def _kept_gaussian(sigma: float, order: int, truncate: float, radius: int | None) -> AnyArray:
     """The same of a number: filters are called with a few, again and again."""
     weights = _computed_gaussian(sigma, order, truncate, radius)
     weights.flags.writeable = False
     return weights
 
 
-def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> Any:
+def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> AnyArray:
     """The same, computed."""
     fixed = float(values(sigma.detach() if hasattr(sigma, "detach") else sigma, "rint"))
     reach = int(truncate * fixed + 0.5) if radius is None else int(radius)
@@ -161,9 +192,9 @@ def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> 
 
 
 @scipy_rule("scipy.ndimage.gaussian_filter1d")
-def gaussian_filter1d(input: Any, sigma: Any, axis: int = -1, order: int = 0, output: Any = None,
-                      mode: str = "reflect", cval: Any = 0.0, truncate: float = 4.0, *,
-                      radius: Any = None) -> Any:  # fmt: skip
+def gaussian_filter1d(input: ArrayLike, sigma: Any, axis: int = -1, order: int = 0, output: Output = None,
+                      mode: Any = "reflect", cval: AnyArray | float = 0.0, truncate: float = 4.0, *,
+                      radius: Any = None) -> AnyArray:  # fmt: skip
     """Smoothing along one axis: differentiable in the image and in sigma, where the number of weights is held."""
     x = array(input)
     weights = _gaussian(sigma, order, truncate, radius)
@@ -172,8 +203,18 @@ def gaussian_filter1d(input: Any, sigma: Any, axis: int = -1, order: int = 0, ou
 
 
 @scipy_rule("scipy.ndimage.gaussian_filter")
-def gaussian_filter(input: Any, sigma: Any, order: Any = 0, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-                    truncate: float = 4.0, *, radius: Any = None, axes: Any = None) -> Any:  # fmt: skip
+def gaussian_filter(
+    input: ArrayLike,
+    sigma: Any,
+    order: Any = 0,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: Axes = None,
+) -> AnyArray:
     """Smoothing in several dimensions."""
     x = array(input)
     found, along = floating(x), axes_of(axes, x.ndim)
@@ -187,15 +228,23 @@ def gaussian_filter(input: Any, sigma: Any, order: Any = 0, output: Any = None, 
 
 
 @scipy_rule("scipy.ndimage.uniform_filter1d")
-def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
-                     cval: Any = 0.0, origin: int = 0) -> Any:  # fmt: skip
+def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: Any = "reflect",
+                     cval: AnyArray | float = 0.0, origin: int = 0) -> AnyArray:  # fmt: skip
     """Means of `size` neighbours along one axis."""
     return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
 
 
 @scipy_rule("scipy.ndimage.uniform_filter")
-def uniform_filter(input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-                   origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+def uniform_filter(
+    input: ArrayLike,
+    size: int = 3,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """Means of neighbours in several dimensions."""
     x = array(input)
     found, along = floating(x), axes_of(axes, x.ndim)
@@ -208,7 +257,13 @@ def uniform_filter(input: Any, size: Any = 3, output: Any = None, mode: Any = "r
 
 def _edges(name: str, across: Any) -> None:
     @scipy_rule(f"scipy.ndimage.{name}")
-    def edges(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    def edges(
+        input: ArrayLike,
+        axis: int = -1,
+        output: Output = None,
+        mode: Any = "reflect",
+        cval: AnyArray | float = 0.0,
+    ) -> AnyArray:
         x = array(input)
         axis = normalize_axis_index(axis, x.ndim)
         modes = sequence(mode, x.ndim)
@@ -223,7 +278,9 @@ _edges("sobel", [1.0, 2.0, 1.0])
 _edges("prewitt", [1.0, 1.0, 1.0])
 
 
-def _total(name: str, input: Any, output: Any, mode: Any, axes: Any, part: Callable[..., Any], square: bool) -> Any:
+def _total(
+    name: str, input: Any, output: Output, mode: Any, axes: Axes, part: Callable[..., Any], square: bool
+) -> AnyArray:
     """The sum over axes of part(x, axis, order of each axis, mode), or the root of the sum of squares."""
     x = array(input)
     along = axes_of(axes, x.ndim)
@@ -234,17 +291,24 @@ def _total(name: str, input: Any, output: Any, mode: Any, axes: Any, part: Calla
 
 
 @scipy_rule("scipy.ndimage.laplace")
-def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
+def laplace(
+    input: ArrayLike,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """The sum of second differences."""
 
-    def part(x: Any, i: int, axis: int, modes: Any) -> Any:
+    def part(x: AnyArray, i: int, axis: int, modes: Any) -> AnyArray:
         return _along(x, np.array([1.0, -2.0, 1.0]), axis, modes[i], cval, 0)
 
     return _total("scipy.ndimage.laplace", input, output, mode, axes, part, False)
 
 
-def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Any, options: Any) -> Callable[..., Any]:
-    def part(x: Any, i: int, axis: int, modes: Any) -> Any:
+def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Axes, options: Any) -> Callable[..., Any]:
+    def part(x: AnyArray, i: int, axis: int, modes: Any) -> AnyArray:
         orders = [0] * len(modes)
         orders[i] = order
         return gaussian_filter(x, sigma, orders, None, modes, cval, axes=axes, **options)
@@ -253,16 +317,32 @@ def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Any, options: Any) 
 
 
 @scipy_rule("scipy.ndimage.gaussian_laplace")
-def gaussian_laplace(input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-                     axes: Any = None, **options: Any) -> Any:  # fmt: skip
+def gaussian_laplace(
+    input: ArrayLike,
+    sigma: Any,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    *,
+    axes: Axes = None,
+    **options: Any,
+) -> AnyArray:
     """The sum of second derivatives of the smoothed image."""
     part = _gaussian_parts(2, sigma, cval, axes, options)
     return _total("scipy.ndimage.gaussian_laplace", input, output, mode, axes, part, False)
 
 
 @scipy_rule("scipy.ndimage.gaussian_gradient_magnitude")
-def gaussian_gradient_magnitude(input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-                                axes: Any = None, **options: Any) -> Any:  # fmt: skip
+def gaussian_gradient_magnitude(
+    input: ArrayLike,
+    sigma: Any,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    *,
+    axes: Axes = None,
+    **options: Any,
+) -> AnyArray:
     """The length of the gradient of the smoothed image."""
     part = _gaussian_parts(1, sigma, cval, axes, options)
     return _total("scipy.ndimage.gaussian_gradient_magnitude", input, output, mode, axes, part, True)

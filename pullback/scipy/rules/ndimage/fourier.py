@@ -11,6 +11,7 @@ from scipy import ndimage
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, values
+from pullback.interop.types import AnyArray, ArrayLike, Output
 from pullback.scipy.rules.ndimage.borders import sequence
 from pullback.scipy.rules.ndimage.filters import given
 
@@ -18,7 +19,9 @@ from pullback.scipy.rules.ndimage.filters import given
 def _enter(name: str, of_each: str, factor: Callable[[Any, Any], Any]) -> None:
     """The rule of a filter that is a product of one factor of frequency and parameter for each dimension."""
 
-    def filtered(input: Any, *parameters: Any, n: int = -1, axis: int = -1, output: Any = None, **named: Any) -> Any:
+    def filtered(
+        input: AnyArray, *parameters: Any, n: int = -1, axis: int = -1, output: Output = None, **named: Any
+    ) -> AnyArray:
         if len(parameters) > 1:
             others: Any = (*parameters[1:], *(n, axis, output)[len(parameters) - 1 :])
             n, axis, output = others
@@ -42,7 +45,7 @@ _enter("fourier_shift", "shift", lambda f, shift: np.exp(-2j * np.pi * f * shift
 
 
 @scipy_rule("scipy.ndimage.fourier_ellipsoid")
-def fourier_ellipsoid(input: Any, size: Any, n: int = -1, axis: int = -1, output: Any = None) -> Any:
+def fourier_ellipsoid(input: ArrayLike, size: Any, n: int = -1, axis: int = -1, output: Output = None) -> AnyArray:
     """Differentiable in the image alone."""
     x = floating(array(input))
     factor = ndimage.fourier_ellipsoid(np.ones(x.shape), values(size, "fourier_ellipsoid"), n, axis)

@@ -12,6 +12,7 @@ from scipy import special
 from pullback.core.errors import OperatorError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, values
+from pullback.interop.types import AnyArray, ArrayLike, Output, ShapeLike
 from pullback.scipy.rules.ndimage.borders import continued, sequence
 from pullback.scipy.rules.ndimage.filters import asked_dtype, given, whole
 from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values
@@ -23,7 +24,7 @@ _MODES = {
 _FILLED = 12  # elements around an image that "nearest" and "grid-constant" continue, as SciPy has it
 
 
-def _given(name: str, result: Any, like: Any, output: Any) -> Any:
+def _given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
     """The result in the dtype of the image, or as `output` says; whole numbers are the nearest ones."""
     if output is None:
         return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, _rounded(result, like.dtype), like)
@@ -33,7 +34,7 @@ def _given(name: str, result: Any, like: Any, output: Any) -> Any:
     return deliver(f"{name}", result, output)
 
 
-def _rounded(x: Any, dtype: Any) -> Any:
+def _rounded(x: Any, dtype: Any) -> AnyArray:
     """Halves away from 0, and the nearest number that the dtype has, as SciPy does it."""
     if dtype.kind not in "iu":
         return x
@@ -41,7 +42,9 @@ def _rounded(x: Any, dtype: Any) -> Any:
 
 
 @scipy_rule("scipy.ndimage.spline_filter1d")
-def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np.float64, mode: str = "mirror") -> Any:
+def spline_filter1d(
+    input: ArrayLike, order: int = 3, axis: int = -1, output: Output = np.float64, mode: str = "mirror"
+) -> AnyArray:
     """The coefficients along one axis."""
     x = floating(array(input))
     _check(order, mode)
@@ -51,7 +54,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, output: Any = np
 
 
 @scipy_rule("scipy.ndimage.spline_filter")
-def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Any:
+def spline_filter(input: ArrayLike, order: int = 3, output: Output = np.float64, mode: str = "mirror") -> AnyArray:
     """The coefficients along all axes."""
     x = floating(array(input))
     _check(order, mode)
@@ -67,7 +70,7 @@ def _check(order: int, mode: str) -> None:
         raise RuntimeError(f"boundary mode not supported: {mode!r}")
 
 
-def _interpolated(x: Any, places: Any, order: int, mode: str, cval: Any, prefilter: bool) -> Any:
+def _interpolated(x: AnyArray, places: AnyArray, order: int, mode: Any, cval: Any, prefilter: bool) -> AnyArray:
     """The image at places of shape (ndim, n); dimensions of the image in front of these ndim stack images."""
     _check(order, mode)
     x, places, dims = floating(x), places.astype(np.float64), places.shape[0]
@@ -94,21 +97,21 @@ def _interpolated(x: Any, places: Any, order: int, mode: str, cval: Any, prefilt
     return np.where(inside, found, cval)
 
 
-def _continued(x: Any, dims: int, width: int, mode: str, cval: Any) -> Any:
+def _continued(x: AnyArray, dims: int, width: int, mode: Any, cval: Any) -> AnyArray:
     """The image with `width` more elements at each end of its last dimensions."""
     for axis in range(x.ndim - dims, x.ndim):
         x = continued(x, axis, width, width, "constant" if mode == "grid-constant" else mode, cval)
     return x
 
 
-def values_of(x: Any) -> Any:
+def values_of(x: AnyArray) -> AnyArray:
     """The numbers that decide on which side of a border a place lies."""
     return values(x.detach() if hasattr(x, "detach") else x, "floor")
 
 
 @scipy_rule("scipy.ndimage.map_coordinates")
-def map_coordinates(input: Any, coordinates: Any, output: Any = None, order: int = 3, mode: str = "constant",
-                    cval: Any = 0.0, prefilter: bool = True) -> Any:  # fmt: skip
+def map_coordinates(input: ArrayLike, coordinates: Any, output: Output = None, order: int = 3, mode: str = "constant",
+                    cval: AnyArray | float = 0.0, prefilter: bool = True) -> AnyArray:  # fmt: skip
     """The image at given places: differentiable in both."""
     x, places = array(input), array(coordinates)
     if places.dtype.kind == "c":
@@ -123,7 +126,7 @@ def _grid(shape: Any) -> Any:
     return np.indices(shape, dtype=np.float64).reshape(len(shape), -1)
 
 
-def _moved(matrix: Any, offset: Any, shape: Any) -> Any:
+def _moved(matrix: Any, offset: Any, shape: ShapeLike) -> Any:
     """matrix @ index + offset, summed in SciPy's order: a rounding decides whether a place is beyond the border."""
     places = offset[:, None]
     for i, row in enumerate(_grid(shape)):
@@ -138,9 +141,9 @@ def _shape_of(output: Any, output_shape: Any, default: Any) -> Any:
 
 
 @scipy_rule("scipy.ndimage.geometric_transform")
-def geometric_transform(input: Any, mapping: Callable[..., Any], output_shape: Any = None, output: Any = None,
-                        order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
-                        extra_arguments: Any = (), extra_keywords: Any = None) -> Any:  # fmt: skip
+def geometric_transform(input: ArrayLike, mapping: Callable[..., Any], output_shape: Any = None, output: Output = None,
+                        order: int = 3, mode: str = "constant", cval: AnyArray | float = 0.0, prefilter: bool = True,
+                        extra_arguments: Any = (), extra_keywords: Any = None) -> AnyArray:  # fmt: skip
     """Each element of the result from where `mapping` says."""
     x = array(input)
     shape = _shape_of(output, output_shape, x.shape)
@@ -155,7 +158,7 @@ def geometric_transform(input: Any, mapping: Callable[..., Any], output_shape: A
 @scipy_rule("scipy.ndimage.affine_transform")
 def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, output: Any = None,
                      order: int = 3, mode: str = "constant", cval: Any = 0.0,
-                     prefilter: bool = True) -> Any:  # fmt: skip
+                     prefilter: bool = True) -> AnyArray:  # fmt: skip
     """The image at matrix @ index + offset: differentiable in all three."""
     x, matrix, offset = array(input), floating(array(matrix)), floating(array(offset))
     n = x.ndim
@@ -171,8 +174,15 @@ def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: A
 
 
 @scipy_rule("scipy.ndimage.shift")
-def shift(input: Any, shift: Any, output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
-          prefilter: bool = True) -> Any:  # fmt: skip
+def shift(
+    input: ArrayLike,
+    shift: Any,
+    output: Output = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: AnyArray | float = 0.0,
+    prefilter: bool = True,
+) -> AnyArray:
     """The image moved: differentiable in the image and in how far."""
     x = array(input)
     places = _grid(x.shape) - np.broadcast_to(floating(array(shift)), (x.ndim,))[:, None]
@@ -181,8 +191,17 @@ def shift(input: Any, shift: Any, output: Any = None, order: int = 3, mode: str 
 
 
 @scipy_rule("scipy.ndimage.zoom")
-def zoom(input: Any, zoom: Any, output: Any = None, order: int = 3, mode: str = "constant", cval: Any = 0.0,
-         prefilter: bool = True, *, grid_mode: bool = False) -> Any:  # fmt: skip
+def zoom(
+    input: ArrayLike,
+    zoom: Any,
+    output: Output = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: AnyArray | float = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> AnyArray:
     """The image in another size, which is a whole number: there is no gradient in the factor."""
     x = array(input)
     factors = sequence(values(zoom, "zoom").tolist(), x.ndim)
@@ -200,8 +219,17 @@ def zoom(input: Any, zoom: Any, output: Any = None, order: int = 3, mode: str = 
 
 
 @scipy_rule("scipy.ndimage.rotate")
-def rotate(input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, output: Any = None, order: int = 3,
-           mode: str = "constant", cval: Any = 0.0, prefilter: bool = True) -> Any:  # fmt: skip
+def rotate(
+    input: AnyArray | float,
+    angle: Any,
+    axes: Any = (1, 0),
+    reshape: bool = True,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+) -> AnyArray:
     """The image turned in a plane: differentiable in the image and in the angle (in degrees)."""
     x = array(input)
     if x.ndim < 2:

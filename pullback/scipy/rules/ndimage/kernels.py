@@ -12,8 +12,10 @@ import numpy as np
 from scipy import ndimage
 from scipy.interpolate import BSpline
 
+from pullback.interop.types import AnyArray
 
-def spline_coefficients(x: Any, order: int, dim: int, mode: str, transposed: bool) -> Any:
+
+def spline_coefficients(x: AnyArray, order: int, dim: int, mode: str, transposed: bool) -> AnyArray:
     """By SciPy; transposed by the symmetry of the matrix, which is formed where it is small."""
     dtype = np.complex128 if x.dtype.kind == "c" else np.float64
     x, n = x.astype(dtype), x.shape[dim]
@@ -36,7 +38,7 @@ def spline_coefficients(x: Any, order: int, dim: int, mode: str, transposed: boo
 _SMALL = 64
 
 
-def spline_values(c: Any, places: Any, order: int, mode: str, slopes: Any) -> Any:
+def spline_values(c: AnyArray, places: AnyArray, order: int, mode: str, slopes: AnyArray) -> AnyArray:
     """Sums of (order + 1)**ndim coefficients, by their weights."""
     dims = len(slopes)
     shape = c.shape[c.ndim - dims :]
@@ -48,7 +50,7 @@ def spline_values(c: Any, places: Any, order: int, mode: str, slopes: Any) -> An
     return total
 
 
-def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes: Any) -> Any:
+def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes: Any) -> AnyArray:
     """The same sums the other way."""
     shape = shape[len(shape) - len(slopes) :]
     size = int(np.prod(shape))
@@ -65,13 +67,13 @@ def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes
     return total.reshape((*front, *shape))
 
 
-def _stacked(front: Any, places: Any, size: int) -> Any:
+def _stacked(front: Any, places: AnyArray, size: int) -> Any:
     """The dimensions in front, and where the grid of each begins among all, one behind the other."""
     front = np.broadcast_shapes(front, places.shape[:-2])
     return front, np.arange(math.prod(front)).reshape((*front, 1)) * size if front else 0
 
 
-def _neighbours(places: Any, shape: Any, order: int, mode: str, slopes: Any) -> Iterator[Any]:
+def _neighbours(places: Any, shape: Any, order: int, mode: str, slopes: AnyArray) -> Iterator[Any]:
     """(flat index, weight) of each coefficient that a place depends on, at once for all places."""
     axes = [
         _along(place, n, order, mode, slope, step)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from pullback.interop.adopt.rules import RULES, scipy_rule
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 @scipy_rule("scipy.ndimage.standard_deviation")
-def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any:
+def standard_deviation(input: ArrayLike, labels: ArrayLike | None = None, index: Any = None) -> AnyArray:
     """The root of the variance; where all elements are equal, its slope is 0 by convention, as that of np.std."""
     variance = RULES["scipy.ndimage.variance"](input, labels, index)
     spread = variance != 0

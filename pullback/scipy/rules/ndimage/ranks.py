@@ -8,11 +8,14 @@ import numpy as np
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, values
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Output
 from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
 from pullback.scipy.rules.ndimage.filters import axes_of, given
 
 
-def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any, heights: Any) -> Any:
+def _chosen(
+    name: str, x: AnyArray, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any, heights: Any
+) -> AnyArray:
     """The element of this rank in each window: `rank` of the number of elements, to which `heights` are added."""
     modes, origins = sequence(mode, x.ndim), sequence(origin, x.ndim)
     flat = np.zeros((1,) * x.ndim, np.intp)
@@ -37,11 +40,11 @@ def _chosen(name: str, x: Any, footprint: Any, mode: Any, cval: Any, origin: Any
     return found if heights is None else found + np.take(heights, at)
 
 
-def _numbers(x: Any, name: str) -> Any:
+def _numbers(x: AnyArray, name: str) -> AnyArray:
     return values(x.detach() if hasattr(x, "detach") else x, name)
 
 
-def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
+def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Axes) -> AnyArray:
     """The footprint with all dimensions; those that it is given belong to the axes in rising order, as SciPy has it."""
     along = axes_of(axes, ndim)
     if footprint is None:
@@ -59,7 +62,7 @@ def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Any) -> Any:
     return footprint.reshape(shape)
 
 
-def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axes: Any) -> tuple[Any, Any]:
+def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axes: Axes) -> tuple[Any, Any]:
     """The footprint and origins of minima and maxima: a full one is filtered along the axes one by one, in order."""
     along = axes_of(axes, ndim)
     if footprint is None and size is not None:
@@ -73,7 +76,7 @@ def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axe
     return np.transpose(footprint, order), origin
 
 
-def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
+def _spread(items: Any, axes: Axes, ndim: int, rest: Any) -> list[Any]:
     along = axes_of(axes, ndim)
     full = [rest] * ndim
     for axis, item in zip(along, sequence(items, len(along)), strict=True):
@@ -81,8 +84,8 @@ def _spread(items: Any, axes: Any, ndim: int, rest: Any) -> list[Any]:
     return full
 
 
-def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output: Any, mode: Any, cval: Any,
-            origin: Any, axes: Any, heights: Any = None) -> Any:  # fmt: skip
+def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output: Output, mode: Any, cval: Any,
+            origin: Any, axes: Axes, heights: Any = None) -> AnyArray:  # fmt: skip
     x = array(input)
     window = _window(name, size, footprint, x.ndim, axes)
     modes = _spread(mode, axes, x.ndim, "reflect")
@@ -95,14 +98,21 @@ def _extreme(kind: str, last: bool) -> None:
         return n - 1 if last else 0
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter")
-    def several(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
-                cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+    def several(input: ArrayLike, size: Any = None, footprint: Any = None, output: Output = None, mode: Any = "reflect",
+                cval: AnyArray | float = 0.0, origin: int = 0, *, axes: Axes = None) -> AnyArray:  # fmt: skip
         footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, np.ndim(input), axes)
         return _filter(f"{kind}_filter", input, rank, None, footprint, output, mode, cval, origin, axes)
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
-    def one(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
-            origin: int = 0) -> Any:  # fmt: skip
+    def one(
+        input: ArrayLike,
+        size: int,
+        axis: int = -1,
+        output: Output = None,
+        mode: Any = "reflect",
+        cval: AnyArray | float = 0.0,
+        origin: int = 0,
+    ) -> AnyArray:
         return _filter(f"{kind}_filter1d", input, rank, size, None, output, mode, cval, origin, (axis,))
 
 
@@ -111,8 +121,18 @@ _extreme("maximum", True)
 
 
 @scipy_rule("scipy.ndimage._filters._min_or_max_filter")
-def _morphology(input: Any, size: Any, footprint: Any, structure: Any, output: Any, mode: Any, cval: Any, origin: Any,
-                minimum: Any, axes: Any = None) -> Any:  # fmt: skip
+def _morphology(
+    input: Any,
+    size: Any,
+    footprint: Any,
+    structure: Any,
+    output: Output,
+    mode: Any,
+    cval: Any,
+    origin: Any,
+    minimum: Any,
+    axes: Any = None,
+) -> AnyArray:
     """The least difference to a structure, or the greatest sum: all functions of grey morphology call it."""
     name, heights = "grey_erosion" if minimum else "grey_dilation", None
     if structure is not None:
@@ -126,22 +146,51 @@ def _morphology(input: Any, size: Any, footprint: Any, structure: Any, output: A
 
 
 @scipy_rule("scipy.ndimage.median_filter")
-def median_filter(input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
-                  cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+def median_filter(
+    input: ArrayLike,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """The middle of each window."""
     return _filter("median_filter", input, lambda n: n // 2, size, footprint, output, mode, cval, origin, axes)
 
 
 @scipy_rule("scipy.ndimage.rank_filter")
-def rank_filter(input: Any, rank: int, size: Any = None, footprint: Any = None, output: Any = None,
-                mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+def rank_filter(
+    input: ArrayLike,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """The element of this rank."""
     return _filter("rank_filter", input, lambda n: rank % n, size, footprint, output, mode, cval, origin, axes)
 
 
 @scipy_rule("scipy.ndimage.percentile_filter")
-def percentile_filter(input: Any, percentile: float, size: Any = None, footprint: Any = None, output: Any = None,
-                      mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None) -> Any:  # fmt: skip
+def percentile_filter(
+    input: ArrayLike,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Any = "reflect",
+    cval: AnyArray | float = 0.0,
+    origin: int = 0,
+    *,
+    axes: Axes = None,
+) -> AnyArray:
     """The element at this percentage of the ranks."""
 
     def rank(n: int) -> int:

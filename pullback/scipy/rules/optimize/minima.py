@@ -36,13 +36,13 @@ def minimum(call: Call, objective: Callable[..., Any], limits: Any) -> tuple[Any
     solver.__name__ = call.name
     slope = grad(objective)
     if limits is None:
-        return call.found(custom_minimum(solver, objective, has_aux=True))  # type: ignore[no-any-return]
+        return call.found(custom_minimum(solver, objective, has_aux=True))
 
     def condition(x: Any, *args: Any) -> Any:
         at = frozen(x, "minimize")
         return np.where(held(at, limits), x - at, slope(x, *args))
 
-    return call.found(custom_root(solver, condition, has_aux=True))  # type: ignore[no-any-return]
+    return call.found(custom_root(solver, condition, has_aux=True))
 
 
 def held(x: Any, limits: Any) -> Any:

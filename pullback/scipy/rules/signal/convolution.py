@@ -10,6 +10,7 @@ from scipy import fft as _fft
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, needs_grad
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.signal.operators import correlated
 
 
@@ -20,12 +21,12 @@ def _pair(name: str, first: Any, second: Any) -> Any:
     return first, second
 
 
-def _full(x: Any, w: Any) -> Any:
+def _full(x: AnyArray, w: AnyArray) -> AnyArray:
     around = [(n - 1, n - 1) for n in w.shape]
     return correlated(np.pad(x, around), w[(slice(None, None, -1),) * w.ndim], w.ndim)
 
 
-def _cut(full: Any, shape: Any, axes: Any) -> Any:
+def _cut(full: Any, shape: Any, axes: Any) -> AnyArray:
     """The middle of `full` with these sizes along the axes."""
     index = [slice(None)] * full.ndim
     for axis in axes:
@@ -34,7 +35,7 @@ def _cut(full: Any, shape: Any, axes: Any) -> Any:
     return full[tuple(index)]
 
 
-def _of_mode(full: Any, x: Any, w: Any, mode: str, axes: Any) -> Any:
+def _of_mode(full: Any, x: Any, w: Any, mode: str, axes: Any) -> AnyArray:
     if mode == "full":
         return full
     if mode == "same":
@@ -52,7 +53,7 @@ def _nested(name: str, x: Any, w: Any, axes: Any, mode: str) -> None:
 
 
 @scipy_rule("scipy.signal.convolve")
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> AnyArray:
     """The sums themselves, or by transforms, as SciPy chooses."""
     x, w = _pair("convolve", in1, in2)
     if x.ndim == 0:
@@ -66,7 +67,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 
 
 @scipy_rule("scipy.signal.correlate")
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto") -> AnyArray:
     """sum over l of x[l] conj(y[l - k])."""
     x, w = _pair("correlate", in1, in2)
     turned = np.conj(w[(slice(None, None, -1),) * w.ndim]) if w.ndim else np.conj(w)
@@ -74,7 +75,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
 
 @scipy_rule("scipy.signal.fftconvolve")
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+def fftconvolve(in1: AnyArray | float, in2: AnyArray | float, mode: str = "full", axes: Any = None) -> AnyArray:
     """The product of the transforms, along some axes; the others are broadcast."""
     x, w = _pair("fftconvolve", in1, in2)
     if x.ndim == 0:
@@ -98,7 +99,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
 scipy_rule("scipy.signal.oaconvolve")(fftconvolve)
 
 
-def _in_plane(kind_of: str, x: Any, w: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
+def _in_plane(kind_of: str, x: Any, w: Any, mode: str, boundary: str, fillvalue: Any) -> AnyArray:
     x, w = _pair(kind_of, x, w)
     if x.ndim != 2:
         raise ValueError(f"{kind_of} inputs must both be 2-D arrays")
@@ -131,12 +132,16 @@ def _in_plane(kind_of: str, x: Any, w: Any, mode: str, boundary: str, fillvalue:
 
 
 @scipy_rule("scipy.signal.convolve2d")
-def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+def convolve2d(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: int = 0
+) -> AnyArray:
     """In two dimensions, with something else than zeros around."""
     return _in_plane("convolve2d", in1, in2, mode, boundary, fillvalue)
 
 
 @scipy_rule("scipy.signal.correlate2d")
-def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+def correlate2d(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: int = 0
+) -> AnyArray:
     """The same with the second array conjugated and not turned."""
     return _in_plane("correlate2d", in1, in2, mode, boundary, fillvalue)

@@ -9,10 +9,11 @@ from scipy import signal
 
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import array, floating, frozen
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 @scipy_rule("scipy.signal.bilinear")
-def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
+def bilinear(b: ArrayLike, a: ArrayLike, fs: AnyArray | float = 1.0) -> AnyArray:
     """s = 2 fs (z - 1) / (z + 1), multiplied by the highest power of z + 1."""
     b, a = (_without_leading_zeros(floating(np.atleast_1d(array(x)))) for x in (b, a))
     order, factor = max(b.shape[0], a.shape[0]) - 1, np.sqrt(2 * array(fs))  # split, so that less overflows
@@ -24,13 +25,15 @@ def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
     return RULES["scipy.signal.normalize"](*found)
 
 
-def _without_leading_zeros(x: Any) -> Any:
+def _without_leading_zeros(x: AnyArray) -> AnyArray:
     if x.ndim != 1:
         raise ValueError(f"b and a must be vectors, got shape {tuple(x.shape)}.")
     return x[np.flatnonzero(frozen(x, "trim_zeros"))[:1].sum() :]
 
 
 @scipy_rule("scipy.signal.savgol_coeffs")
-def savgol_coeffs(window_length: int, polyorder: int, deriv: int = 0, delta: Any = 1.0, **options: Any) -> Any:
+def savgol_coeffs(
+    window_length: int, polyorder: int, deriv: int = 0, delta: AnyArray | float = 1.0, **options: Any
+) -> AnyArray:
     """Differentiable in the distance of the samples, the one number among the arguments that has a derivative."""
     return signal.savgol_coeffs(window_length, polyorder, deriv, **options) / array(delta) ** deriv

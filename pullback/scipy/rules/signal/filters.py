@@ -14,11 +14,12 @@ from pullback.core.errors import OperatorError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import runs_with
 from pullback.interop.operands import array, floating
+from pullback.interop.types import AnyArray
 from pullback.scipy.rules.signal.operators import moving_sum, recursion
 
 
 @scipy_rule("scipy.signal.lfilter")
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: AnyArray | float, a: AnyArray | float, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A rational filter along one axis: differentiable in b, a, x and zi."""
     b, a, x = _with_a_dimension(b), _with_a_dimension(a), _with_a_dimension(x)
     if b.ndim != 1 or a.ndim != 1 or not b.size or not a.size:
@@ -40,7 +41,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     return np.moveaxis(y, -1, axis), np.moveaxis(zf, -1, axis)
 
 
-def _with_a_dimension(x: Any) -> Any:
+def _with_a_dimension(x: Any) -> AnyArray:
     x = floating(array(x))
     return x if x.ndim else np.atleast_1d(x)
 
@@ -88,7 +89,9 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 @scipy_rule("scipy.signal.upfirdn")
-def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
+def upfirdn(
+    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0
+) -> AnyArray:
     """Zeros put between the samples, a filter, and every `down`-th of what comes out."""
     h, x = floating(array(h)), floating(array(x))
     if h.ndim != 1 or not h.size:
@@ -116,7 +119,7 @@ _PADS: dict[str, dict[str, Any]] = {
 }
 
 
-def _continued(x: Any, more: int, mode: str, cval: Any) -> Any:
+def _continued(x: Any, more: int, mode: str, cval: Any) -> AnyArray:
     """`x` with so many numbers more at each end of its last dimension, as SciPy continues a signal."""
     ends, n = [(0, 0)] * (x.ndim - 1) + [(more, more)], x.shape[-1]
     if mode == "constant":
@@ -134,7 +137,7 @@ def _continued(x: Any, more: int, mode: str, cval: Any) -> Any:
     return padded
 
 
-def _normalised(b: Any, a: Any, *more: Any, **named: Any) -> Any:
+def _normalised(b: AnyArray, a: AnyArray, *more: Any, **named: Any) -> Any:
     """The coefficients divided by a[0], which SciPy's Python leaves out where that is 1."""
     b, a = (floating(np.atleast_1d(array(x))) for x in (b, a))
     return (b / a[0], a / a[0], *more), named

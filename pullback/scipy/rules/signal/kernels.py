@@ -9,11 +9,13 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy import signal
 
+from pullback.interop.types import AnyArray
+
 _CONVOLVED_FROM = 20_000  # products in a row
 _DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster
 
 
-def moving_sum(x: Any, b: Any) -> Any:
+def moving_sum(x: AnyArray, b: AnyArray) -> Any:
     """By lfilter, which of one coefficient is a product."""
     if b.shape[-1] == 1:
         return x * b
@@ -24,13 +26,13 @@ def moving_sum(x: Any, b: Any) -> Any:
     return _by_each_filter(lambda b, x: signal.lfilter(b, one, x), b, x)
 
 
-def recursion(x: Any, a: Any) -> Any:
+def recursion(x: AnyArray, a: AnyArray) -> AnyArray:
     """By lfilter."""
     one = np.ones(1, np.result_type(x, a))
     return _by_each_filter(lambda a, x: signal.lfilter(one, a, x), a, x)
 
 
-def _by_each_filter(run: Any, filters: Any, x: Any) -> Any:
+def _by_each_filter(run: Any, filters: Any, x: AnyArray) -> AnyArray:
     """Each filter along the rows that are its own: dimensions in front are broadcast, those of stride 0 are one."""
     dtype = np.result_type(x, filters)
     filters, x = filters.astype(dtype, copy=False), x.astype(dtype, copy=False)
@@ -47,13 +49,13 @@ def _by_each_filter(run: Any, filters: Any, x: Any) -> Any:
     return made
 
 
-def lagged_products(x: Any, y: Any, lags: int) -> Any:
+def lagged_products(x: AnyArray, y: AnyArray, lags: int) -> AnyArray:
     """A product of the rows for each lag."""
     size = x.shape[-1]
     return np.stack([np.vecdot(y[..., : max(size - k, 0)], x[..., k:]) for k in range(lags)], -1)
 
 
-def correlated(x: Any, w: Any, dims: int) -> Any:
+def correlated(x: Any, w: Any, dims: int) -> AnyArray:
     """By a product with all windows, or by transforms where that is faster."""
     dtype = np.result_type(x, w)
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)

@@ -11,17 +11,20 @@ from scipy import signal
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.operands import array, floating, frozen, ops
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 def _values(x: Any) -> Any:
     return plain(x, lambda tensor: frozen(tensor, "find_peaks")[()])
 
 
-def _prominences(x: Any, peaks: Any, left: Any, right: Any) -> Any:
+def _prominences(x: Any, peaks: Any, left: Any, right: Any) -> AnyArray:
     return x[peaks] - ops.maximum(x[left], x[right])
 
 
-def _widths(x: Any, peaks: Any, rel_height: Any, prominences: Any, found: Any) -> Any:
+def _widths(
+    x: Any, peaks: Any, rel_height: Any, prominences: Any, found: Any
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """As `peak_widths` gives them, of which `found` are the plain ones: where the lines of height cross the signal."""
     heights, known = x[peaks] - prominences * rel_height, _values(x)
     crossings = []
@@ -35,7 +38,7 @@ def _widths(x: Any, peaks: Any, rel_height: Any, prominences: Any, found: Any) -
 
 
 @scipy_rule("scipy.signal.peak_prominences")
-def peak_prominences(x: Any, peaks: Any, wlen: Any = None) -> Any:
+def peak_prominences(x: ArrayLike, peaks: Any, wlen: Any = None) -> tuple[AnyArray, AnyArray, AnyArray]:
     """How far each peak stands out above the higher of its bases."""
     x = floating(array(x))
     _, left, right = signal.peak_prominences(_values(x), peaks := _values(peaks), _values(wlen))
@@ -43,7 +46,9 @@ def peak_prominences(x: Any, peaks: Any, wlen: Any = None) -> Any:
 
 
 @scipy_rule("scipy.signal.peak_widths")
-def peak_widths(x: Any, peaks: Any, rel_height: Any = 0.5, prominence_data: Any = None, wlen: Any = None) -> Any:
+def peak_widths(
+    x: ArrayLike, peaks: Any, rel_height: AnyArray | float = 0.5, prominence_data: Any = None, wlen: Any = None
+) -> Any:
     """(width, height at which it is measured, left end, right end) of each peak."""
     x = floating(array(x))
     if prominence_data is None:

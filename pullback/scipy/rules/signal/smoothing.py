@@ -14,12 +14,13 @@ from pullback.core.errors import OperatorError
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import along, array, floating
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.signal.filters import upfirdn
 
 
 @scipy_rule("scipy.signal.savgol_filter")
 def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: Any = 1.0, axis: int = -1,
-                  mode: str = "interp", cval: float = 0.0) -> Any:  # fmt: skip
+                  mode: str = "interp", cval: float = 0.0) -> AnyArray:  # fmt: skip
     """A convolution; with mode "interp" the ends are those of polynomials through the first and the last window."""
     if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
@@ -43,7 +44,9 @@ def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, de
 
 
 @scipy_rule("scipy.signal.detrend", "scipy.signal._signaltools.detrend")
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+def detrend(
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: int = 0, overwrite_data: bool = False
+) -> AnyArray:
     """Return what is left of the mean, or of a straight line through each part."""
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
@@ -66,7 +69,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 
 
 @scipy_rule("scipy.signal.decimate")
-def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
+def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> AnyArray:
     """Every q-th sample of what a low-pass filter leaves."""
     x, q = floating(array(x)), operator.index(q)
     if ftype == "fir":
@@ -86,7 +89,7 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
 
 
 @scipy_rule("scipy.signal.medfilt2d")
-def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
+def medfilt2d(input: ArrayLike, kernel_size: int = 3) -> AnyArray:
     """medfilt of an image."""
     x = floating(array(input))
     if x.ndim != 2:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from pullback.interop.adopt.rules import scipy_rule
+from pullback.interop.types import AnyArray
 
 
 @scipy_rule("scipy.signal._spectral_py._fft_helper")
-def parts(x: Any, win: Any, detrend_func: Any, nperseg: int, noverlap: int, nfft: int, sides: str) -> Any:
+def parts(x: Any, win: Any, detrend_func: Any, nperseg: int, noverlap: int, nfft: int, sides: str) -> AnyArray:
     """The transform of each part, along the last dimension, which is the last but one then."""
     starts = np.arange(0, x.shape[-1] - nperseg + 1, nperseg - noverlap)
     cut = win * detrend_func(x[..., starts[:, None] + np.arange(nperseg)])

@@ -47,7 +47,7 @@ class Pairs:
             rows = np.concatenate([pattern.rows, each, i, n + j])
             cols = np.concatenate([pattern.cols, each, n + j, i])
             self._known = pattern, Pattern(rows, cols, (n + k, n + k))
-        return self._known[1]  # type: ignore[no-any-return]
+        return self._known[1]
 
 
 def _options(function: str, names: Sequence[str], args: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:

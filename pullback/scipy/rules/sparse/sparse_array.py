@@ -630,7 +630,7 @@ def is_sparse(x: Any) -> bool:
 def sparse(x: Any) -> Sparse:
     """A sparse matrix of SciPy's as one of ours, with constant values."""
     if issubclass(type(x), Sparse):
-        return x  # type: ignore[no-any-return]
+        return x
     if x.ndim != 2:
         raise UnsupportedError(_TWO)
     kind = type(x)

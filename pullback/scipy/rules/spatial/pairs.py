@@ -14,6 +14,7 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array, floating, frozen, ops
+from pullback.interop.types import AnyArray, Out
 
 _HOME = "scipy.spatial.distance."
 _STEPS = frozenset({
@@ -21,55 +22,55 @@ _STEPS = frozenset({
 })  # fmt: skip
 
 
-def _power(s: Any, exponent: float) -> Any:
+def _power(s: AnyArray, exponent: float) -> AnyArray:
     """s ** exponent for s >= 0, with the slope 0 at 0: that of the distance between equal points."""
     away = s > 0
     return np.where(away, np.where(away, s, 1.0) ** exponent, 0.0)
 
 
-def _weighed(x: Any, w: Any) -> Any:
+def _weighed(x: AnyArray, w: Any) -> AnyArray:
     return x if w is None else x * w
 
 
-def _minkowski(u: Any, v: Any, p: float = 2, w: Any = None) -> Any:
+def _minkowski(u: Any, v: Any, p: float = 2, w: AnyArray | None = None) -> Any:
     distance = np.abs(u - v)
     if p == np.inf:
         return _chebyshev(u, v, w)
     return _power(np.sum(_weighed(distance**p, w), -1), 1 / p)
 
 
-def _chebyshev(u: Any, v: Any, w: Any = None) -> Any:
+def _chebyshev(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArray:
     return np.max(_weighed(np.abs(u - v), None if w is None else (np.asarray(frozen(w, "max")) > 0) * 1.0), -1)
 
 
-def _canberra(u: Any, v: Any, w: Any = None) -> Any:
+def _canberra(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArray:
     size = np.abs(u) + np.abs(v)
     return np.sum(_weighed(np.where(size > 0, np.abs(u - v) / np.where(size > 0, size, 1.0), 0.0), w), -1)
 
 
-def _braycurtis(u: Any, v: Any, w: Any = None) -> Any:
+def _braycurtis(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArray:
     return np.sum(_weighed(np.abs(u - v), w), -1) / np.sum(_weighed(np.abs(u + v), w), -1)
 
 
-def _cosine(u: Any, v: Any, w: Any = None) -> Any:
+def _cosine(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArray:
     product, sizes = np.sum(_weighed(u * v, w), -1), np.sum(_weighed(u * u, w), -1) * np.sum(_weighed(v * v, w), -1)
     return 1 - product / np.sqrt(sizes)
 
 
-def _correlation(u: Any, v: Any, w: Any = None) -> Any:
+def _correlation(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArray:
     total = u.shape[-1] if w is None else np.sum(w)
     u, v = (x - np.sum(_weighed(x, w), -1, keepdims=True) / total for x in (u, v))
     return _cosine(u, v, w)
 
 
-def _jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
+def _jensenshannon(u: AnyArray, v: AnyArray, base: Any = None) -> AnyArray:
     u, v = (x / np.sum(x, -1, keepdims=True) for x in (u, v))
     mean = (u + v) / 2
     divergence = np.sum(special.rel_entr(u, mean) + special.rel_entr(v, mean), -1) / 2
     return _power(divergence if base is None else divergence / np.log(base), 0.5)
 
 
-def _mahalanobis(u: Any, v: Any, VI: Any) -> Any:
+def _mahalanobis(u: AnyArray, v: AnyArray, VI: Any) -> AnyArray:
     distance = u - v
     return _power(np.sum((distance @ VI) * distance, -1), 0.5)
 
@@ -91,7 +92,7 @@ _METRICS: dict[str, Callable[..., Any]] = {
 
 
 @scipy_rule(_HOME + "cdist")
-def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
+def cdist(XA: Any, XB: Any, metric: str = "euclidean", *, out: Out = None, **kwargs: Any) -> AnyArray:
     """The distance of each row of XA from each of XB."""
     XA, XB = floating(array(XA)), floating(array(XB))
     _check("cdist", (XA, XB), out)
@@ -106,7 +107,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
 
 
 @scipy_rule(_HOME + "pdist")
-def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
+def pdist(X: Any, metric: str = "euclidean", *, out: Out = None, **kwargs: Any) -> AnyArray:
     """The distances between rows of X: i and j > i, in that order."""
     X = floating(array(X))
     _check("pdist", (X,), out)
@@ -118,7 +119,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     return by(X[i], X[j], **given)
 
 
-def _check(name: str, points: Any, out: Any) -> None:
+def _check(name: str, points: Any, out: Out) -> None:
     if out is not None:
         raise GradientError(f"{_HOME}{name}: out has no derivative; leave it out.")
     for x in points:
@@ -157,7 +158,7 @@ _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, 
 
 
 @scipy_rule("scipy.spatial.distance_matrix")
-def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) -> Any:
+def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) -> AnyArray:
     """The Minkowski distance of each row of x from each of y."""
     x, y = floating(array(x)), floating(array(y))
     if x.shape[-1] != y.shape[-1]:
@@ -166,7 +167,7 @@ def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) ->
 
 
 @scipy_rule(_HOME + "squareform")
-def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+def squareform(X: Any, force: str = "no", checks: bool = True) -> AnyArray:
     """A vector of distances as a symmetric matrix, or the other way."""
     X = array(X)
     known = not isinstance(X, Tensor) or numbers_of(X) is not None  # inside of vmap they are not
@@ -183,7 +184,7 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
 
 
 @scipy_rule(_HOME + "directed_hausdorff")
-def directed_hausdorff(u: Any, v: Any, rng: Any = None, *, seed: Any = None) -> Any:
+def directed_hausdorff(u: Any, v: Any, rng: Any = None, *, seed: Any = None) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(the largest distance from u to the nearest of v, and between which)."""
     u, v = floating(array(u)), floating(array(v))
     plain = (np.asarray(frozen(x, "directed_hausdorff"), float) for x in (u, v))

@@ -10,6 +10,7 @@ import numpy as np
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import copy_of
 from pullback.interop.adopt.scipy.ways import classes_run_as_they_stand
+from pullback.interop.types import AnyArray
 
 _SMALL = 1e-6  # squares of angles below which series are exact to the last digit
 
@@ -34,13 +35,13 @@ def apply(rotation: Any, vectors: Any, inverse: bool = False) -> Any:
 
 
 @scipy_rule("scipy.spatial.transform._methods.__mul__")
-def multiply(rotation: Any, other: Any) -> Any:
+def multiply(rotation: Any, other: Any) -> AnyArray:
     """One after the other."""
     return _ours(rotation) * other
 
 
 @scipy_rule("scipy.spatial.transform._methods.__call__")
-def interpolate(slerp: Any, times: Any) -> Any:
+def interpolate(slerp: Any, times: Any) -> AnyArray:
     """Between plain rotations, at times that are differentiated."""
     made = copy_of(slerp)
     made.rotations = _ours(slerp.rotations)
@@ -49,7 +50,7 @@ def interpolate(slerp: Any, times: Any) -> Any:
 
 # Both maps are smooth at the identity, where SciPy's take the root of a square of 0: these are functions of the square.
 @scipy_rule("scipy.spatial.transform._rotation_xp.from_rotvec")
-def from_rotvec(rotvec: Any, degrees: bool = False) -> Any:
+def from_rotvec(rotvec: Any, degrees: bool = False) -> AnyArray:
     """(sin(a / 2) / a v, cos(a / 2)) with a = |v|."""
     if rotvec.shape[-1] != 3:
         raise ValueError(f"Expected `rot_vec` to have shape (..., 3), got {tuple(rotvec.shape)}")
@@ -63,7 +64,7 @@ def from_rotvec(rotvec: Any, degrees: bool = False) -> Any:
 
 
 @scipy_rule("scipy.spatial.transform._rotation_xp.as_rotvec")
-def as_rotvec(quat: Any, degrees: bool = False) -> Any:
+def as_rotvec(quat: Any, degrees: bool = False) -> AnyArray:
     """2 atan(|q| / w) / |q| q, of the quaternion with w >= 0."""
     quat = np.where(quat[..., 3:] < 0, -quat, quat)
     imaginary, real = quat[..., :3], quat[..., 3:]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import among, of_arrays
 from pullback.scipy.rules.special.quadrature import gauss, integral
 
@@ -20,24 +21,24 @@ _HANKEL_TERMS = 30
 _BLOCK = 1 << 20  # elements of a block of integrands
 
 
-def leibniz(n: int, turn: Callable[[int], Any], function: Callable[[int], Any]) -> Any:
+def leibniz(n: int, turn: Callable[[int], Any], function: Callable[[int], Any]) -> AnyArray:
     """The n-th derivative of a product."""
     return sum(math.comb(n, k) * turn(n - k) * function(k) for k in range(n + 1))
 
 
-def sin_pi(u: Any, k: int) -> Any:
+def sin_pi(u: AnyArray, k: int) -> AnyArray:
     """The k-th derivative of sin(pi u)."""
     r = np.remainder(u, 2.0)
     return math.pi**k * (sp.sindg, sp.cosdg, lambda x: -sp.sindg(x), lambda x: -sp.cosdg(x))[k % 4](180 * r)
 
 
-def _cos_pi(u: Any, k: int) -> Any:
+def _cos_pi(u: AnyArray, k: int) -> AnyArray:
     return sin_pi(u, k + 1) / math.pi
 
 
 # -- K ----------------------------------------------------------------------------------------------------------------
 @of_arrays(2)
-def kve_derivative(v: Any, x: Any, n: int, m: int) -> Any:
+def kve_derivative(v: AnyArray | float, x: AnyArray | float, n: int, m: int) -> AnyArray:
     """The derivative of exp(x) K_v(x), n times in v and m times in x."""
     if m == n == 0:
         return sp.kve(v, x)
@@ -48,16 +49,16 @@ def kve_derivative(v: Any, x: Any, n: int, m: int) -> Any:
     return np.where(inside, sign * value, edge)
 
 
-def _kve(v: Any, x: Any, n: int, m: int) -> Any:
+def _kve(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """The integral of exp(-x (cosh(t) - 1)) (1 - cosh(t))**m t**n cosh(v t), sinh(v t) for odd n, over t > 0."""
     middle = np.arcsinh(v / x)
     height = v * middle - 2 * x * np.sinh(middle / 2) ** 2
 
-    def side(sign: float) -> Any:
-        def exponent(u: Any, v: Any, x: Any, t: Any) -> Any:
+    def side(sign: float) -> AnyArray:
+        def exponent(u: AnyArray, v: AnyArray, x: AnyArray, t: AnyArray) -> AnyArray:
             return sign * v * u - 2 * x * np.sinh(t + sign * u / 2) * np.sinh(sign * u / 2)
 
-        def weight(u: Any, v: Any, x: Any, t: Any) -> Any:
+        def weight(u: AnyArray, v: AnyArray, x: AnyArray, t: AnyArray) -> AnyArray:
             t = t + sign * u
             mirrored = np.exp(-2 * v * t)
             both = 0.5 * (1 - mirrored if n % 2 else 1 + mirrored)
@@ -71,14 +72,14 @@ def _kve(v: Any, x: Any, n: int, m: int) -> Any:
 
 
 @of_arrays(1)
-def kv_derivative(v: Any, x: Any, n: int) -> Any:
+def kv_derivative(v: ArrayLike, x: AnyArray | float, n: int) -> AnyArray:
     """The n-th derivative of K_v(x) in v."""
     return np.exp(-x) * kve_derivative(v, x, n, 0) if n else sp.kv(v, x)
 
 
 # -- I ----------------------------------------------------------------------------------------------------------------
 @of_arrays(2)
-def ive_derivative(v: Any, x: Any, n: int, m: int) -> Any:
+def ive_derivative(v: AnyArray | float, x: AnyArray | float, n: int, m: int) -> AnyArray:
     """The derivative of exp(-|x|) I_v(x), n times in v and m times in x."""
     if m == n == 0:
         return sp.ive(v, x)
@@ -93,7 +94,7 @@ def ive_derivative(v: Any, x: Any, n: int, m: int) -> Any:
     return np.where(np.isinf(x), 0.0, np.where(flat, _ive_at_zero(np.abs(v), m), parity * value))
 
 
-def _ive_at_zero(v: Any, m: int) -> Any:
+def _ive_at_zero(v: AnyArray, m: int) -> AnyArray:
     """The m-th derivative of exp(-|x|) I_v(x), v >= 0, at 0 by its series in x; 0 where its two sides are opposite."""
     above = np.arange(m + 1)[:, None]  # the power of (x / 2), less v
     rest = m - v - above
@@ -103,7 +104,7 @@ def _ive_at_zero(v: Any, m: int) -> Any:
     return np.where(infinite, np.inf * sp.gammasgn(v - m + 1), value)
 
 
-def _ive_of_negative(u: Any, x: Any, n: int, m: int) -> Any:
+def _ive_of_negative(u: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """By I_{-u} = I_u + 2 / pi sin(pi u) K_u; exp(-x) K_u = exp(-2 x) (exp(x) K_u)."""
     rest = leibniz(
         n,
@@ -114,13 +115,13 @@ def _ive_of_negative(u: Any, x: Any, n: int, m: int) -> Any:
     return (-1) ** n * (own + 2 / math.pi * rest)
 
 
-def _ive(v: Any, x: Any, n: int, m: int) -> Any:
+def _ive(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     flat = v < 1e-3
     value = among(~flat, lambda v, x: _ive_along_descent(v, x, n, m), v, x)
     return np.where(flat, among(flat, lambda v, x: _ive_of_small_order(v, x, n, m), v, x), value)
 
 
-def _ive_of_small_order(v: Any, x: Any, n: int, m: int) -> Any:
+def _ive_of_small_order(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """By Schlaefli's integral (DLMF 10.32.4), of which no part is much larger than the whole."""
     nodes, weights = gauss(128)
     width = np.minimum(math.pi, 13 / np.sqrt(x))[:, None]
@@ -129,11 +130,11 @@ def _ive_of_small_order(v: Any, x: Any, n: int, m: int) -> Any:
     bend = -2 * np.sin(w / 2) ** 2
     around = (width * turned * bend**m * np.exp(x[:, None] * bend)) @ weights
 
-    def falling(k: int) -> Any:
-        def exponent(t: Any, v: Any, x: Any) -> Any:
+    def falling(k: int) -> AnyArray:
+        def exponent(t: AnyArray, v: AnyArray, x: AnyArray) -> AnyArray:
             return -2 * x * np.sinh(t / 2) ** 2 - v * t
 
-        def weight(t: Any, v: Any, x: Any) -> Any:
+        def weight(t: AnyArray, v: AnyArray, x: AnyArray) -> AnyArray:
             return (-t) ** k * (-np.cosh(t) - 1) ** m
 
         turn = np.maximum(np.log(2 / x), 0.0)
@@ -142,12 +143,12 @@ def _ive_of_small_order(v: Any, x: Any, n: int, m: int) -> Any:
     return (around - leibniz(n, lambda k: sin_pi(v, k), falling)) / math.pi
 
 
-def _ive_along_descent(v: Any, x: Any, n: int, m: int) -> Any:
+def _ive_along_descent(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """The integral along the line of steepest descent, t = s + i w with sinh(s) = v w / (x sin(w)), |w| < pi."""
     start = np.arcsinh(v / x)
     height = 2 * x * np.sinh(start / 2) ** 2 - v * start
 
-    def values(w: Any, rest: Any, v: Any, x: Any, start: Any) -> Any:
+    def values(w: AnyArray, rest: Any, v: AnyArray, x: AnyArray, start: Any) -> AnyArray:
         """The integrand at w = pi - rest, over exp(height)."""
         sine = np.where(w < 1.5, np.sin(w), np.sin(rest))
         s = np.arcsinh(v / x * w / sine)
@@ -180,20 +181,20 @@ def _ive_along_descent(v: Any, x: Any, n: int, m: int) -> Any:
 
 
 @of_arrays(1)
-def iv_derivative(v: Any, x: Any, n: int) -> Any:
+def iv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
     """The n-th derivative of I_v(x) in v."""
     return np.exp(np.abs(x)) * ive_derivative(v, x, n, 0) if n else sp.iv(v, x)
 
 
 # -- J and Y ----------------------------------------------------------------------------------------------------------
 @of_arrays(1)
-def jv_derivative(v: Any, x: Any, n: int) -> Any:
+def jv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
     """The n-th derivative of J_v(x) in v, x > 0."""
     return _cylinder(v, x, n)[0] if n else sp.jv(v, x)
 
 
 @of_arrays(1)
-def yv_derivative(v: Any, x: Any, n: int) -> Any:
+def yv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
     """The n-th derivative of Y_v(x) in v, x > 0."""
     return _cylinder(v, x, n)[1] if n else sp.yv(v, x)
 
@@ -214,7 +215,7 @@ def _cylinder(v: Any, x: Any, n: int) -> tuple[Any, Any]:
         u, z = -v[left], x[left]
         parts = [_near(u, z, k) for k in range(n + 1)]
 
-        def turned(turn: Any, i: int) -> Any:
+        def turned(turn: Any, i: int) -> AnyArray:
             return leibniz(n, lambda k: turn(u, k), lambda k: parts[k][i])
 
         J[left] = (-1) ** n * (turned(_cos_pi, 0) - turned(sin_pi, 1))
@@ -222,7 +223,7 @@ def _cylinder(v: Any, x: Any, n: int) -> tuple[Any, Any]:
     return J, Y
 
 
-def _far(v: Any, x: Any, n: int) -> tuple[Any, Any]:
+def _far(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
     """By Hankel's expansion, as a power series in a change of the order (DLMF 10.17.5)."""
     term = np.zeros((n + 1, len(v)), complex)
     term[0] = 1.0
@@ -238,7 +239,7 @@ def _far(v: Any, x: Any, n: int) -> tuple[Any, Any]:
     return value.real, value.imag
 
 
-def _near(v: Any, x: Any, n: int) -> tuple[Any, Any]:
+def _near(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
     """By Schlaefli's integrals, of which that for J goes through the saddle point where v > x; v >= 0."""
     shift = np.where(v > x, np.arccosh(np.maximum(v / x, 1.0)), 0.0)
     waves_j, waves_y = np.empty_like(x), np.empty_like(x)
@@ -260,13 +261,13 @@ def _near(v: Any, x: Any, n: int) -> tuple[Any, Any]:
         waves_y[part] = turn.imag @ weights
         first = last
 
-    def falling(from_shift: Any, k: int) -> Any:
+    def falling(from_shift: Any, k: int) -> AnyArray:
         """The integral of (-t)**k exp(-x sinh(t) - v t) over t > from_shift."""
 
-        def exponent(u: Any, v: Any, x: Any, s: Any) -> Any:
+        def exponent(u: AnyArray, v: AnyArray, x: AnyArray, s: AnyArray) -> AnyArray:
             return -2 * x * np.cosh(s + u / 2) * np.sinh(u / 2) - v * u
 
-        def weight(u: Any, v: Any, x: Any, s: Any) -> Any:
+        def weight(u: AnyArray, v: AnyArray, x: AnyArray, s: AnyArray) -> AnyArray:
             return (-(s + u)) ** k
 
         start = 38 / (v + x * np.cosh(from_shift))
@@ -280,21 +281,21 @@ def _near(v: Any, x: Any, n: int) -> tuple[Any, Any]:
     return J, waves_y - (_rising(v, x, shift, n) + rest) / math.pi
 
 
-def _many(count: int) -> Any:
+def _many(count: int) -> tuple[AnyArray, AnyArray]:
     """Gauss's rule with many nodes, on panels of 64."""
     nodes, weights = gauss(64)
     panels = count // 64
     return ((np.arange(panels)[:, None] + nodes) / panels).ravel(), np.tile(weights / panels, panels)
 
 
-def _rising(v: Any, x: Any, middle: Any, n: int) -> Any:
+def _rising(v: AnyArray, x: AnyArray, middle: Any, n: int) -> AnyArray:
     """The integral of t**n exp(v t - x sinh(t)) over t > 0, from its largest place to both sides."""
 
-    def side(sign: float) -> Any:
-        def exponent(u: Any, v: Any, x: Any, t: Any) -> Any:
+    def side(sign: float) -> AnyArray:
+        def exponent(u: AnyArray, v: AnyArray, x: AnyArray, t: AnyArray) -> AnyArray:
             return sign * v * u - 2 * x * np.cosh(t + sign * u / 2) * np.sinh(sign * u / 2)
 
-        def weight(u: Any, v: Any, x: Any, t: Any) -> Any:
+        def weight(u: AnyArray, v: AnyArray, x: AnyArray, t: AnyArray) -> AnyArray:
             return (t + sign * u) ** n
 
         fall = np.abs(x * np.cosh(middle) - v)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import bell, of_arrays
 from pullback.scipy.rules.special.quadrature import gauss
 
@@ -16,7 +17,7 @@ _GRID = np.sinh(np.linspace(-7.0, 7.0, 241))  # to 548 on either side
 _BLOCK = 1 << 11
 
 
-def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *args: Any) -> Any:
+def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *args: Any) -> AnyArray:
     """The integral over all real w of weight(w, *args) exp(logarithm(w, *args)); the logarithm has one peak."""
     result = np.empty(args[0].shape)
     for first in range(0, len(result), _BLOCK):
@@ -25,7 +26,7 @@ def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *
     return result
 
 
-def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> Any:
+def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> AnyArray:
     heights = logarithm(_GRID, *columns)
     heights = np.where(np.isnan(heights), -np.inf, heights)
     best = np.argmax(heights, axis=1)
@@ -52,12 +53,22 @@ def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> Any:
 
 
 @of_arrays(5)
-def carlson(x: Any, y: Any, z: Any, p: Any, i: int, j: int, k: int, m: int, power: int) -> Any:
+def carlson(
+    x: AnyArray | float,
+    y: AnyArray | float,
+    z: AnyArray | float,
+    p: AnyArray | float,
+    i: int,
+    j: int,
+    k: int,
+    m: int,
+    power: int,
+) -> AnyArray:
     """The integral over t > 0 of t**power (t+x)**(-1/2-i) (t+y)**(-1/2-j) (t+z)**(-1/2-k) (t+p)**-m."""
     if np.any((x < 0) | (y < 0) | (z < 0) | ((p <= 0) & (m > 0))):
         raise ValueError("the derivative is known only for arguments that are not negative, and a last one above 0.")
 
-    def logarithm(w: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
+    def logarithm(w: AnyArray, x: AnyArray, y: AnyArray, z: AnyArray, p: AnyArray) -> AnyArray:
         t = np.exp(w)
         return (
             (power + 1) * w
@@ -76,17 +87,17 @@ def carlson(x: Any, y: Any, z: Any, p: Any, i: int, j: int, k: int, m: int, powe
 
 
 @of_arrays(2)
-def hyperu_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+def hyperu_derivative(a: AnyArray | float, b: ArrayLike, x: ArrayLike, m: int, n: int) -> AnyArray:
     """The derivative of Tricomi's function U(a, b, x), m times in a and n in b."""
     if m == n == 0:
         return sp.hyperu(a, b, x)
     if np.any(a <= 0):
         raise ValueError("the derivative of hyperu in a and b is known only for a > 0.")
 
-    def logarithm(w: Any, a: Any, b: Any, x: Any) -> Any:
+    def logarithm(w: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
         return a * w + (b - a - 1) * np.logaddexp(w, 0.0) - x * np.exp(w)
 
-    def weight(w: Any, a: Any, b: Any, x: Any) -> Any:
+    def weight(w: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray) -> AnyArray:
         above = np.logaddexp(w, 0.0)
         slopes = [w - above - sp.psi(a), *(-sp.polygamma(k, a) for k in range(1, m))]
         return (bell(slopes) if m else 1.0) * above**n

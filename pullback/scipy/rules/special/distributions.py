@@ -10,6 +10,7 @@ import scipy.special as sp
 
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, frozen
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special import operators as special
 from pullback.scipy.rules.special.powers import power_at_zero, where_not
 
@@ -20,7 +21,7 @@ def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]
     def enter(expression: Callable[..., Any]) -> Callable[..., Any]:
         genuine = getattr(sp._ufuncs, name, None)
 
-        def corrected(*args: Any) -> Any:
+        def corrected(*args: Any) -> AnyArray:
             found = expression(*args)
             missing = genuine(*[frozen(x, name) for x in args]) - frozen(found, name)  # type: ignore[misc]
             return found + missing
@@ -33,7 +34,7 @@ def _rule(name: str, loses_digits: bool = False) -> Callable[[Callable[..., Any]
 
 
 @_rule("_beta_pdf")
-def beta_density(x: Any, a: Any, b: Any) -> Any:
+def beta_density(x: AnyArray | float, a: AnyArray | float, b: AnyArray | float) -> Any:
     """x^(a-1) (1-x)^(b-1) / B(a, b)."""
     first, at_first = power_at_zero(x, a - 1)
     last, at_last = power_at_zero(1 - x, b - 1)
@@ -42,7 +43,7 @@ def beta_density(x: Any, a: Any, b: Any) -> Any:
 
 
 @_rule("_ncx2_pdf")
-def noncentral_chi_square_density(x: Any, k: Any, nc: Any) -> Any:
+def noncentral_chi_square_density(x: ArrayLike, k: Any, nc: Any) -> AnyArray:
     """exp(-(sqrt(x) - sqrt(nc))^2 / 2) (x / nc)^(k/4 - 1/2) ive(k/2 - 1, sqrt(nc x)) / 2.
 
     Where x is 0, x^(k/2 - 1) exp(-(x + nc) / 2) 0F1(k/2; nc x / 4) / (2^(k/2) Gamma(k/2)), without roots.
@@ -59,25 +60,25 @@ def noncentral_chi_square_density(x: Any, k: Any, nc: Any) -> Any:
 
 
 @_rule("_ncx2_sf", loses_digits=True)
-def noncentral_chi_square_survival(x: Any, k: Any, nc: Any) -> Any:
+def noncentral_chi_square_survival(x: ArrayLike, k: Any, nc: Any) -> AnyArray:
     """1 minus the distribution function."""
     return 1 - sp.chndtr(x, k, nc)
 
 
 @_rule("_ncf_sf", loses_digits=True)
-def noncentral_f_survival(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
+def noncentral_f_survival(x: ArrayLike, d1: Any, d2: Any, nc: Any) -> AnyArray:
     """1 minus the distribution function."""
     return 1 - sp.ncfdtr(d1, d2, nc, x)
 
 
 @_rule("_nct_sf", loses_digits=True)
-def noncentral_t_survival(x: Any, df: Any, nc: Any) -> Any:
+def noncentral_t_survival(x: ArrayLike, df: Any, nc: Any) -> AnyArray:
     """1 minus the distribution function."""
     return 1 - sp.nctdtr(df, nc, x)
 
 
 @_rule("_ncf_pdf", loses_digits=True)
-def noncentral_f_density(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
+def noncentral_f_density(x: ArrayLike, d1: Any, d2: Any, nc: Any) -> AnyArray:
     """The central density times exp(-nc/2) 1F1((d1+d2)/2; d1/2; w nc/2), with w = d1 x / (d1 x + d2)."""
     over = d1 / (d1 * x + d2)
     w = x * over
@@ -88,87 +89,87 @@ def noncentral_f_density(x: Any, d1: Any, d2: Any, nc: Any) -> Any:
 
 
 @_rule("_nct_pdf", loses_digits=True)
-def noncentral_t_density(x: Any, df: Any, nc: Any) -> Any:
+def noncentral_t_density(x: ArrayLike, df: Any, nc: Any) -> AnyArray:
     """The slope of the distribution function."""
     return special.nctdtr_derivative(array(df), array(nc), array(x), 0, 0, 1)
 
 
 @_rule("_kolmogp", loses_digits=True)
-def kolmogorov_slope(x: Any) -> Any:
+def kolmogorov_slope(x: ArrayLike) -> AnyArray:
     """The slope of the survival function."""
     return special.kolmogorov_derivative(array(x), 1)
 
 
 @_rule("_smirnovp")
-def smirnov_slope(n: Any, x: Any) -> Any:
+def smirnov_slope(n: Any, x: ArrayLike) -> AnyArray:
     """The slope of smirnov, of which there is none here."""
     return special.smirnov_slope(n, array(x))
 
 
 @_rule("_smirnovc", loses_digits=True)
-def smirnov_distribution(n: Any, x: Any) -> Any:
+def smirnov_distribution(n: Any, x: ArrayLike) -> AnyArray:
     """1 minus the survival function."""
     return 1 - sp.smirnov(n, x)
 
 
 @_rule("_skewnorm_cdf")
-def skew_normal(x: Any, loc: Any, scale: Any, a: Any) -> Any:
+def skew_normal(x: AnyArray | float, loc: AnyArray | float, scale: Any, a: ArrayLike) -> AnyArray:
     """Phi(z) - 2 T(z, a), with Owen's function T."""
     z = (x - loc) / scale
     return sp.ndtr(z) - 2 * sp.owens_t(z, a)
 
 
 @_rule("_landau_pdf")
-def landau_density(x: Any, loc: Any, scale: Any) -> Any:
+def landau_density(x: ArrayLike, loc: ArrayLike, scale: Any) -> AnyArray:
     """The standard one's, of which the slope has no rule."""
     return special.landau_pdf((array(x) - loc) / scale) / scale
 
 
 @_rule("_landau_cdf")
-def landau_distribution(x: Any, loc: Any, scale: Any) -> Any:
+def landau_distribution(x: ArrayLike, loc: ArrayLike, scale: Any) -> AnyArray:
     """The standard one's."""
     return special.landau_cdf((array(x) - loc) / scale)
 
 
 @_rule("_landau_sf")
-def landau_survival(x: Any, loc: Any, scale: Any) -> Any:
+def landau_survival(x: ArrayLike, loc: ArrayLike, scale: Any) -> AnyArray:
     """The standard one's."""
     return special.landau_sf((array(x) - loc) / scale)
 
 
 @_rule("_scaled_exp1")
-def scaled_exponential_integral(x: Any) -> Any:
+def scaled_exponential_integral(x: ArrayLike) -> AnyArray:
     """x exp(x) E1(x)."""
     return special.scaled_exp1(array(x))
 
 
 @_rule("_cosine_cdf")
-def cosine(x: Any) -> Any:
+def cosine(x: ArrayLike) -> AnyArray:
     """(pi + x + sin(x)) / (2 pi) between -pi and pi, whose terms cancel in the tail."""
     return special.cosine_cdf(array(x))
 
 
 @_rule("_kolmogc", loses_digits=True)
-def kolmogorov_distribution(x: Any) -> Any:
+def kolmogorov_distribution(x: ArrayLike) -> AnyArray:
     """1 minus the survival function."""
     return 1 - sp.kolmogorov(x)
 
 
 @_rule("_log1mexp")
-def log_of_one_minus_exp(x: Any) -> Any:
+def log_of_one_minus_exp(x: ArrayLike) -> AnyArray:
     """log(1 - exp(x))."""
     return np.log(-np.expm1(x))
 
 
 @_rule("_binom_pmf")
-def binomial_mass(k: Any, n: Any, p: Any) -> Any:
+def binomial_mass(k: Any, n: Any, p: AnyArray | float) -> AnyArray:
     """(n over k) p^k (1-p)^(n-k)."""
     sure, power = power_at_zero(1 - p, n - k)
     return power * np.exp(_log_binomial(n, k) + sp.xlogy(k, p) + sp.xlog1py(n - k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_binom_cdf")
-def binomial_distribution(k: Any, n: Any, p: Any) -> Any:
+def binomial_distribution(k: Any, n: Any, p: AnyArray | float) -> AnyArray:
     """I_{1-p}(n - k, k + 1); 1 from n on."""
     ended = frozen(k >= n, "_binom_cdf")
     k = np.where(ended, 0, k)
@@ -176,7 +177,7 @@ def binomial_distribution(k: Any, n: Any, p: Any) -> Any:
 
 
 @_rule("_binom_sf")
-def binomial_survival(k: Any, n: Any, p: Any) -> Any:
+def binomial_survival(k: Any, n: Any, p: ArrayLike) -> AnyArray:
     """I_p(k + 1, n - k); 0 from n on."""
     ended = frozen(k >= n, "_binom_sf")
     k = np.where(ended, 0, k)
@@ -184,71 +185,71 @@ def binomial_survival(k: Any, n: Any, p: Any) -> Any:
 
 
 @_rule("_nbinom_pmf")
-def negative_binomial_mass(k: Any, n: Any, p: Any) -> Any:
+def negative_binomial_mass(k: Any, n: Any, p: AnyArray | float) -> AnyArray:
     """(k + n - 1 over k) p^n (1-p)^k."""
     sure, power = power_at_zero(1 - p, k)
     return power * np.exp(_log_binomial(k + n - 1, k) + n * np.log(p) + sp.xlog1py(k, -where_not(sure, p, 0.0)))
 
 
 @_rule("_nbinom_cdf")
-def negative_binomial_distribution(k: Any, n: Any, p: Any) -> Any:
+def negative_binomial_distribution(k: Any, n: Any, p: ArrayLike) -> AnyArray:
     """I_p(n, k + 1)."""
     return sp.betainc(n, k + 1, p)
 
 
 @_rule("_nbinom_sf")
-def negative_binomial_survival(k: Any, n: Any, p: Any) -> Any:
+def negative_binomial_survival(k: Any, n: Any, p: AnyArray | float) -> AnyArray:
     """I_{1-p}(k + 1, n)."""
     return sp.betainc(k + 1, n, 1 - p)
 
 
 @_rule("_nbinom_mean")
-def negative_binomial_mean(n: Any, p: Any) -> Any:
+def negative_binomial_mean(n: Any, p: AnyArray | float) -> AnyArray:
     """n (1-p) / p."""
     return n * (1 - p) / p
 
 
 @_rule("_nbinom_variance")
-def negative_binomial_variance(n: Any, p: Any) -> Any:
+def negative_binomial_variance(n: Any, p: AnyArray | float) -> AnyArray:
     """n (1-p) / p^2."""
     return n * (1 - p) / p**2
 
 
 @_rule("_nbinom_skewness")
-def negative_binomial_skewness(n: Any, p: Any) -> Any:
+def negative_binomial_skewness(n: Any, p: AnyArray | float) -> AnyArray:
     """(2 - p) / sqrt(n (1-p))."""
     return (2 - p) / np.sqrt(n * (1 - p))
 
 
 @_rule("_nbinom_kurtosis_excess")
-def negative_binomial_kurtosis(n: Any, p: Any) -> Any:
+def negative_binomial_kurtosis(n: Any, p: AnyArray | float) -> AnyArray:
     """(p^2 - 6 p + 6) / (n (1-p))."""
     return (p**2 - 6 * p + 6) / (n * (1 - p))
 
 
 @_rule("_ncf_mean", loses_digits=True)
-def noncentral_f_mean(d1: Any, d2: Any, nc: Any) -> Any:
+def noncentral_f_mean(d1: Any, d2: Any, nc: Any) -> AnyArray:
     """d2 (d1 + nc) / (d1 (d2 - 2))."""
     return d2 * (d1 + nc) / (d1 * (d2 - 2))
 
 
 @_rule("_ncf_variance", loses_digits=True)
-def noncentral_f_variance(d1: Any, d2: Any, nc: Any) -> Any:
+def noncentral_f_variance(d1: Any, d2: Any, nc: Any) -> AnyArray:
     """2 (d2/d1)^2 ((d1+nc)^2 + (d1 + 2 nc) (d2-2)) / ((d2-2)^2 (d2-4))."""
     return 2 * (d2 / d1) ** 2 * ((d1 + nc) ** 2 + (d1 + 2 * nc) * (d2 - 2)) / ((d2 - 2) ** 2 * (d2 - 4))
 
 
 @_rule("_nct_mean", loses_digits=True)
-def noncentral_t_mean(df: Any, nc: Any) -> Any:
+def noncentral_t_mean(df: Any, nc: Any) -> AnyArray:
     """nc sqrt(df/2) Gamma((df-1)/2) / Gamma(df/2)."""
     return nc * np.sqrt(df / 2) * np.exp(sp.gammaln((df - 1) / 2) - sp.gammaln(df / 2))
 
 
 @_rule("_nct_variance", loses_digits=True)
-def noncentral_t_variance(df: Any, nc: Any) -> Any:
+def noncentral_t_variance(df: Any, nc: Any) -> AnyArray:
     """df (1 + nc^2) / (df - 2) minus the square of the mean."""
     return df * (1 + nc**2) / (df - 2) - noncentral_t_mean(df, nc) ** 2
 
 
-def _log_binomial(n: Any, k: Any) -> Any:
+def _log_binomial(n: Any, k: Any) -> AnyArray:
     return sp.gammaln(n + 1) - sp.gammaln(k + 1) - sp.gammaln(n - k + 1)

@@ -11,6 +11,7 @@ from pullback.core.errors import UnsupportedError
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import on_arrays
 from pullback.interop.operands import array, axes_of, floating, needs_grad, ops, values
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 from pullback.scipy.rules.special import operators as special
 
 
@@ -27,7 +28,7 @@ def _refuse(name: str, what: str) -> UnsupportedError:
 
 
 @scipy_rule("scipy.special.zeta")
-def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike | None = None, out: Out = None) -> AnyArray:
     """Riemann's zeta function, or with q Hurwitz's."""
     if out is not None:
         raise _refuse("zeta", "out=")
@@ -40,7 +41,7 @@ scipy_rule("scipy.special._riemann_zeta")(special.riemann_zeta)
 
 
 @scipy_rule("scipy.special.polygamma")
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: ArrayLike) -> AnyArray:
     """The n-th derivative of digamma."""
     n, x = _whole("polygamma", "n", n), array(x)
     if n.ndim == 0:
@@ -51,7 +52,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @scipy_rule("scipy.special.lambertw", "scipy.special._lambertw")
-def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
+def lambertw(z: ArrayLike, k: Any = 0, tol: float = 1e-8) -> AnyArray:
     """A branch of Lambert's W."""
     k = _whole("lambertw", "k", k)
     if k.ndim:
@@ -60,7 +61,9 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
 
 
 @scipy_rule("scipy.special.logsumexp")
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+def logsumexp(
+    a: ArrayLike, axis: Axes = None, b: ArrayLike | None = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
     """log(sum(exp(a))): one operator; SciPy's own Python where there are weights, signs or complex numbers."""
     x = floating(array(a))
     if b is None and not return_sign and x.dtype.kind == "f" and x.size and (axes := axes_of(axis, x.ndim)):
@@ -85,7 +88,7 @@ def _spherical(name: str, operator: Any, last: float, rest: float) -> None:
     """Enter a spherical Bessel function: f_n' = (n f_{n-1} last + (n + 1) f_{n+1} rest) / (2 n + 1)."""
 
     @scipy_rule(f"scipy.special.{name}")
-    def rule(n: Any, z: Any, derivative: bool = False) -> Any:
+    def rule(n: Any, z: ArrayLike, derivative: bool = False) -> AnyArray:
         n, z = _whole(name, "n", n), array(z)
         if not derivative:
             return operator(n, z)
@@ -100,7 +103,7 @@ _spherical("spherical_kn", special.spherical_k, -1.0, -1.0)
 
 
 @scipy_rule("scipy.special.comb")
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> AnyArray:
     """Binomial coefficients of real numbers; 0 where SciPy says so."""
     if exact:
         raise _refuse("comb", "exact=True, which is of whole numbers,")
@@ -122,7 +125,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 
 @scipy_rule("scipy.special.factorial")
-def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> AnyArray:
     """Gamma(n + 1); 0 for negative n unless extend="complex"."""
     if exact:
         raise _refuse("factorial", "exact=True, which is of whole numbers,")
@@ -136,7 +139,7 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
 
 
 @scipy_rule("scipy.special.multigammaln")
-def multigammaln(a: Any, d: Any) -> Any:
+def multigammaln(a: Any, d: AnyArray | float) -> AnyArray:
     """The logarithm of the multivariate gamma function."""
     d = _whole("multigammaln", "d", d)
     a = array(a)
@@ -146,7 +149,7 @@ def multigammaln(a: Any, d: Any) -> Any:
 
 
 @scipy_rule("scipy.special.diric")
-def diric(x: Any, n: Any) -> Any:
+def diric(x: ArrayLike, n: Any) -> AnyArray:
     """sin(n x / 2) / (n sin(x / 2)), a Chebyshev polynomial of cos(x / 2)."""
     given = values(n, "diric")
     sound = (given > 0) & (given == np.trunc(given))
@@ -156,13 +159,13 @@ def diric(x: Any, n: Any) -> Any:
 
 
 @scipy_rule("scipy.special.sinc")
-def sinc(x: Any) -> Any:
+def sinc(x: ArrayLike) -> AnyArray:
     """sin(pi x) / (pi x)."""
     return np.sinc(array(x))
 
 
 @scipy_rule("scipy.special.softplus")
-def softplus(x: Any, **kwargs: Any) -> Any:
+def softplus(x: ArrayLike, **kwargs: Any) -> AnyArray:
     """log(1 + exp(x))."""
     if kwargs:
         raise _refuse("softplus", f"{next(iter(kwargs))}=")
@@ -170,7 +173,7 @@ def softplus(x: Any, **kwargs: Any) -> Any:
 
 
 @scipy_rule("scipy.special.eval_sh_jacobi")
-def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
+def eval_sh_jacobi(n: Any, p: AnyArray | float, q: AnyArray | float, x: AnyArray | float) -> AnyArray:
     """Shifted Jacobi polynomials."""
     p, q, x = array(p), array(q), array(x)
     return special.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / special.binom(2 * n + p - 1, n)
@@ -182,7 +185,7 @@ def _alone(name: str, diff_n: int) -> None:
 
 
 @scipy_rule("scipy.special.sph_harm_y")
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
+def sph_harm_y(n: Any, m: ArrayLike, theta: Any, phi: ArrayLike, *, diff_n: int = 0) -> AnyArray:
     """Spherical harmonics."""
     _alone("sph_harm_y", diff_n)
     n, m = _whole("sph_harm_y", "n", n), _whole("sph_harm_y", "m", m)
@@ -190,7 +193,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
 
 
 @scipy_rule("scipy.special.sph_legendre_p")
-def sph_legendre_p(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
+def sph_legendre_p(n: Any, m: ArrayLike, theta: Any, *, diff_n: int = 0) -> AnyArray:
     """Spherical Legendre functions; SciPy's first dimension is that of derivatives."""
     _alone("sph_legendre_p", diff_n)
     n, m = _whole("sph_legendre_p", "n", n), _whole("sph_legendre_p", "m", m)
@@ -198,7 +201,7 @@ def sph_legendre_p(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
 
 
 @scipy_rule("scipy.special.legendre_p")
-def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+def legendre_p(n: Any, z: ArrayLike, *, diff_n: int = 0) -> AnyArray:
     """Legendre polynomials; SciPy's first dimension is that of derivatives."""
     _alone("legendre_p", diff_n)
     return ops.special_legendre_polynomial_p(array(z), _whole("legendre_p", "n", n))[None]

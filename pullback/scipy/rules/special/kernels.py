@@ -10,6 +10,7 @@ import scipy.special as sp
 
 from pullback.arrays.numpy.special.bessels import iv, jv, kv, yv
 from pullback.arrays.numpy.special.gammas import polygamma
+from pullback.interop.types import AnyArray
 from pullback.scipy.rules.special.bessels import (
     iv_derivative,
     ive_derivative,
@@ -59,7 +60,7 @@ _COMPLEX = frozenset({
 def _of_reals(name: str) -> Any:
     function = getattr(sp, name)
 
-    def kernel(*args: Any) -> Any:
+    def kernel(*args: Any) -> AnyArray:
         if any(getattr(x, "dtype", np.dtype(float)).kind == "c" or type(x) is complex for x in args):
             raise ValueError("complex arguments have no derivative here.")
         return function(*args)
@@ -69,7 +70,7 @@ def _of_reals(name: str) -> Any:
 
 
 def _missing(name: str) -> Any:
-    def kernel(*args: Any) -> Any:
+    def kernel(*args: Any) -> None:
         raise NotImplementedError(f"the installed SciPy has no scipy.special.{name}.")
 
     return kernel
@@ -78,7 +79,7 @@ def _missing(name: str) -> Any:
 _NEWER = frozenset({"log_wright_bessel", "sph_harm_y", "sph_legendre_p"})  # than the oldest SciPy that will do
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> AnyArray:
     if not hasattr(sp, name):
         if name in _NEWER:
             return _missing(name)
@@ -86,7 +87,7 @@ def __getattr__(name: str) -> Any:
     return getattr(sp, name) if name in _COMPLEX else _of_reals(name)
 
 
-def polygamma_of(z: Any, n: int) -> Any:
+def polygamma_of(z: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of digamma: of complex numbers by the recurrence and the asymptotic series."""
     if np.asarray(z).dtype.kind != "c":
         return polygamma(n, z)
@@ -105,56 +106,56 @@ def polygamma_of(z: Any, n: int) -> Any:
     return sign * (factorial * total + series)
 
 
-def hankel1_derivative(v: Any, x: Any, n: int) -> Any:
+def hankel1_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of H1_v(x) in v, x > 0."""
     return jv_derivative(v, x, n) + 1j * yv_derivative(v, x, n) if n else sp.hankel1(v, x)
 
 
-def hankel2_derivative(v: Any, x: Any, n: int) -> Any:
+def hankel2_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of H2_v(x) in v, x > 0."""
     return jv_derivative(v, x, n) - 1j * yv_derivative(v, x, n) if n else sp.hankel2(v, x)
 
 
-def spherical_legendre(n: Any, m: Any, theta: Any) -> Any:
+def spherical_legendre(n: Any, m: AnyArray, theta: Any) -> AnyArray:
     """sph_legendre_p, without the dimension for derivatives that it gives besides."""
     return sp.sph_legendre_p(n, m, theta)[0]
 
 
-def smirnov_slope(n: Any, d: Any) -> Any:
+def smirnov_slope(n: Any, d: AnyArray) -> AnyArray:
     """The slope of the one-sided Kolmogorov-Smirnov survival function."""
     return sp._ufuncs._smirnovp(n, d)
 
 
-def scaled_exp1(x: Any) -> Any:
+def scaled_exp1(x: AnyArray) -> AnyArray:
     """x exp(x) exp1(x)."""
     return sp._ufuncs._scaled_exp1(x)
 
 
-def landau_pdf(x: Any) -> Any:
+def landau_pdf(x: AnyArray) -> AnyArray:
     """The density of the standard Landau distribution."""
     return sp._ufuncs._landau_pdf(x, 0.0, 1.0)
 
 
-def landau_cdf(x: Any) -> Any:
+def landau_cdf(x: AnyArray) -> AnyArray:
     """Its distribution function."""
     return sp._ufuncs._landau_cdf(x, 0.0, 1.0)
 
 
-def landau_sf(x: Any) -> Any:
+def landau_sf(x: AnyArray) -> AnyArray:
     """1 minus the distribution function."""
     return sp._ufuncs._landau_sf(x, 0.0, 1.0)
 
 
-def cosine_cdf(x: Any) -> Any:
+def cosine_cdf(x: AnyArray) -> AnyArray:
     """The distribution function of the cosine distribution."""
     return sp._ufuncs._cosine_cdf(x)
 
 
-def riemann_zeta(x: Any) -> Any:
+def riemann_zeta(x: AnyArray) -> AnyArray:
     """Riemann's zeta function of real numbers."""
     return _of_reals("zeta")(x)
 
 
-def hurwitz_zeta(x: Any, q: Any) -> Any:
+def hurwitz_zeta(x: AnyArray, q: AnyArray) -> AnyArray:
     """Hurwitz's zeta function."""
     return _of_reals("zeta")(x, q)

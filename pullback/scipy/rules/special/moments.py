@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import of_arrays
 from pullback.scipy.rules.special.quadrature import gauss
 
 
 @of_arrays(1)
-def exp_moment(x: Any, n: int) -> Any:
+def exp_moment(x: ArrayLike, n: int) -> AnyArray:
     """The integral of t**n exp(x t) from 0 to 1."""
     nodes, weights = gauss(40)
     x = np.clip(x, -1e300, 1e300)  # of infinities, the limits
@@ -25,7 +25,7 @@ def exp_moment(x: Any, n: int) -> Any:
 
 
 @of_arrays(1)
-def log1p_moment(x: Any, n: int) -> Any:
+def log1p_moment(x: ArrayLike, n: int) -> AnyArray:
     """The integral of t**n / (1 + x t)**(n + 1) from 0 to 1."""
     small = np.abs(x) < 0.5
     y = np.where(small, 1.0, x)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.interop.operands import frozen, is_hidden
+from pullback.interop.types import AnyArray
 
 
 def power_at_zero(base: Any, exponent: Any) -> tuple[Any, Any]:
@@ -20,6 +21,6 @@ def power_at_zero(base: Any, exponent: Any) -> tuple[Any, Any]:
     return zero, np.where(zero, np.where(zero, base, 1.0) ** np.where(zero, exponent, 1.0), 1.0)
 
 
-def where_not(zero: Any, x: Any, instead: float) -> Any:
+def where_not(zero: Any, x: Any, instead: float) -> AnyArray:
     """`x` without the elements where the base is 0."""
     return x if zero is False else np.where(zero, instead, x)

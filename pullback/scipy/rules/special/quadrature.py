@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from pullback.interop.types import AnyArray
+
 _NODES = 128
 _NEGLIGIBLE = 42.0  # exp(-42) is 6e-19
 _BLOCK = 1 << 12
 
 
 @functools.cache
-def gauss(count: int) -> Any:
+def gauss(count: int) -> tuple[AnyArray, AnyArray]:
     """Nodes and weights of Gauss's rule on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
@@ -25,7 +27,7 @@ def gauss(count: int) -> Any:
 
 def integral(
     exponent: Callable[..., Any], weight: Callable[..., Any], start: Any, turn: Any, *args: Any, limit: Any = None
-) -> Any:
+) -> AnyArray:
     """The integral over u > 0 of weight(u, *args) exp(exponent(u, *args)).
 
     Parameters
@@ -49,7 +51,7 @@ def integral(
     return result
 
 
-def _integral(exponent: Any, weight: Any, end: Any, turn: Any, limit: Any, args: Any) -> Any:
+def _integral(exponent: Any, weight: Any, end: Any, turn: Any, limit: Any, args: Any) -> AnyArray:
     for _ in range(200):
         short = (exponent(end, *args) > -_NEGLIGIBLE) & (end < limit)
         if not short.any():

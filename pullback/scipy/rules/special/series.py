@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special as sp
 
 from pullback.arrays.numpy.special.gammas import polygamma
+from pullback.interop.types import AnyArray
 from pullback.scipy.rules.special.bessels import jv_derivative, leibniz, sin_pi
 from pullback.scipy.rules.special.integrals import among, bell, of_arrays
 
@@ -22,7 +23,7 @@ Jet = dict[tuple[int, ...], Any]
 _MOST_TERMS = 6000
 
 
-def constant(value: Any, orders: Sequence[int]) -> Jet:
+def constant(value: AnyArray, orders: Sequence[int]) -> Jet:
     """The jet of what does not move."""
     keys = itertools.product(*(range(n + 1) for n in orders))
     return {key: value if not any(key) else 0.0 * value for key in keys}
@@ -124,7 +125,7 @@ def _too_many_terms(function: str, x: Any) -> ValueError:
 
 
 @of_arrays(1)
-def hyp0f1_derivative(v: Any, z: Any, n: int) -> Any:
+def hyp0f1_derivative(v: Any, z: Any, n: int) -> AnyArray:
     """The n-th derivative of hyp0f1(v, z) in v."""
     if n == 0:
         return sp.hyp0f1(v, z)
@@ -135,7 +136,7 @@ def hyp0f1_derivative(v: Any, z: Any, n: int) -> Any:
     return derivative(hypergeometric([], [(v, (1.0,))], z, (n,)))
 
 
-def _by_bessel(v: Any, z: Any, n: int) -> Any:
+def _by_bessel(v: AnyArray, z: AnyArray, n: int) -> AnyArray:
     """hyp0f1(v, -z) = Gamma(v) z**((1 - v) / 2) J_{v-1}(2 sqrt(z)) (DLMF 10.16.9)."""
     slopes = [polygamma(0, v) - np.log(z) / 2, *(polygamma(k, v) for k in range(1, n))]
     factor = sp.gamma(v) * z ** ((1 - v) / 2)
@@ -143,7 +144,7 @@ def _by_bessel(v: Any, z: Any, n: int) -> Any:
 
 
 @of_arrays(2)
-def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> AnyArray:
     """The derivative of Kummer's function M(a, b, x), m times in a and n in b; M(a, b, x) = exp(x) M(b - a, b, -x)."""
     if m == n == 0:
         return sp.hyp1f1(a, b, x)
@@ -159,7 +160,7 @@ def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
 
 
 @of_arrays(3)
-def hyp2f1_derivative(a: Any, b: Any, c: Any, x: Any, m: int, n: int, k: int) -> Any:
+def hyp2f1_derivative(a: Any, b: Any, c: Any, x: Any, m: int, n: int, k: int) -> AnyArray:
     """The derivative of Gauss's function in a (m times), b (n) and c (k); left of 0 by Pfaff's transformation."""
     if m == n == k == 0:
         return sp.hyp2f1(a, b, c, x)
@@ -186,7 +187,7 @@ _BERNOULLI = sp.bernoulli(30)[2::2]
 
 
 @of_arrays(1)
-def zeta_derivative(s: Any, q: Any, n: int) -> Any:
+def zeta_derivative(s: Any, q: Any, n: int) -> AnyArray:
     """The n-th derivative in s of Hurwitz's zeta function, q > 0 and s > 1, or q = 1 and s > -10."""
     if n == 0:
         return np.where(q == 1, sp.zeta(s), sp.zeta(s, q))
@@ -221,13 +222,13 @@ def zeta_derivative(s: Any, q: Any, n: int) -> Any:
     return derivative(total)
 
 
-def _by_reflection(s: Any, n: int) -> Any:
+def _by_reflection(s: AnyArray, n: int) -> AnyArray:
     """zeta(s) = 2 (2 pi)**-u Gamma(u) zeta(u) sin(pi s / 2), u = 1 - s (DLMF 25.4.1), differentiated n times in s."""
     u, one = 1 - s, np.ones_like(s)
     slopes = [sp.psi(u) - math.log(2 * math.pi), *(sp.polygamma(k, u) for k in range(1, n))]
     factor = 2 * np.exp(sp.gammaln(u) - u * math.log(2 * math.pi))
 
-    def smooth(k: int) -> Any:
+    def smooth(k: int) -> AnyArray:
         parts = (math.comb(k, p) * bell(slopes[: k - p]) * zeta_derivative(u, one, p) for p in range(k + 1))
         return (-1) ** k * factor * sum(parts)
 
@@ -235,13 +236,13 @@ def _by_reflection(s: Any, n: int) -> Any:
 
 
 # -- orthogonal polynomials -------------------------------------------------------------------------------------------
-def _degrees(n: Any, name: str) -> Any:
+def _degrees(n: Any, name: str) -> AnyArray:
     if np.any((n != np.trunc(n)) | (n < 0)):
         raise ValueError(f"the derivative of {name} in its parameters is known only for whole degrees n >= 0.")
     return n.astype(int)
 
 
-def _polynomial(degrees: Any, first: Jet, step: Any) -> Any:
+def _polynomial(degrees: Any, first: Jet, step: Any) -> AnyArray:
     """The jet's derivative at each element's degree, by a recurrence from degree 0."""
     before, value = {key: 0.0 * c for key, c in first.items()}, first
     result = np.where(degrees == 0, derivative(value), 0.0)
@@ -256,7 +257,7 @@ def _minus(one: Jet, other: Jet) -> Jet:
 
 
 @of_arrays(1)
-def genlaguerre_derivative(n: Any, alpha: Any, x: Any, i: int) -> Any:
+def genlaguerre_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
     """The i-th derivative in alpha of the generalised Laguerre polynomial."""
     if i == 0:
         return sp.eval_genlaguerre(n, alpha, x)
@@ -269,7 +270,7 @@ def genlaguerre_derivative(n: Any, alpha: Any, x: Any, i: int) -> Any:
 
 
 @of_arrays(1)
-def gegenbauer_derivative(n: Any, alpha: Any, x: Any, i: int) -> Any:
+def gegenbauer_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
     """The i-th derivative in alpha of Gegenbauer's polynomial."""
     if i == 0:
         return sp.eval_gegenbauer(n, alpha, x)
@@ -283,7 +284,7 @@ def gegenbauer_derivative(n: Any, alpha: Any, x: Any, i: int) -> Any:
 
 
 @of_arrays(2)
-def jacobi_derivative(n: Any, alpha: Any, beta: Any, x: Any, i: int, j: int) -> Any:
+def jacobi_derivative(n: Any, alpha: AnyArray | float, beta: Any, x: AnyArray | float, i: int, j: int) -> AnyArray:
     """The derivative of Jacobi's polynomial, i times in alpha and j in beta."""
     if i == j == 0:
         return sp.eval_jacobi(n, alpha, beta, x)
@@ -309,7 +310,7 @@ def jacobi_derivative(n: Any, alpha: Any, beta: Any, x: Any, i: int, j: int) -> 
 
 # -- Wright's Bessel function -----------------------------------------------------------------------------------------
 @of_arrays(2)
-def wright_bessel_derivative(a: Any, b: Any, x: Any, i: int, j: int) -> Any:
+def wright_bessel_derivative(a: AnyArray | float, b: AnyArray | float, x: AnyArray | float, i: int, j: int) -> AnyArray:
     """The derivative of the sum of x**k / (k! Gamma(a k + b)), i times in a and j in b; b > 0."""
     if i == j == 0:
         return sp.wright_bessel(a, b, x)

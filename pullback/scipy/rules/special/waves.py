@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import of_arrays
 
 _FAR = 7.5
 _TERMS = 24
 
 
-def _by_recurrence(z: Any, first: Any, constant: Any, n: int) -> Any:
+def _by_recurrence(z: AnyArray, first: Any, constant: Any, n: int) -> AnyArray:
     """The n-th derivative of f with f' = -2 z f + constant."""
     before, value = first, first
     for k in range(n):
@@ -25,7 +26,7 @@ def _by_recurrence(z: Any, first: Any, constant: Any, n: int) -> Any:
     return value
 
 
-def _far(z: Any, factor: Any, n: int) -> Any:
+def _far(z: Any, factor: Any, n: int) -> AnyArray:
     """The n-th derivative of factor * sum of (2 j - 1)!! / (2**j z**(2 j + 1))."""
     total, c = 0.0, 1.0
     for j in range(_TERMS):
@@ -34,7 +35,7 @@ def _far(z: Any, factor: Any, n: int) -> Any:
     return factor * (-1) ** n * total
 
 
-def wofz_derivative(z: Any, n: int) -> Any:
+def wofz_derivative(z: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of Faddeeva's function exp(-z**2) erfc(-i z)."""
     z = np.asarray(z)
     constant = 2j / math.sqrt(math.pi)
@@ -45,7 +46,7 @@ def wofz_derivative(z: Any, n: int) -> Any:
         return np.where(far, _far(safe, 1j / math.sqrt(math.pi), n), near)
 
 
-def dawsn_derivative(x: Any, n: int) -> Any:
+def dawsn_derivative(x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of Dawson's integral."""
     x = np.asarray(x)
     with np.errstate(all="ignore"):
@@ -55,7 +56,7 @@ def dawsn_derivative(x: Any, n: int) -> Any:
 
 
 @of_arrays(2)
-def voigt_derivative(x: Any, sigma: Any, gamma: Any, n: int, m: int) -> Any:
+def voigt_derivative(x: ArrayLike, sigma: Any, gamma: Any, n: int, m: int) -> AnyArray:
     """The derivative of Voigt's profile, n times in x and m in gamma: Re of i**m times a derivative of w."""
     if m == n == 0:
         return sp.voigt_profile(x, sigma, gamma)

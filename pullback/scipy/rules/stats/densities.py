@@ -15,17 +15,18 @@ from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import frozen
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.quadrature import gauss
 
 
 @scipy_rule("scipy.stats._stats.geninvgauss_logpdf")
-def generalized_inverse_gaussian(x: Any, p: Any, b: Any) -> Any:
+def generalized_inverse_gaussian(x: AnyArray | float, p: AnyArray | float, b: AnyArray | float) -> AnyArray:
     """(p - 1) log x - b (x + 1/x) / 2 - log(2 K_p(b)), x > 0."""
     return (p - 1) * np.log(x) - b * (x + 1 / x) / 2 - math.log(2) - np.log(sp.kve(p, b)) + b
 
 
 @scipy_rule("scipy.stats._stats.genhyperbolic_logpdf")
-def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> Any:
+def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> AnyArray:
     """p log g - (p - 1/2) log(a / r) + b x + log K_(p-1/2)(a r) / K_p(g) - log(2 pi) / 2.
 
     With g = sqrt(a^2 - b^2) and r = sqrt(1 + x^2).
@@ -36,13 +37,13 @@ def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> Any:
 
 
 @scipy_rule("scipy.stats._stats.genhyperbolic_pdf")
-def generalized_hyperbolic_density(x: Any, p: Any, a: Any, b: Any) -> Any:
+def generalized_hyperbolic_density(x: ArrayLike, p: ArrayLike, a: ArrayLike, b: ArrayLike) -> AnyArray:
     """The exponential of its logarithm."""
     return np.exp(generalized_hyperbolic(x, p, a, b))
 
 
 @scipy_rule("scipy.stats._stats.von_mises_cdf")
-def von_mises_distribution(kappa: Any, x: Any) -> Any:
+def von_mises_distribution(kappa: Any, x: ArrayLike) -> AnyArray:
     """SciPy's value, with the derivatives of the tail beyond x."""
     given = [frozen(v, "scipy.stats.vonmises.cdf") for v in (kappa, x)]
     value = genuine("scipy.stats._stats.von_mises_cdf")(*given)
@@ -62,11 +63,11 @@ def _by_integral(kind: str) -> None:
     """SciPy gives C code to the quadrature there; in general it gives the density."""
 
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._cdf")
-    def _cdf(self: Any, x: Any, *shapes: Any) -> Any:
+    def _cdf(self: Any, x: ArrayLike, *shapes: Any) -> AnyArray:
         return clone(scipy.stats.rv_continuous._cdf)(self, x, *shapes)
 
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._sf")
-    def _sf(self: Any, x: Any, *shapes: Any) -> Any:
+    def _sf(self: Any, x: ArrayLike, *shapes: Any) -> AnyArray:
         return 1 - _cdf(self, x, *shapes)
 
 
@@ -75,19 +76,19 @@ _by_integral("genhyperbolic_gen")
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._entropy")
-def entropy(self: Any, *shapes: Any) -> Any:
+def entropy(self: Any, *shapes: Any) -> AnyArray:
     """SciPy's integral, but where the density ends in the midst of it, at a number that moves with the shapes."""
     closed = _CLOSED.get(self.name)
     return clone(scipy.stats.rv_continuous._entropy)(self, *shapes) if closed is None else closed(*shapes)
 
 
-def _pearson3_entropy(skew: Any) -> Any:
+def _pearson3_entropy(skew: Any) -> AnyArray:
     """That of a gamma distribution of shape 4 / skew^2, shrunk by 2 / |skew|."""
     shape = 4 / skew**2
     return shape + sp.gammaln(shape) + (1 - shape) * sp.psi(shape) - np.log(2 / np.abs(skew))
 
 
-def _kappa4_entropy(h: Any, k: Any) -> Any:
+def _kappa4_entropy(h: AnyArray, k: Any) -> AnyArray:
     """1 - h + (k - 1) L: the integral of log Q'(u), of the quantiles Q, where L is that of log((1 - u^h) / h)."""
     limit = np.equal(h, 0)
     size = np.abs(np.where(limit, 1.0, h))
@@ -99,7 +100,7 @@ _CLOSED: dict[str, Callable[..., Any]] = {"kappa4": _kappa4_entropy, "pearson3":
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom1_sc")
-def moment(self: Any, order: Any, *shapes: Any) -> Any:
+def moment(self: Any, order: int, *shapes: Any) -> AnyArray:
     """SciPy's integral of powers of quantiles, with the derivatives of the integral over the density."""
     given = [frozen(v, "moment") for v in (order, *shapes)]
     value = scipy.stats.rv_continuous._mom1_sc(self, *given)
@@ -108,18 +109,18 @@ def moment(self: Any, order: Any, *shapes: Any) -> Any:
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom_integ0")
-def moment_of_density(self: Any, x: Any, order: Any, *shapes: Any) -> Any:
+def moment_of_density(self: Any, x: AnyArray | float, order: Any, *shapes: Any) -> AnyArray:
     """x^order p."""
     return _of_density(lambda density: x**order * density, self.pdf(x, *shapes))
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.entr")
-def entropy_of_density(density: Any) -> Any:
+def entropy_of_density(density: ArrayLike) -> AnyArray:
     """-p log p."""
     return _of_density(sp.entr, density)
 
 
-def _of_density(function: Callable[[Any], Any], density: Any) -> Any:
+def _of_density(function: Callable[[Any], Any], density: Any) -> AnyArray:
     """The value of a function; 0, with the slope 0, where the density is too small for a number."""
     tiny = np.asarray(np.equal(density, 0))
     return np.where(tiny, 0.0, function(np.where(tiny, 1.0, density)))
@@ -131,7 +132,7 @@ def _of_density(function: Callable[[Any], Any], density: Any) -> Any:
     "scipy.optimize._chandrupatla._chandrupatla",
     "scipy.optimize._chandrupatla._chandrupatla_minimize",
 )
-def search(*_: Any, **__: Any) -> Any:
+def search(*_: Any, **__: Any) -> None:
     """Refusal: of what a random variable's methods search, the steps have derivatives, and not the answer."""
     raise UnsupportedError(
         "SciPy has no formula for this quantile or mode of a random variable, and searches it; what it finds has no "

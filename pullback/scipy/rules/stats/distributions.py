@@ -23,6 +23,7 @@ from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import named, plain
 from pullback.interop.adopt.scipy.clones import twin
 from pullback.interop.operands import array, frozen, is_hidden
+from pullback.interop.types import AnyArray
 
 FROM_POINTS = ("cdf", "logcdf", "logpdf", "logpmf", "logsf", "pdf", "pmf", "sf")
 OF_PARAMETERS = ("entropy", "mean", "stats", "std", "support", "var")
@@ -32,7 +33,7 @@ def _on_a_twin(name: str) -> None:
     first = 1 if name in FROM_POINTS else 0  # where the shape parameters begin
 
     @scipy_rule(f"scipy.stats._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
         _check_parameters(self, name, args[first:], kwargs)
         if name in FROM_POINTS and not hasattr(self, "_pdf"):
             args, kwargs = _with_whole_numbers(self, name, args, kwargs)
@@ -64,7 +65,7 @@ def _is_scipys(kind: type, name: str) -> bool:
     return next(k for k in own if name in vars(k)) is scipy.stats.rv_continuous
 
 
-def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _within(self: Any, own: Any, name: str, x: AnyArray, *args: Any, **kwargs: Any) -> Any:
     """The distribution's formula alone, where all points are inside of the support; None elsewhere.
 
     SciPy's method computes it for the points inside and writes that between constants, which takes longer.
@@ -92,7 +93,7 @@ def _within(self: Any, own: Any, name: str, x: Any, *args: Any, **kwargs: Any) -
     return found if flat and found.shape == inside.shape else np.reshape(found, inside.shape)[()]
 
 
-def _spread(x: Any, shape: Any, flat: bool) -> Any:
+def _spread(x: Any, shape: Any, flat: bool) -> AnyArray:
     """A number for each point, in a row."""
     if flat and x.shape == shape:
         return x
@@ -157,7 +158,7 @@ def _twin(self: Any) -> Any:
     return made
 
 
-def _vectorized(made: Any, method: str, *args: Any) -> Any:
+def _vectorized(made: Any, method: str, *args: Any) -> AnyArray:
     """SciPy's np.vectorize of a method, made when it is called: few formulas do.
 
     It gets NumPy's face of Tensors, since it may write into what np.asarray makes of a number.
@@ -167,14 +168,14 @@ def _vectorized(made: Any, method: str, *args: Any) -> Any:
 
 
 @scipy_rule("scipy.stats._methods.nnlf")
-def negative_log_likelihood(self: Any, theta: Any, x: Any) -> Any:
+def negative_log_likelihood(self: Any, theta: Any, x: AnyArray | float) -> AnyArray:
     """-sum log f(x; theta)."""
     _check_parameters(self, "nnlf", theta[: self.numargs], {})
     return _twin(self).nnlf(theta, x)
 
 
 @scipy_rule("scipy.stats._methods.freeze")
-def frozen_distribution(self: Any, *args: Any, **kwargs: Any) -> Any:
+def frozen_distribution(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
     """SciPy's frozen distribution, which keeps the arguments as they were given and calls our methods with them."""
     made = self.freeze(*plain(args, _values), **plain(kwargs, _values))
     made.args, made.kwds = args, kwargs
@@ -203,7 +204,7 @@ def _plainly(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: method(*plain(args, _values))
 
 
-def _values(tensor: Any) -> Any:
+def _values(tensor: Any) -> AnyArray:
     return frozen(tensor, "ppf")
 
 
@@ -213,7 +214,7 @@ for _name in (*FROM_POINTS, *OF_PARAMETERS):
 
 def _quantile(name: str, distribution: str, sign: float) -> None:
     @scipy_rule(f"scipy.stats._methods.{name}")
-    def rule(self: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(self: Any, q: AnyArray | float, *args: Any, **kwargs: Any) -> AnyArray:
         if not hasattr(self, "_pdf"):
             raise UnsupportedError(
                 f"scipy.stats.{self.name}.{name}: a quantile of whole numbers moves in jumps, so it has no derivative."
@@ -227,7 +228,7 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
             x = solved + np.where(np.isfinite(x), x - frozen(solved, name), 0.0)  # SciPy's value, to the last digit
         return np.where(np.isnan(expected), expected, x * scale + loc)
 
-    def newton(self: Any, x: Any, q: Any, shapes: Any) -> Any:
+    def newton(self: Any, x: AnyArray, q: Any, shapes: Any) -> AnyArray:
         # From a root each step along one slope makes one more order of derivatives exact.
         inside = np.isfinite(x)
         given = np.where(inside, array(x), array(self.median(*plain(shapes, _values))))
@@ -241,7 +242,7 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
 _ORDERS = 3  # of derivatives of a quantile
 
 
-def _slope(self: Any, name: str, distribution: str, x: Any, shapes: Any, inside: Any) -> Any:
+def _slope(self: Any, name: str, distribution: str, x: AnyArray, shapes: Any, inside: Any) -> AnyArray:
     """The density; refused where it is no slope of the formula by which SciPy computes the distribution function."""
     density = self.pdf(x, *shapes)
     if np.any(inside & (density == 0)):
@@ -263,7 +264,7 @@ _quantile("isf", "sf", -1.0)
 
 
 @scipy_rule("scipy.stats._methods.median")
-def median(self: Any, *args: Any, **kwargs: Any) -> Any:
+def median(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
     """The quantile of one half."""
     return RULES["scipy.stats._methods.ppf"](self, 0.5, *args, **kwargs)
 

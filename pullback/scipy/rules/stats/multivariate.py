@@ -17,6 +17,7 @@ from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import METHODS_OF_VECTORS, RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
+from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.stats.distributions import refuse_counts
 
 
@@ -43,18 +44,18 @@ class Factored:
     U: Any
 
     @property
-    def pinv(self) -> Any:
+    def pinv(self) -> AnyArray:
         """The inverse."""
         return self.U @ self.U.T
 
 
-def _solved(factor: Any, b: Any) -> Any:
+def _solved(factor: Any, b: AnyArray) -> Any:
     """factor^-1 b of a lower triangle."""
     return RULES["scipy.linalg.solve_triangular"](factor, b, lower=True)
 
 
 @scipy_rule("scipy.stats._multivariate.invwishart_gen._logpdf")
-def inverse_wishart(self: Any, x: Any, dim: int, df: Any, log_det_scale: Any, C: Any) -> Any:
+def inverse_wishart(self: Any, x: ArrayLike, dim: int, df: Any, log_det_scale: Any, C: Any) -> AnyArray:
     """The logarithm of the density at each x[:, :, i]; C is the Cholesky factor of the scale."""
     factor = np.linalg.cholesky(np.moveaxis(array(x), -1, 0))
     log_det_x = 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
@@ -75,7 +76,7 @@ _check = genuine.vonmises_fisher_gen._process_parameters
 
 def _on_a_twin(name: str) -> None:
     @scipy_rule(f"scipy.stats._multivariate._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
         if name in ("pmf", "logpmf"):
             refuse_counts(f"{type(self).__name__.rpartition('_')[0]}.{name}", args[:1] or kwargs.get("x"))
         made: Any = object.__new__(kind_of_twin(type(self)))  # type: ignore[arg-type]
@@ -83,7 +84,7 @@ def _on_a_twin(name: str) -> None:
         return getattr(made, name)(*map(_twin_of_parts, args), **{key: _twin_of_parts(x) for key, x in kwargs.items()})
 
 
-def _twin_of_parts(x: Any) -> Any:
+def _twin_of_parts(x: AnyArray) -> AnyArray:
     return twin(x) if isinstance(x, (genuine.multi_rv_generic, Covariance)) else x
 
 

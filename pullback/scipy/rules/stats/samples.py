@@ -13,12 +13,13 @@ from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
+from pullback.interop.types import AnyArray, ArrayLike, DTypeLike
 
 
 @scipy_rule("scipy.stats._stats_py._cdf_distance")
 def distance_of_distributions(
-    p: Any, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
-) -> Any:
+    p: AnyArray | float, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+) -> AnyArray:
     """(integral |U - V|^p)^(1/p) of the distribution functions of two samples, which are constant between the values.
 
     Of two values that change places at a tie either order gives the same distance.
@@ -35,7 +36,7 @@ def distance_of_distributions(
     return np.sum(apart**p * np.diff(joined[order])) ** (1 / p)
 
 
-def _shares(values: Any, weights: Any) -> Any:
+def _shares(values: Any, weights: Any) -> AnyArray:
     """The weights of a sample, of sum one, after SciPy's checks."""
     size = np.size(values)
     if weights is None:
@@ -52,7 +53,7 @@ def _shares(values: Any, weights: Any) -> Any:
 
 
 @scipy_rule("scipy._lib.array_api_extra._lib._funcs._apply_where")
-def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any = None) -> Any:
+def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any = None) -> AnyArray:
     """f1 of the elements where `cond` holds; f2 of the others, or `fill_value`."""
     holds = frozen(cond, "where")
     args = tuple(array(x) for x in args)
@@ -64,7 +65,7 @@ def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any,
 
 
 @scipy_rule("scipy.stats.expectile")
-def expectile(a: Any, alpha: Any = 0.5, *, weights: Any = None) -> Any:
+def expectile(a: ArrayLike, alpha: ArrayLike = 0.5, *, weights: ArrayLike | None = None) -> AnyArray:
     """The root t of alpha E[(a - t)+] = (1 - alpha) E[(t - a)+]: a mean of weights that jump where t passes a value."""
     plain = stats.expectile(*(frozen(x, "expectile") for x in (a, alpha)), weights=_plain_or_none(weights))
     a = array(a)
@@ -84,10 +85,12 @@ class _Estimate:
     def __init__(self, logarithm: bool) -> None:
         self.logarithm = logarithm
 
-    def __getitem__(self, dtype: Any) -> Any:
+    def __getitem__(self, dtype: DTypeLike) -> Any:
         return self
 
-    def __call__(self, sample: Any, weights: Any, points: Any, factor: Any, dtype: Any) -> Any:
+    def __call__(
+        self, sample: AnyArray, weights: AnyArray, points: AnyArray, factor: Any, dtype: DTypeLike
+    ) -> AnyArray:
         """Densities of `points`, (m, d), as (m, 1): kernels with the Cholesky factor of a covariance, at (n, d)."""
         whiten = RULES["scipy.linalg.solve_triangular"]
         sample, points = (whiten(factor, array(x).T, lower=True) for x in (sample, points))
@@ -105,14 +108,14 @@ scipy_rule("scipy.stats._stats.gaussian_kernel_estimate_log")(_Estimate(logarith
 
 
 @scipy_rule("scipy.stats.gaussian_kde")
-def density_estimate(*args: Any, **kwargs: Any) -> Any:
+def density_estimate(*args: Any, **kwargs: Any) -> AnyArray:
     """A twin of SciPy's object."""
     return kind_of_twin(gaussian_kde)(*args, **kwargs)
 
 
 def _on_a_twin(name: str) -> None:
     @scipy_rule(f"scipy.stats._kde._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
         return getattr(twin(self), name)(*args, **kwargs)
 
 
