@@ -62,10 +62,8 @@ def added_in_one_place(x, i):
 
 
 def indices_that_are_computed(x, i):
-    def taken(x):
-        return (pb.index_select(x, 1, pb.where(i < 0, i + 17, i)) ** 2).sum()
-
-    return pb.func.grad(taken)(x[:1]), pb.func.grad(taken)(x)
+    weights, before = pb.tensor([1.0, 2.0, 3.0]), x[0].exp()
+    return before, pb.func.grad(lambda x: (x[pb.where(i < 1, i + 17, i) - 1] * weights).sum())(x[0])
 
 
 def summed_over_all(x):
