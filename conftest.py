@@ -21,8 +21,8 @@ from tests import whole_errors  # noqa: F401 - what it changes is in doctest
 hypothesis.settings.register_profile("pullback", deadline=None)
 hypothesis.settings.load_profile("pullback")
 
-# Compiled functions run as plans of NumPy's kernels, on every machine alike, and in every process that a test starts. The
-# tests that tests/compiler/conftest.py names run in machine code too.
+# Compiled functions run as plans of NumPy's kernels, on every machine alike, and in every process that a test starts.
+# The tests that tests/compiler/conftest.py names run in machine code too.
 os.environ.setdefault("PULLBACK_COMPILER", "none")
 
 
@@ -61,8 +61,8 @@ _KEYWORDS = {"and", "or", "not", "none", "true", "false"}  # of the language of 
 
 # -- a sample of the tests -------------------------------------------------------------------------------------
 CASES = 6  # of a test that has more, unless it is marked `each_operator`
-LARGE = 50  # cases, from which on --share leaves some out
-VERY_LARGE = 400  # from which on it leaves out twice as many
+LARGE = 30  # cases, from which on --share leaves some out
+VERY_LARGE = 200  # from which on it leaves out twice as many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

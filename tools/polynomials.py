@@ -65,6 +65,12 @@ def _far_digamma(z):
     return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
 
 
+def _far_trigamma(z):
+    """x**3 times what 1 / x + 1 / (2 x**2) leaves of the derivative of digamma, for z = 1 / x**2."""
+    x = 1 / mp.sqrt(z)
+    return (mp.psi(1, x) - 1 / x - z / 2) * x**3
+
+
 with mp.workprec(400):
     ROOT = _root_of_digamma()
 
@@ -96,6 +102,7 @@ POLYNOMIALS = {
     "STIRLING": (_stirling, (0, 0.015626), 8, 0),
     "DIGAMMA": (_near_root, (-0.625, 0.625), 24, 0),
     "DIGAMMA_FAR": (_far_digamma, (0, 0.015626), 8, 0),
+    "TRIGAMMA_FAR": (_far_trigamma, (0, 0.015626), 8, 0),
     "ACOSH": (lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t, (0, 0.5), 12, 6),
 }
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from pullback.compiler.compiled import Compiled
-from pullback.compiler.errors import CompileWarning
 from pullback.core.errors import with_article
 
 _F = TypeVar("_F", bound=Callable[..., Any])

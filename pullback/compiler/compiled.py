@@ -43,7 +43,7 @@ from pullback.compiler.signature import (
     signature_of,
     unfit,
 )
-from pullback.compiler.tracing import Trace, grad_of, trace
+from pullback.compiler.tracing import Trace, grad_of, settle, trace
 from pullback.compiler.variants import FEW, MOST, Variants
 from pullback.core import modes
 from pullback.core.cuts import frames_to_user
@@ -110,9 +110,13 @@ class Compiled(StandsFor):
         self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (quick := self._quick) is not None and not kwargs and modes.current() is quick.modes:
-            if (found := quick.call(*args)) is not NotImplemented:
-                return found
+        if (
+            (quick := self._quick) is not None
+            and not kwargs
+            and modes.current() is quick.modes
+            and (found := quick.call(*args)) is not NotImplemented
+        ):
+            return found
         if (
             self._eager is not None
             or (self._running and get_ident() in self._running)
@@ -202,7 +206,7 @@ class Compiled(StandsFor):
         if leaves is given and not captured and settled and self._reach is reach:  # which the call may have changed
             if variants.entry is None:
                 variants.entry = entry_of(variants, state.off, args, kwargs, structure) or ()
-                if variants.entry and not kwargs and variants.programs:
+                if variants.entry and not kwargs and variants.programs and reach is not None:
                     variants.quick = quick_way(variants.programs[0], args, reach.watches, state)
             self._entry = variants.entry
             self._quick_again(variants, state)
@@ -346,21 +350,16 @@ class Compiled(StandsFor):
             return result
         # It may ask what its arguments are, not only for numbers; or be refused a derivative without `adopt()`.
         if (self._doubts or made.adopted) and not made.written and not made.grads:
-            after = generator_states()
-            restore(states)
-            expected = variants.call(leaves)
-            restore(after)
-            if differs(result, expected, leaves):
-                result = expected
-                if self._doubts:
-                    why = "it asks for the type or the identity of an array, which is another in a trace"
-                    self._give_up(variants, why)
-                    return result
+            result = self._beside(variants, result, leaves, states)
+            if variants.eager is not None:
+                return result
         assert self._reach is not None
         program = None
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):
             self._adopts = self._reach.namespaces  # numbers may have left unseen
         if (change := self._reach.watches.changed()) is not None:
+            for watch in self._reach.watches.all:
+                settle(watch.of)
             self._changes += 1
             if self._changes > _CHANGES:
                 self._run_eagerly(f"it changes what it reads: {change}")
@@ -379,6 +378,18 @@ class Compiled(StandsFor):
             return result
         restore(states)  # the program draws the same numbers
         return (program or variants.program_of(made)).run(leaves, inputs_of(leaves))
+
+    def _beside(self, variants: Variants, result: Any, leaves: list[Any], states: Any) -> Any:
+        """The result of the function itself, where a trace has given another one."""
+        after = generator_states()
+        restore(states)
+        expected = variants.call(leaves)
+        restore(after)
+        if not differs(result, expected, leaves):
+            return result
+        if self._doubts:
+            self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
+        return expected
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live

@@ -99,13 +99,7 @@ class Loop:
             args[0] += ".copy()"
         called, close = (text := self._writer.called(step, kernel, args))[:-1], text[-1]
         if not way.total and result.number not in self._kept and (product := _product(step)) is not None:
-            self._rows[result.number] = result
-            memory = self._memory(result)  # before that of the arguments is free: a product cannot be made in it
-            self._give_back(nr, step)
-            left, right, order = product
-            self._writer.names["matmul"] = np.matmul
-            given = f"{args[0]}.transpose({left}), {args[1]}.transpose({right})"
-            self._inside.append(f"matmul({given}, out=(b{result.number} := {memory}[:m]).transpose({order}))")
+            self._multiply(nr, step, args, product)
             return
         self._give_back(nr, step)
         if way.total:
@@ -124,6 +118,16 @@ class Loop:
             self._inside.append(f"{called}, out=({name} := {self._memory(result)}[:m]))")
         else:
             self._inside.append(f"{name} = {called}{close}")
+
+    def _multiply(self, nr: int, step: Step, args: Sequence[str], product: tuple[Any, Any, Any]) -> None:
+        """A contraction as a product of matrices into memory of the block."""
+        (result,), (left, right, order) = step.results, product
+        self._rows[result.number] = result
+        memory = self._memory(result)  # before that of the arguments is free: a product cannot be made in it
+        self._give_back(nr, step)
+        self._writer.names["matmul"] = np.matmul
+        given = f"{args[0]}.transpose({left}), {args[1]}.transpose({right})"
+        self._inside.append(f"matmul({given}, out=(b{result.number} := {memory}[:m]).transpose({order}))")
 
     def _argument(self, x: Any, numbers: bool) -> str:
         return f"b{x.number}" if type(x) is Value and x.number in self._rows else self._writer.argument(x, numbers)

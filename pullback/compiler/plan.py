@@ -57,7 +57,7 @@ class Plan:
         self.parts: list[Step | Group | NativePart] = []
         if native and (tool := chosen()) is not None:
             try:
-                parts = in_parts(graph, inputs, self.steps, results, tool)
+                parts = in_parts(graph, inputs, self.steps, results, tool, _by_numpy)
             except CompilerError as error:
                 say_once(f"a program runs without machine code: {error}")
                 parts = []
@@ -69,10 +69,15 @@ class Plan:
                 ]
         if not self.parts:
             self.steps = taken_apart(graph, self.steps)
-            self.parts = grouped(self.steps, results)
+            self.parts = [*grouped(self.steps, results)]
         writer = Writer(graph, inputs, self.parts, results)
         self.source, self.names = writer.source, writer.names
         exec(compile(self.source, "<plan of pullback.compile>", "exec"), self.names)  # noqa: S102 - our own text
         self.call: Callable[..., Sequence[Any]] = self.names["plan"]
         if any(type(step.what) is PlainCall for step in self.steps):
             self.call = run_alone(graph, self.call)
+
+
+def _by_numpy(part: NativePart) -> Callable[..., Any]:
+    """A part by NumPy's kernels."""
+    return Plan(part.graph, part.given, part.steps, part.results, native=False).call

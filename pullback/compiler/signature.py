@@ -153,6 +153,8 @@ class Floats:
         places = [nr for nr, x in enumerate(leaves) if type(x) is float]
         if not places or get_default_dtype() != np.float64 or not all(_is_double(x) for x in leaves):
             return None
+        if Unfit in map(type, signature):
+            return None
         family = tuple(form for form in signature if type(form) is not tuple or form[:1] != (float,))
         values = self._seen.setdefault(family, set())
         if len(values) <= 2:

@@ -125,7 +125,8 @@ def trace(
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        with collector_paused(), contextlib.nullcontext([]) if adopts == () else _as_it_stands(adopts) as begun:
+        nothing: contextlib.AbstractContextManager[list[bool]] = contextlib.nullcontext([])
+        with collector_paused(), nothing if adopts == () else _as_it_stands(adopts) as begun:
             UntraceableError.last = None
             found = call(lifted.given)
             if UntraceableError.last is not None:
@@ -359,6 +360,21 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
     if type(x) is ndarray:
         return ARRAY, graph.constant(x)
     return AS_IT_IS, x
+
+
+def settle(container: Any) -> None:
+    """Put numbers in the place of traced arrays that a function has left in a dict or a list: its trace is over."""
+    items: Any = ()
+    if type(container) is dict:
+        items = container.items()
+    elif type(container) is list:
+        items = enumerate(container)
+    for key, x in [*items]:
+        if isinstance(x, Tensor) and type(x._array) is TracedArray:
+            if type(x) in ARRAYS:
+                container[key] = x._array.example[()] if type(x) in SCALAR_FACES else x._array.example
+            else:
+                hold(x, x._array.example)
 
 
 def _leaving(out: Sequence[Any], memories: Sequence[ndarray | None]) -> list[Any]:

@@ -216,8 +216,11 @@ class ArrayType:
         """Return what run(function, args, kwargs) gives, as one step; arrays like `x` are leaves of the arguments."""
         raise NotImplementedError
 
+    def loosen(self, x: Any) -> None:
+        """Note that a number is one of Python's outside of a trace, which does not count for dtypes."""
+
     def apply(self, x: Any, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """What a ufunc gives for these arguments, arrays like `x` among them, as a step of a program; None if it is none."""
+        """What a ufunc gives for arguments with `x` among them, as a step of a program; None if that is not to be."""
         return None
 
     def copy(self, x: Any) -> Any:

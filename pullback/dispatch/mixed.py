@@ -71,7 +71,7 @@ class _Only(NamedTuple):
     defaults: list[Any]
 
     def __call__(self, kind: type, args: tuple[Any, ...]) -> Any:
-        """What the kernel of this type gives for these arguments."""
+        """Call the kernel of this type."""
         op, _, defaults = self
         if len(args) < len(defaults):
             args = (*args, *defaults[len(args) :])

@@ -53,7 +53,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
 
     def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912 - as above
         raws = list(args)
-        level, needs, arrays, tensors, beside = -1, False, False, False, ()
+        level, needs, arrays, tensors, mixed = -1, False, False, False, False
         for position in positions:
             x = args[position]
             kind = type(x)
@@ -67,8 +67,7 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                     lower, higher = (level, x._level) if level < x._level else (x._level, level)
                     if lower or not stands or inside is not around or view:
                         return None
-                    level = higher
-                    beside = positions
+                    level, mixed = higher, True
                 if inside is not around and (inside in REGISTERED or (low and inside in TENSOR_CLASSES)):
                     return None
                 needs = needs or x._requires_grad
@@ -78,12 +77,11 @@ def call_on_nested(op: Operator, around: type, described: ArrayType) -> Callable
                     tensors = not state.level or raw.dtype.kind != "b"
             elif kind not in SCALARS and (kind is not ndarray or x.dtype.kind not in NUMERIC):
                 return None
-        if beside:
-            if tensors:
+        if mixed:
+            lifted = None if tensors else _lifted(args, positions, level)
+            if lifted is None:
                 return None
-            args = _lifted(args, beside, level)
-            if args is None:
-                return None
+            args = lifted
         if view and (level < 0 or type(args[0]) not in TENSOR_CLASSES):
             return None
         try:

@@ -56,8 +56,8 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     -------
     callable
         Takes the same arguments, and returns the gradient: an ndarray for an ndarray, a Tensor where the gradient is
-        itself differentiable (an argument is a Tensor, or a captured one requires grad), a tuple for several argnums. With
-        `has_aux` it returns a pair (gradient, aux).
+        itself differentiable (an argument is a Tensor, or a captured one requires grad), a tuple for several argnums.
+        With `has_aux` it returns a pair (gradient, aux).
 
     Raises
     ------

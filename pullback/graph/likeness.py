@@ -5,9 +5,11 @@ A function that is written inside of another one is a new one at each call of th
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
+from itertools import repeat
 from threading import local
 from types import CellType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -24,14 +26,13 @@ _KNOWN = (dict, list, tuple, partial, FunctionType, CellType, MethodType)  # who
 
 
 class _UnlikeError(Exception):
-    """What nothing tells is like nothing."""
+    """Nothing tells of an object what it does, so it is like no other."""
 
 
 def likeness(functions: Sequence[Any], records: Mapping[int, Held], arguments: Sequence[Any]) -> Hashable | None:
     """A value that is equal for functions that do the same, with records of all that they reach; None if none tells.
 
-    `arguments` are objects in whose places others come when the functions run. The value keeps alive what it knows by
-    its identity.
+    `arguments` are objects in whose places others come when the functions run.
     """
     numbers = {here: nr for nr, here in enumerate(records)}
     given = {id(x): nr for nr, x in enumerate(arguments)}
@@ -67,7 +68,8 @@ def _of_leaf(x: Any) -> Hashable:
 
 def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
     holder, items = held.holder, held.items
-    yield type(holder)
+    kind: Any = type(holder)
+    yield kind
     if isinstance(holder, (set, frozenset, GeneratorType, ContextVar, local)):
         raise _UnlikeError
     if held.of_module:  # names of a module or of a user's class, by which it is itself another one
@@ -77,7 +79,7 @@ def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
         return
     if isinstance(holder, FunctionType):
         yield _Itself(holder.__code__)
-    elif not (isinstance(holder, _KNOWN) or is_users_class(type(holder))):
+    elif not (isinstance(holder, _KNOWN) or is_users_class(kind)):
         yield _Itself(holder)  # who knows what else it has
     if isinstance(items, dict):
         yield tuple((_of_leaf(key), of(x)) for key, x in items.items())
@@ -87,15 +89,20 @@ def _of_record(held: Held, of: Any) -> Iterator[Hashable]:
 
 
 class _Itself:
-    """An object that is known by its identity, and lives as long."""
+    """An object that is known by its identity, which may go; what has no weak references lives as long as this."""
 
-    __slots__ = ("what",)
+    __slots__ = ("_here", "_now")
 
     def __init__(self, what: Any) -> None:
-        self.what = what
+        self._here = id(what)
+        self._now: Any
+        try:
+            self._now = weakref.ref(what)
+        except TypeError:
+            self._now = partial(next, repeat(what))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Itself and self.what is other.what
+        return type(other) is _Itself and (mine := self._now()) is not None and mine is other._now()
 
     def __hash__(self) -> int:
-        return id(self.what)
+        return self._here

@@ -71,10 +71,13 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
     try:
         if others and type(self) in (NestedArray, NestedScalar) and not current().level:  # it stands for an ndarray
             self = next((y for y in (x, *others) if type(y) is NestedTensor), self)
-        if type(self) in (NestedArray, NestedScalar) and method == "__call__" and not kwargs:
-            found = of_small_numbers(ufunc, (x, *others))
-            if found is not None:
-                return found
+        if (
+            type(self) in (NestedArray, NestedScalar)
+            and method == "__call__"
+            and not kwargs
+            and (found := of_small_numbers(ufunc, (x, *others))) is not None
+        ):
+            return found
         if type(x) is Tensor and not others and not kwargs:
             try:
                 rule = OF_ONE[ufunc]
@@ -129,7 +132,7 @@ def _is_small(x: Any) -> bool:
         x = x._array
     if isinstance(x, Tensor) or not hasattr(x, "dtype"):
         return type(x) in (bool, int)
-    return x.dtype.kind in "biu" and x.dtype.itemsize <= 2  # type: ignore[no-any-return]
+    return x.dtype.kind in "biu" and x.dtype.itemsize <= 2
 
 
 def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ NATIVE = {  # by the last part of the module's name
 
 
 def native_compiler():
-    """What `PULLBACK_COMPILER` is to name, so that programs run in machine code; None on a machine without compilers."""
+    """What `PULLBACK_COMPILER` is to name, so that programs run in machine code; None where there is no compiler."""
     if find_spec("llvmlite") is not None:
         return "llvmlite"
     return next(filter(shutil.which, ("gcc", "cc", "clang")), None)

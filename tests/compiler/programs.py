@@ -153,8 +153,7 @@ class Program:
         """True if the statement is one that is known to do something else in a compiled function."""
         if any(x.dtype.kind == "b" for x in arrays) and any(part in template for part in OTHERWISE_OF_BOOLS):
             return True
-        # A number by `math` counts for the dtype there; draws are not known to batches of cotangents.
-        return ("math." in template and "f4" in self.kinds) or ("bernoulli" in template and "leaves" in self.how)
+        return "bernoulli" in template and "leaves" in self.how  # draws are not known to batches of cotangents
 
     def _run_again(self):
         """The state after the lines so far."""

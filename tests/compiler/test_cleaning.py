@@ -112,3 +112,15 @@ def test_masks_matter_in_the_results_of_every_program(requires_grad, draws):
         for a, b in zip(found, function(x), strict=True):
             np.testing.assert_array_equal(*(y.detach() if isinstance(y, pb.Tensor) else y for y in (a, b)))
     assert any(x.programs for x in compiled._by_signature.values())
+
+
+def test_the_masks_of_a_product_with_a_hessian_are_few():
+    def rosenbrock(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    x, v = np.linspace(-1.0, 1.0, 6), np.array([0.0, 1.0, 0.0, 2.0, 0.0, 3.0])
+    made = trace([x, v], 0, lambda given: pb.func.hvp(rosenbrock, *given), lambda array: False)
+    names = [step.name for step in made.graph.steps]
+    assert names.count("isnan") == 0  # a linear rule makes no numbers of nothing: nobody looks for them
+    assert len(names) < 100
+    np.testing.assert_allclose(made.result, pb.func.hessian(rosenbrock)(x) @ v)

@@ -787,3 +787,12 @@ def test_a_call_that_holds_something_else_each_time_is_not_said_to_come_in_its_o
     said = "no two of 6 runs did the same: <lambda> ran each time, but not with the same objects"
     with pytest.warns(CompileWarning, match=said):
         compiled(np.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+def test_a_float_beside_what_no_program_takes_is_left_to_eager_mode():
+    compiled = pb.compile(lambda x, q, f: f(x) * q)
+    for k in range(4):
+        np.testing.assert_array_equal(
+            compiled(np.ones(2), 0.5 * k, f=functools.partial(np.sin)), np.sin(np.ones(2)) * 0.5 * k
+        )

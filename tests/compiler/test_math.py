@@ -71,3 +71,24 @@ def test_what_is_refused_without_adopt_is_refused_at_every_call(function):
     with pb.adopt():
         for _ in range(5):
             np.testing.assert_allclose(derivative(x), pb.func.grad(function)(x))
+
+
+@pytest.mark.parametrize(
+    ("function", "programs"),
+    [
+        (lambda s, x: math.exp(s) * x, 0),
+        (lambda s, x: (2 * math.exp(s) + 1.0) * x, 0),
+        (lambda s, x: np.exp(s) * x, 1),
+        (lambda s, x: math.exp(s) * x.astype(float), 1),
+        (lambda s, x: math.exp(s) * np.sin(s), 1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+def test_numbers_of_math_do_not_count_for_the_dtype(function, programs):
+    s, x = np.array(0.5), np.ones(3, np.float32)
+    compiled = pb.compile(function)
+    for _ in range(3):
+        found, expected = compiled(s, x), function(s, x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected)
+    assert sum(len(y.programs) for y in compiled._by_signature.values()) == programs

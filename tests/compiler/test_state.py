@@ -78,3 +78,24 @@ def test_what_nobody_can_follow_runs_eagerly_and_says_so(case, tmp_path):
     with pytest.warns(pb.compiler.CompileWarning, match="runs eagerly"):
         called(compiled)
     assert not compiled._by_signature
+
+
+@pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
+def test_what_a_recording_leaves_in_containers_outside_is_plain():
+    cache, history = {}, []
+
+    def f(x, w):
+        cache["y"], cache["w"] = x * 2, w * 2
+        history.append(x.sum())
+        return x + 1
+
+    compiled = pb.compile(f)
+    for k in range(12):
+        x, w = np.ones(2) * k, pb.ones(2) * k
+        compiled(x, w)
+        assert type(cache["y"]) is np.ndarray
+        assert type(cache["w"]) is pb.Tensor
+        assert type(history[-1]) is np.float64
+        np.testing.assert_array_equal(cache["y"], x * 2)
+        np.testing.assert_array_equal(cache["w"].numpy(), w.numpy() * 2)
+    assert history == [2.0 * k for k in range(12)]

@@ -108,3 +108,17 @@ def test_as_strided_of_a_part_of_a_memory_is_left_to_eager_mode():
         given, expected = (pb.from_numpy((np.arange(6.0) + i)[::2]) for _ in range(2))
         np.testing.assert_array_equal(made(given), f(expected))
         np.testing.assert_array_equal(given, expected)
+
+
+def test_as_strided_begins_where_the_argument_lies_in_its_memory():
+    def f(x):
+        return x.as_strided((2, 2), (1, 1)) * 1
+
+    made = pb.compile(f)
+    for begin in (0, 0, 0, 2, 3, 2, 0, 1, 2):
+        x = pb.from_numpy(np.arange(8.0)[begin : begin + 3])
+        np.testing.assert_array_equal(made(x), f(x))
+    for _ in range(3):
+        x = pb.arange(3.0)
+        np.testing.assert_array_equal(made(x), f(x))
+    assert any(variants.programs for variants in made._by_signature.values())

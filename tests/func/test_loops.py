@@ -291,7 +291,7 @@ def test_what_is_no_loop_is_refused(what):
         call()
 
 
-# -- programs of steps, which are kept from call to call ----------------------------------------------------------------
+# -- programs of steps, kept from call to call ------------------------------------------------------------------------
 STEPS = 60  # more than run as they are
 RATE = 0.5
 

@@ -189,6 +189,9 @@ class TracedType(ArrayType):
         leaves, structure = flatten((args, kwargs))
         return record_call(PlainCall(x.at.graph, name, run, function, leaves, structure, TracedArray))
 
+    def loosen(self, x: TracedArray) -> None:
+        x.at.graph.loose.add(x.at.number)
+
     def apply(self, x: TracedArray, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         graph = x.at.graph
         if not graph.records:
@@ -311,8 +314,11 @@ def _graph_beside(args: Sequence[Any], level: int) -> Graph | None:
 
 
 def _geometry(x: TracedArray, *args: Any) -> Any:
-    x.at.graph.reads_around = x.at.graph.has_parts
-    return NUMPY.kernels["storage_geometry"](x.example, *args)
+    graph, found = x.at.graph, NUMPY.kernels["storage_geometry"](x.example, *args)
+    if graph.records:
+        graph.reads_around = graph.has_parts
+        graph.guard(Guard("the place in memory", found), (x.at,), "storage_geometry")
+    return found
 
 
 TRACED = MixedTable(

@@ -228,6 +228,7 @@ class Graph:
         self.constants: list[tuple[Value, ndarray, bool]] = []
         self.steps: list[Step] = []
         self.given: list[Any] = []  # what the function is given, Tensors of the caller's among it
+        self.loose: set[int] = set()  # the values that are Python's numbers outside, by their numbers
         self.held: list[tuple[Any, ndarray]] = []  # Tensors that hold traced arrays for now, and what they held
         self.cleans = False  # whether the next selection puts 0 where nothing has touched a gradient
         self.live, self.lock = live, RLock()
@@ -301,6 +302,7 @@ class Graph:
             step = self.note(name, args, found, writes)
             if step.form is not GUARD:
                 step.aliases = _aliases(found, examples)
+        self._follow_loose(step)
         if pure:
             self._memo[key] = step
         if step.form is not GUARD:
@@ -309,6 +311,20 @@ class Graph:
                 self.guard(Guard(f"how many {name} gives", value.shape), (value,), np.shape)
         step.cleans = self.cleans and name == "where"
         return step, found
+
+    def _follow_loose(self, step: Step) -> None:
+        """Refuse a number that is Python's outside beside arrays in whose dtype it counts here, and not there."""
+        if not self.loose or self.loose.isdisjoint(x.number for x in step.values()):
+            return
+        given = step.values()
+        strong = {x.dtype for x in given if x.number not in self.loose and x.dtype.kind in "fc"}
+        if strong and np.result_type(*strong) != np.result_type(*strong, *(x.dtype for x in given)):
+            beside = " and ".join(map(str, strong))
+            raise UntraceableError(
+                f"{step.name} is given a number of `math` beside {beside}, whose dtype it changes in a recording only"
+            )
+        if not strong and step.form is ONE:
+            self.loose.add(step.results[0].number)
 
     def _known_by(self, name: str, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:
         """(the arguments with a value for every array in them, a key that is equal for equal steps)."""

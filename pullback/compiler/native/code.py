@@ -79,6 +79,9 @@ PURE: Final = frozenset({
 })  # fmt: skip
 
 
+CALLS: Final = frozenset({"call", "call_at"})  # which are made though nobody needs what they give
+
+
 class Value:
     """The result of an instruction. Python's operators of floats and whole numbers make further instructions."""
 
@@ -436,38 +439,41 @@ class Code:
         """End the function."""
         self._add(Return(value))
 
-    def used(self) -> frozenset[Value]:
-        """The values that what the function does depends on; the others need not be computed."""
-        found: set[Value] = set()
+    def statements(self) -> Iterator[Statement]:
+        """All statements, those of loops and branches too."""
+        waiting = [self.body]
+        while waiting:
+            for x in waiting.pop():
+                yield x
+                if isinstance(x, Loop | Branch):
+                    waiting += [x.body] if isinstance(x, Loop) else [x.body, x.otherwise]
 
-        def take(*values: Value | None) -> None:
-            waiting = [*values]
-            while waiting:
-                value = waiting.pop()
-                if value is not None and value not in found:
-                    found.add(value)
-                    waiting += value.args
-
-        def walk(body: Sequence[Statement]) -> None:
-            for x in body:
-                if isinstance(x, Value):
-                    if x.op in ("call", "call_at"):
-                        take(x)
-                elif isinstance(x, Variable):
-                    take(x.first)
-                elif isinstance(x, Loop):
-                    take(x.begin, x.end, x.step)
-                    walk(x.body)
-                elif isinstance(x, Branch):
-                    take(x.condition)
-                    walk(x.body)
-                    walk(x.otherwise)
-                elif isinstance(x, Store):
-                    take(x.value, x.address, x.count, x.stride)
-                else:
-                    take(x.value)
-
-        walk(self.body)
+    def used(self) -> frozenset[Value | Variable]:
+        """Values and variables that others, or what the function does, depend on; the others need not be there."""
+        waiting: list[Value | None] = []
+        given: dict[Variable, list[Value]] = {}
+        for x in self.statements():
+            if isinstance(x, Value):
+                waiting += x.args if x.op in CALLS else ()
+            elif isinstance(x, Variable):
+                given.setdefault(x, []).append(x.first)
+            elif isinstance(x, Set):
+                given.setdefault(x.variable, []).append(x.value)
+            elif isinstance(x, Loop):
+                waiting += x.begin, x.end, x.step
+            elif isinstance(x, Store):
+                waiting += x.value, x.address, x.count, x.stride
+            else:
+                waiting.append(x.condition if isinstance(x, Branch) else x.value)
+        found: set[Value | Variable] = set()
+        while waiting:
+            value = waiting.pop()
+            if value is not None and value not in found:
+                found.add(value)
+                waiting += value.args
+                if value.op == "get" and value.attr not in found:
+                    found.add(value.attr)
+                    waiting += given[value.attr]
         return frozenset(found)
 
     def _add(self, statement: Statement) -> None:

@@ -1,22 +1,20 @@
 """Writes a nest down as a function in the language for loops.
 
-The text knows neither sizes nor addresses: these are numbers that the function reads from its row of data, so nests that
-differ in nothing else are one function. It knows for each access whether neighbouring elements lie side by side along
-the dimension of the vectors, are one and the same, or lie apart.
+The text knows neither sizes nor addresses: these are numbers that the function reads from its row of data, so nests
+that differ in nothing else are one function. It knows for each access whether neighbouring elements lie side by side
+along the dimension of the vectors, are one and the same, or lie apart.
 
     data: the sizes of all dimensions; then of each access the number of its base, its offset, and its strides in bytes
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import inf, prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Type, Value, Variable
+from pullback.compiler.native.code import ADDRESS, INDEX, Code, Type, Value, Variable
 from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
 from pullback.compiler.native.outlined import Outlined, operations
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
@@ -55,6 +53,7 @@ class Access:
         self.offset = offset * node.dtype.itemsize
         self.strides = [s * node.dtype.itemsize for s in strides]
         self.address: Any = None
+        self.by: list[Value] = []  # the strides, as the function reads them
 
     @property
     def key(self) -> Any:
@@ -112,10 +111,7 @@ class Kernel:
                 for d in reversed(order):
                     strides[k + d], step = step, step * inner[d]
                 self._access(member.node, 0, strides, buffer=True)
-                self.buffers[member.node.number] = step * self._itemsize(member.node)
-
-    def _itemsize(self, node: Node) -> int:
-        return node.dtype.itemsize
+                self.buffers[member.node.number] = step * member.node.dtype.itemsize
 
     @staticmethod
     def _read(node: Node) -> list[Window]:
@@ -171,13 +167,13 @@ class Kernel:
     # -- indices -------------------------------------------------------------------------------------------------------
     @staticmethod
     def _by_index(node: Node) -> bool:
-        return node.op == GATHER or (node.op == WRITE and node.attr.index is not None)
+        return node.op == GATHER or (node.op == WRITE and node.attr.by is not None)
 
     def _index(self, member: Member) -> tuple[Access, Index]:
         """(the access of the index, along what it counts)."""
         node = member.node
         x = node.operands[-1]
-        return self._find(x.node, x.offset, x.strides), node.attr if node.op == GATHER else node.attr.index
+        return self._find(x.node, x.offset, x.strides), node.attr if node.op == GATHER else node.attr.by
 
     def _meets(self, member: Member) -> bool:
         """True if the lanes of a vector go to places of their own, or all to one, where each adds to the others."""
@@ -192,7 +188,8 @@ class Kernel:
         inside = (found >= 0) & (found < at.length)
         assert self._wrong is not None
         c.set(self._wrong, c.sel(inside, c.get(self._wrong), c.index(1)))
-        return c.sel(inside, found, c.index(0)) * (at.stride * member.node.dtype.itemsize)
+        by: int = at.stride * member.node.dtype.itemsize
+        return c.sel(inside, found, c.index(0)) * by
 
     def _at_index(self, member: Member, access: Access) -> Value:
         """The address of an element."""
@@ -344,7 +341,7 @@ class Kernel:
 
     def _number(self, member: Member) -> None:
         """Something of one row."""
-        c, node = self.code, member.node
+        node = member.node
         if node.op == MAP:
             value = self._rows[node.number] = self._mapped(node, self._of_row)
             if node.number in self.stored:
@@ -631,7 +628,7 @@ class Kernel:
     def _put(self, member: Member, value: Value) -> None:
         """A value into the window of a write."""
         access, before = self._store_of(member), self._store_of(member).address
-        if member.node.attr.index is not None:
+        if member.node.attr.by is not None:
             access.address = self._at_index(member, access)
         if member.node.attr.adds:
             there = self._load(access, member.node, value.type.lanes, self._count)

@@ -16,11 +16,11 @@ import numpy as np
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
 from pullback.compiler.native.nodes import (
     CONSTANT,
+    GATHER,
     INPUT,
     MAP,
     REDUCE,
     WRITE,
-    GATHER,
     Index,
     Map,
     Node,
@@ -48,7 +48,7 @@ RULES: dict[Any, Rule] = {}  # by what a step does; filled by the modules of `ru
 
 
 def lowers(*names: Any) -> Callable[[Rule], Rule]:
-    """A function of (lowering, step), which says what the results are, or returns False, as the rule of these kernels."""
+    """A function of (lowering, step), which gives results or returns False, as the rule of these kernels."""
 
     def register(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
@@ -72,9 +72,8 @@ class Lowering:
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self.uses = Counter(x.number for step in steps for x in step.values())
-        wanted = {x.number for x in wanted}
-        self.uses.update(wanted)
-        self._wanted = wanted
+        self._wanted = {x.number for x in wanted}
+        self.uses.update(self._wanted)
         self._inputs = 0
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -106,10 +105,10 @@ class Lowering:
 
     def number(self, x: Any) -> float | int | bool | None:
         """The one number of a constant, or of a Python number; None of what is none."""
-        if type(x) in (bool, int, float):
-            return x  # type: ignore[no-any-return]
+        if isinstance(x, (bool, int, float)) and type(x) in (bool, int, float):
+            return x
         if isinstance(x, (np.floating, np.bool_, np.integer)):
-            return x.item()  # type: ignore[return-value]
+            return x.item()
         if type(x) is Value and x.number not in self._windows and x.number in self._constants:
             array, live = self._constants[x.number]
             if not live and array.size and (array.size == 1 or not any(array.strides)) and array.dtype.kind in "fbi":
@@ -154,7 +153,8 @@ class Lowering:
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
         attr = Map(name, rule, 64 if kind == "i" else bits, kind)
         found = written(attr, read).returns  # it raises where the rule does not take these
-        assert found is not None and (found.kind == "m") == (dtype == BOOL), (attr, read, found)
+        assert found is not None
+        assert (found.kind == "m") == (dtype == BOOL), (attr, read, found)
         node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
 
@@ -222,7 +222,7 @@ class Lowering:
         """`target`, to whose window `where` values have been added, each as many steps further as the index says."""
         operands = target.node.whole(), value.spread(where.shape).squeezed(), index.squeezed()
         where = where.squeezed()
-        write = Write(where.strides, where.offset, adds=True, index=at)
+        write = Write(where.strides, where.offset, adds=True, by=at)
         node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 
@@ -303,7 +303,7 @@ def viewed(lowering: Lowering, step: Step) -> bool:
 
 def _is_fit(x: Value) -> bool:
     """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
-    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype == BOOL or x.dtype == WHOLE) and x.dtype.isnative
+    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype in {BOOL, WHOLE}) and x.dtype.isnative
 
 
 def _width(node: Node) -> int:

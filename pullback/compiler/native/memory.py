@@ -77,35 +77,41 @@ class Memory:
     """
 
     def __init__(self, nests: Sequence[Nest], kept: set[int], given: dict[int, Place]) -> None:
-        self.places, self.size = dict(given), 0
+        self.places: dict[object, Place] = {}
+        self.places.update(given.items())
+        self.size = 0
         self._home: dict[int, int] = {}
+        self._free: list[tuple[int, int]] = []
+        ending = self._ends(nests)
+        for number, home in self._home.items():  # what is written into may be a result
+            if number in given:
+                self.places[home] = given[number]
+        for nr, nest in enumerate(nests):
+            stored = [member.node for member in nest.members.values() if member.node.number in kept]
+            for node in stored:
+                if (home := self._of(node.number)) not in self.places:
+                    self.places[home] = Place(0, self._take(_bytes(node)))
+                self.places[node.number] = self.places[home]
+            for node in ending[nr]:
+                if node.number in kept:
+                    self._give(node)
+
+    def _ends(self, nests: Sequence[Nest]) -> list[list[Node]]:
+        """For each nest, the nodes with memory of their own that nobody reads after it."""
         last: dict[int, int] = {}
         for nr, nest in enumerate(nests):
             for member in nest.members.values():
                 node = member.node
                 if node.op == WRITE:
                     self._home[node.number] = self._of(node.operands[0].node.number)
-                last[self._of(node.number)] = nr
-                for x in node.windows():
-                    last[self._of(x.node.number)] = nr
-        for node, home in self._home.items():  # what is written into may be a result
-            if node in given:
-                self.places[home] = given[node]
-        self._free: list[tuple[int, int]] = []
-        ending: dict[int, list[Node]] = {}
+                for number in (node.number, *(x.node.number for x in node.windows())):
+                    last[self._of(number)] = nr
+        found: list[list[Node]] = [[] for _ in nests]
         for nest in nests:
             for member in nest.members.values():
-                if (number := member.node.number) in kept and self._of(number) == number:
-                    ending.setdefault(last[number], []).append(member.node)
-        for nr, nest in enumerate(nests):
-            for member in nest.members.values():
-                if member.node.number in kept and (home := self._of(member.node.number)) not in self.places:
-                    self.places[home] = Place(0, self._take(member.node.size * member.node.dtype.itemsize))
-            for member in nest.members.values():
-                if member.node.number in kept:
-                    self.places[member.node.number] = self.places[self._of(member.node.number)]
-            for node in ending.get(nr, ()):
-                self._give(node)
+                if self._of(number := member.node.number) == number:
+                    found[last[number]].append(member.node)
+        return found
 
     def _of(self, number: int) -> int:
         return self._home.get(number, number)
@@ -125,11 +131,11 @@ class Memory:
         """Let go of what nobody reads any more."""
         place = self.places[node.number]
         if place.base == 0:
-            self._free.append((place.offset, -(-node.size * node.dtype.itemsize // _ALIGNED) * _ALIGNED))
+            self._free.append((place.offset, -(-_bytes(node) // _ALIGNED) * _ALIGNED))
 
     def of_kernel(self, kernel: Kernel | Product) -> dict[object, Place]:
         """The places for a kernel, its rows' buffers behind the workspace of all."""
-        found: dict[object, Place] = dict(self.places)
+        found = dict(self.places)
         offset = self.size
         for number, size in kernel.buffers.items():
             found["row", number] = Place(0, offset)
@@ -142,3 +148,7 @@ class Memory:
         return max(
             (sum(-(-n // _ALIGNED) * _ALIGNED for n in kernel.buffers.values()) for kernel in kernels), default=0
         )
+
+
+def _bytes(node: Node) -> int:
+    return int(node.size * node.dtype.itemsize)

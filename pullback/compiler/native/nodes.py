@@ -71,13 +71,13 @@ class Reduce(NamedTuple):
 class Write(NamedTuple):
     """Where is written: a window of the target, and whether numbers are added to what is there.
 
-    With an index, which is the last operand, each element goes to the place that it tells.
+    With `by` each element goes to the place that an index tells, which is the last operand.
     """
 
     strides: Strides
     offset: int
     adds: bool
-    index: Index | None = None
+    by: Index | None = None
 
 
 class Dot(NamedTuple):

@@ -29,7 +29,12 @@ class NativePart:
         What others read of it.
     program : Native
     call : callable
-        (*arrays) -> the results as a tuple; None for arrays of another form than at the trace.
+        (*arrays) -> the results as a tuple; NotImplemented for arrays of another form than at the trace.
+
+    Parameters
+    ----------
+    numpys : callable
+        (part) -> a function that does the same by NumPy's kernels.
     """
 
     def __init__(
@@ -39,19 +44,19 @@ class NativePart:
         given: Sequence[Value],
         results: Sequence[Value],
         toolchain: Toolchain,
+        numpys: Callable[[NativePart], Callable[..., Any]],
     ) -> None:
         self.graph, self.steps, self.given, self.results = graph, list(steps), list(given), list(results)
-        self._plan: Any = None
+        self._numpys = numpys
+        self._by_numpy: Callable[..., Any] | None = None
         self.program = Native(graph, given, steps, results, toolchain)
         self.call: Callable[..., Any] = self.program.loaded()
 
     def by_numpy(self, *arrays: Any) -> Any:
         """The same by NumPy's kernels, for arrays that lie in memory otherwise than at the trace."""
-        if self._plan is None:
-            from pullback.compiler.plan import Plan  # noqa: PLC0415 - which is made of such parts
-
-            self._plan = Plan(self.graph, self.given, self.steps, self.results, native=False)
-        return self._plan.call(*arrays)
+        if self._by_numpy is None:
+            self._by_numpy = self._numpys(self)
+        return self._by_numpy(*arrays)
 
     def values(self) -> list[Value]:
         """What it reads."""
@@ -59,9 +64,14 @@ class NativePart:
 
 
 def in_parts(
-    graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value], toolchain: Toolchain
+    graph: Graph,
+    inputs: Sequence[Value],
+    steps: Sequence[Step],
+    results: Sequence[Value],
+    toolchain: Toolchain,
+    numpys: Callable[[NativePart], Callable[..., Any]],
 ) -> list[Step | NativePart]:
-    """The steps, those that can run natively in parts."""
+    """The steps, those that can run natively in parts; the other arguments are those of a NativePart."""
     lowered = _lowered(graph, inputs, steps, results)
     if not any(step in lowered and not _is_view(step) for step in steps):
         return list(steps)
@@ -86,7 +96,7 @@ def in_parts(
             constants = {value.number for value, _, _ in graph.constants}
             given = {x.number: x for step in own for x in step.values() if x.number not in made | constants}
             order = list(inputs) if len(lowered) == len(steps) else list(given.values())
-            found.append(NativePart(graph, own, order, wanted, toolchain))
+            found.append(NativePart(graph, own, order, wanted, toolchain, numpys))
         found += [step for step in here if step not in lowered or (step in seen and not _all_wanted(step, wanted))]
     return found
 
@@ -137,7 +147,7 @@ def _stages(steps: Sequence[Step], lowered: set[Step]) -> dict[Step, int]:
         stage = max(
             (
                 at + (is_native and not by_native)
-                for at, by_native in map(lambda x: made.get(x.number, (0, True)), step.values())
+                for at, by_native in (made.get(x.number, (0, True)) for x in step.values())
             ),
             default=0,
         )

@@ -20,11 +20,13 @@ from pullback.compiler.native.functions.division import floor_divide
 from pullback.compiler.native.functions.error_function import erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import between, exp, exp2, sigmoid
 from pullback.compiler.native.functions.floats import INF, copysign, format_of, is_nan, sign_of
+from pullback.compiler.native.functions.gamma import digamma, trigamma
 from pullback.compiler.native.functions.inverse import atanh
 from pullback.compiler.native.functions.logarithms import log, log1p
 from pullback.compiler.native.functions.powers import MOST_PRODUCTS, hypot, rsqrt, whole_power
 from pullback.compiler.native.functions.powers import power as any_power
 from pullback.compiler.native.functions.selecting import maximum, minimum, sign
+from pullback.compiler.native.functions.trigonometric import sinc_derivative
 
 Argument: TypeAlias = Any
 Rule: TypeAlias = Callable[..., Value]
@@ -40,7 +42,7 @@ class NoRuleError(Exception):
 def number(c: Code, t: Type, x: Argument) -> Value:
     """A value of the type: of a value, a mask or a Python number."""
     if not isinstance(x, Value):
-        if not isinstance(x, (int, float)):
+        if not issubclass(type(x), (int, float)):
             raise NoRuleError(f"{x!r} is no real number")
         return c.number(float(x), t)
     return c.sel(x, c.number(1.0, t), c.number(0.0, t)) if x.type.kind == "m" else x
@@ -85,7 +87,7 @@ def _scaled(c: Code, x: Value, by: float) -> Value:
 
 
 def _finite(x: Argument) -> float:
-    if isinstance(x, bool) or not isinstance(x, (int, float)):
+    if issubclass(type(x), bool) or not issubclass(type(x), (int, float)):
         raise NoRuleError(f"{x!r} is no real number")
     return float(x)
 
@@ -132,7 +134,7 @@ def lerp(c: Code, x: Value, end: Value, weight: Value) -> Value:
 def power(c: Code, t: Type, x: Argument, exponent: Argument) -> Value:
     """x ** exponent, by products for small whole exponents."""
     x = number(c, t, x)
-    if isinstance(exponent, (int, float)):
+    if issubclass(type(exponent), (int, float)):
         if math.isfinite(exponent) and exponent == int(exponent) and abs(exponent) <= MOST_PRODUCTS:
             return whole_power(c, x, int(exponent))
         if exponent == 0.5:
@@ -243,6 +245,13 @@ def inverse_mills(c: Code, x: Value) -> Value:
     """The normal density over the distribution function."""
     # far down it is -x, where erfcx has no digits left
     return c.sel(x < -1e10, -x, _ROOT_TWO_OVER_PI / erfcx(c, x * -_HALF_ROOT))
+
+
+def polygamma(c: Code, t: Type, n: int, x: Argument) -> Value:
+    """The n-th derivative of digamma, for n = 0 and 1."""
+    if n not in (0, 1):
+        raise NoRuleError("a derivative of higher order")
+    return (digamma, trigamma)[n](c, number(c, t, x))
 
 
 # -- activations -------------------------------------------------------------------------------------------------------
@@ -386,6 +395,9 @@ RULES: Final[dict[str, Rule]] = {
     "xlog1py": of_numbers(xlog1py),
     "entr": of_numbers(entr),
     "logit": of_numbers(logit, 1),
+    "polygamma": polygamma,
+    "digamma_derivative": lambda c, t, x, n: polygamma(c, t, n, x),
+    "sinc_derivative": of_numbers(sinc_derivative, 1),
     # activations
     "gelu": of_numbers(gelu, 1),
     "gelu_backward": of_numbers(gelu_backward, 3),

@@ -16,11 +16,10 @@ from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
-from pullback.compiler.native.nodes import CONSTANT, DOT, INPUT, MAP, Node
+from pullback.compiler.native.nodes import CONSTANT, INPUT, Node
 from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import Nest, scheduled
-from pullback.core.late import ready
 from pullback.core.tensor import ndarray
 
 _AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices")
@@ -147,7 +146,8 @@ def _given(nodes: Sequence[Node], constants: Sequence[Node], wanted: Sequence[No
 def _module(codes: Sequence[Code], outlined: Outlined, tool: toolchain.Toolchain) -> tuple[Module, list[str]]:
     """(the module of the distinct functions, the name of each function); equal functions have equal text."""
     by_text: dict[str, str] = {}
-    functions, names = [], []
+    functions: list[Code] = []
+    names: list[str] = []
     for code in codes:
         text = tool.render(Module([code]))
         if text not in by_text:

@@ -238,7 +238,7 @@ class _Writer(Renderer):
             self.write(f"_Alignas(64) char {name}[{x.attr}];")
             return
         text = self._expression(x)
-        self.write(f"{text};" if x.type.kind == "v" else f"{self._declared(x.type, x)} = {text};")
+        self.write(f"{self._declared(x.type, x)} = {text};" if x in self.used else f"{text};")
 
     def store(self, x: Store) -> None:
         """Write to memory."""

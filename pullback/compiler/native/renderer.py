@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from pullback.compiler.native.code import Branch, Code, Loop, Return, Set, Statement, Store, Value, Variable
+from pullback.compiler.native.code import CALLS, Branch, Code, Loop, Return, Set, Statement, Store, Value, Variable
 
 
 class Renderer(ABC):
@@ -17,6 +17,8 @@ class Renderer(ABC):
         Those of the function so far.
     names : dict of Value or Variable to str
         How what has appeared is called in the text.
+    used : frozenset of Value or Variable
+        Those that something depends on.
     """
 
     prefix = "v"  # of names
@@ -24,11 +26,11 @@ class Renderer(ABC):
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[Value | Variable, str] = {}
-        self._used: frozenset[Value] = frozenset()
+        self.used: frozenset[Value | Variable] = frozenset()
 
     def begin(self, code: Code) -> None:
         """Start on a function."""
-        self.lines, self.names, self._used = [], {}, code.used()
+        self.lines, self.names, self.used = [], {}, code.used()
 
     def name(self, x: Value | Variable) -> str:
         """How it is called in the text."""
@@ -41,15 +43,17 @@ class Renderer(ABC):
         self.lines.append(line)
 
     def body(self, body: Sequence[Statement]) -> None:
-        """Write statements; values that nobody needs are left out."""
+        """Write statements; values and variables that nobody needs are left out."""
         for x in body:
             if isinstance(x, Value):
-                if x in self._used:
+                if x in self.used or x.op in CALLS:
                     self.value(x)
             elif isinstance(x, Variable):
-                self.variable(x)
+                if x in self.used:
+                    self.variable(x)
             elif isinstance(x, Set):
-                self.set(x)
+                if x.variable in self.used:
+                    self.set(x)
             elif isinstance(x, Store):
                 self.store(x)
             elif isinstance(x, Loop):

@@ -14,6 +14,7 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adapters.indexing import take
 from pullback.interop.operands import along, array, axes_of, cast, frozen, is_hidden, only, ops, refuse, values
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes
 
 
 @rule("diff")
@@ -36,7 +37,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = 
     return a
 
 
-def _slab(e: Any, a: Any, axis: Any) -> Any:
+def _slab(e: AnyArray, a: Any, axis: Any) -> AnyArray:
     """A number before or after `a` along `axis`, as an array."""
     if e.ndim:
         return e
@@ -46,7 +47,7 @@ def _slab(e: Any, a: Any, axis: Any) -> Any:
 
 
 @rule("ediff1d")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> AnyArray:
     """np.ediff1d."""
     ary = array(ary)
     parts = [diff(np.ravel(ary))]
@@ -61,7 +62,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @rule("gradient")
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> AnyArray:
     """np.gradient: second-order differences inside, first- or second-order ones at the ends."""
     only("gradient", "edge_order", edge_order, (1, 2))
     f = array(f)
@@ -85,7 +86,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 
 
 @rule("interp")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
     """np.interp: differentiable in x, in the values fp and in the places xp."""
     x, xp, fp = array(x), array(xp), array(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
@@ -119,7 +120,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return np.where(np.isnan(x), x, result)
 
 
-def _increases(xp: Any) -> None:
+def _increases(xp: AnyArray) -> None:
     if np.any(xp[..., 1:] < xp[..., :-1]):  # before these are the samples of vmap
         raise ValueError(
             "np.interp: xp must increase; otherwise NumPy's result means nothing. Sort the points: "
@@ -133,7 +134,7 @@ def _no_zero(period: Any) -> None:
 
 
 @rule("convolve")
-def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+def convolve(a: Any, v: Any, mode: str = "full") -> AnyArray:
     """np.convolve."""
     a, v = array(a), array(v)
     if a.ndim == v.ndim == 1 and v.shape[0] > a.shape[0]:
@@ -142,12 +143,12 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 @rule("correlate")
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> AnyArray:
     """np.correlate."""
     return _slide("correlate", array(a), np.conj(array(v)), mode)
 
 
-def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
+def _slide(name: str, a: Any, v: AnyArray, mode: Any) -> AnyArray:
     """sum_j a[i + j] v[j], for every i at which they overlap (fully, or as `mode` says)."""
     modes = ("full", "same", "valid")
     if mode not in modes:
@@ -191,7 +192,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @rule("apply_along_axis")
-def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> AnyArray:
     """np.apply_along_axis: `func1d` on every slice along the axis, joined again."""
     arr = array(arr)
     (axis,) = axes_of(axis, arr.ndim)
@@ -207,7 +208,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
 
 
 @rule("apply_over_axes")
-def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Any, a: ArrayLike, axes: Axes) -> AnyArray:
     """np.apply_over_axes."""
     result = array(a)
     for axis in np.atleast_1d(values(axes, "apply_over_axes")).tolist():
@@ -221,7 +222,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 
 @rule("unwrap")
-def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
+def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> AnyArray:
     """np.unwrap; differentiable in the period, by whose multiples it shifts."""
     p = array(p)
     steps = np.diff(p, axis=axis)

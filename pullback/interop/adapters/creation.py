@@ -11,6 +11,7 @@ from pullback.core.array_type import check
 from pullback.core.tensor import Tensor, note_copied
 from pullback.interop.operands import array, cast, in_order, in_order_of, only, operand, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
+from pullback.interop.types import AnyArray, ArrayLike, DTypeLike, ShapeLike
 
 
 def _like(name: str) -> Callable[..., Any]:
@@ -18,13 +19,13 @@ def _like(name: str) -> Callable[..., Any]:
 
     def like(
         prototype: Any,
-        dtype: Any = None,
-        order: Any = "K",
+        dtype: DTypeLike = None,
+        order: str = "K",
         subok: bool = True,
-        shape: Any = None,
+        shape: ShapeLike | None = None,
         *,
         device: Any = None,
-    ) -> Any:
+    ) -> AnyArray:
         only(name, "order", order, (None, "K", "C", "A", "F"))
         only(name, "device", device, (None, "cpu"))
         prototype = array(prototype)
@@ -50,12 +51,12 @@ def full_like(
     a: Any,
     fill_value: Any,
     dtype: Any = None,
-    order: Any = "K",
+    order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     *,
     device: Any = None,
-) -> Any:
+) -> AnyArray:
     """np.full_like; differentiable in the value that fills."""
     only("full_like", "order", order, (None, "K", "C", "A", "F"))
     only("full_like", "device", device, (None, "cpu"))
@@ -65,7 +66,7 @@ def full_like(
 
 
 @rule("copy")
-def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+def copy(a: ArrayLike, order: str = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
     only("copy", "order", order, (None, "K", "C", "A", "F"))
     a = array(a)
@@ -76,10 +77,10 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 def linspace(
     start: Any,
     stop: Any,
-    num: Any = 50,
+    num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     axis: Any = 0,
     *,
     device: Any = None,
@@ -105,8 +106,14 @@ def linspace(
 
 @rule("logspace")
 def logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0
-) -> Any:
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: DTypeLike = None,
+    axis: Any = 0,
+) -> AnyArray:
     """np.logspace; differentiable in both ends and in the base."""
     if np.ndim(base):  # broadcast with the ends, beside which the samples get their axis
         ends = [array(x) for x in (start, stop, base)]
@@ -118,7 +125,9 @@ def logspace(
 
 
 @rule("geomspace")
-def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: DTypeLike = None, axis: int = 0
+) -> AnyArray:
     """np.geomspace; differentiable in both ends."""
     start, stop = array(start), array(stop)
     check(_no_zero, start)
@@ -144,7 +153,7 @@ def _no_zero(end: Any) -> None:
 
 @rule("array")
 def array_(
-    object: Any, dtype: Any = None, *, copy: bool = True, order: Any = "K", subok: bool = False, ndmin: Any = 0
+    object: Any, dtype: DTypeLike = None, *, copy: bool = True, order: str = "K", subok: bool = False, ndmin: int = 0
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("array", "order", order, (None, "K", "C", "A", "F"))
@@ -154,7 +163,9 @@ def array_(
 
 
 @rule("asarray", "asanyarray")
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None) -> Any:
+def asarray(
+    a: ArrayLike, dtype: DTypeLike = None, order: str | None = None, *, device: Any = None, copy: Any = None
+) -> AnyArray:
     """np.asarray(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("asarray", "order", order, (None, "K", "C", "A", "F"))
     only("asarray", "device", device, (None, "cpu"))
@@ -166,7 +177,7 @@ def _plain(name: str) -> Callable[..., Any]:
     """A function that makes an ndarray of numbers, asked for a Tensor by like=."""
     function = numpy_object(name)
 
-    def make(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Any, **kwargs: Any) -> AnyArray:
         return tensor_of(function(*args, **kwargs))
 
     return make

@@ -11,6 +11,7 @@ from pullback.core.array_type import array_type, check, innermost
 from pullback.core.errors import LinAlgError, UnsupportedError
 from pullback.interop.operands import array, deliver, floating, frozen, is_hidden, needs_grad, only, ops
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 
 _NOT_GIVEN = np._NoValue
 _ONE = np.eye(1)
@@ -20,12 +21,12 @@ EighResult, EigResult, QRResult, SlogdetResult, SVDResult = (
 )
 
 
-def matrix(x: Any) -> Any:
+def matrix(x: Any) -> AnyArray:
     """`x` as a Tensor or ndarray of floating-point numbers."""
     return floating(array(x))
 
 
-def mirrored(x: Any, lower: bool = True) -> Any:
+def mirrored(x: Any, lower: bool = True) -> AnyArray:
     """The Hermitian matrices of which LAPACK reads one triangle: no element of the other moves the result.
 
     Our operators, as PyTorch's, take the derivative among Hermitian matrices instead: half of it for each triangle.
@@ -34,32 +35,32 @@ def mirrored(x: Any, lower: bool = True) -> Any:
 
 
 @rule("linalg.inv")
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Any:
     """np.linalg.inv."""
     return ops.linalg_inv(matrix(a))
 
 
 @rule("linalg.solve")
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> AnyArray:
     """np.linalg.solve: b is one vector only if it has one dimension."""
     a, b = matrix(a), matrix(b)
     return ops.linalg_solve(a, b[:, None])[..., 0] if b.ndim == 1 else ops.linalg_solve_matrices(a, b, True)[0]
 
 
 @rule("linalg.tensorsolve")
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> AnyArray:
     """np.linalg.tensorsolve."""
     return ops.linalg_tensorsolve(matrix(a), matrix(b), None if axes is None else list(axes))
 
 
 @rule("linalg.tensorinv")
-def tensorinv(a: Any, ind: Any = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> AnyArray:
     """np.linalg.tensorinv."""
     return ops.linalg_tensorinv(matrix(a), ind)
 
 
 @rule("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
+def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> AnyArray:
     """np.linalg.pinv, whose cutoff is 1e-15 unless rtol=None asks for the one of the dtype."""
     if rcond is None:
         rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
@@ -70,14 +71,14 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
     return ops.linalg_pinv(a, hermitian=hermitian, rtol=rtol)
 
 
-def _refuse_truncation(name: str, a: Any, rcond: Any) -> None:
+def _refuse_truncation(name: str, a: AnyArray, rcond: Any) -> None:
     """Refuse a cutoff that drops singular values other than zeros: the derivative is that of the whole matrix."""
     if rcond is None or not needs_grad(a) or not a.size:
         return
     check(functools.partial(_examine_cutoff, name, rcond), a)
 
 
-def _examine_cutoff(name: str, rcond: Any, a: Any) -> None:
+def _examine_cutoff(name: str, rcond: Any, a: AnyArray) -> None:
     s = np.linalg.svd(a, compute_uv=False)
     largest = s[..., :1]
     zero = max(a.shape[-2:]) * np.finfo(s.dtype).eps * largest
@@ -89,7 +90,7 @@ def _examine_cutoff(name: str, rcond: Any, a: Any) -> None:
 
 
 @rule("linalg.lstsq")
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
+def lstsq(a: ArrayLike, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """np.linalg.lstsq: solution, residuals, rank, singular values."""
     a, b = matrix(a), matrix(b)
     if rcond is not None and rcond >= 1:
@@ -102,13 +103,13 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
 
 
 @rule("linalg.cholesky")
-def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+def cholesky(a: ArrayLike, /, *, upper: bool = False) -> AnyArray:
     """np.linalg.cholesky."""
     return ops.linalg_cholesky(mirrored(a, not upper), upper=upper)
 
 
 @rule("linalg.qr")
-def qr(a: Any, mode: Any = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """np.linalg.qr."""
     a = matrix(a)
     if mode == "raw":
@@ -121,7 +122,7 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
 
 
 @rule("linalg.svd")
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> AnyArray:
     """np.linalg.svd."""
     a = matrix(a)
     if hermitian:
@@ -129,7 +130,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     return SVDResult(*ops.linalg_svd(a, full_matrices)) if compute_uv else ops.linalg_svdvals(a)
 
 
-def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+def _svd_of_hermitian(a: AnyArray, compute_uv: bool) -> AnyArray:
     """The eigenvalues' sizes, the largest first; their signs go to the right vectors."""
     if not compute_uv:
         return ops.flip(np.sort(np.abs(eigvalsh(a))), (-1,))
@@ -142,25 +143,25 @@ def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
 
 
 @rule("linalg.svdvals")
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> AnyArray:
     """np.linalg.svdvals."""
     return ops.linalg_svdvals(matrix(x))
 
 
 @rule("linalg.eigh")
-def eigh(a: Any, UPLO: str = "L") -> Any:
+def eigh(a: ArrayLike, UPLO: str = "L") -> AnyArray:
     """np.linalg.eigh."""
     return EighResult(*ops.linalg_eigh(mirrored(a, UPLO in ("L", "l")), UPLO))
 
 
 @rule("linalg.eigvalsh")
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str = "L") -> AnyArray:
     """np.linalg.eigvalsh."""
     return ops.linalg_eigvalsh(mirrored(a, UPLO in ("L", "l")), UPLO)
 
 
 @rule("linalg.eig")
-def eig(a: Any) -> Any:
+def eig(a: ArrayLike) -> AnyArray:
     """np.linalg.eig: real where the eigenvalues of a real matrix all are."""
     a = matrix(a)
     values, vectors = ops.linalg_eig(a)
@@ -168,14 +169,14 @@ def eig(a: Any) -> Any:
 
 
 @rule("linalg.eigvals")
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> AnyArray:
     """np.linalg.eigvals: real where all of a real matrix are."""
     a = matrix(a)
     values = ops.linalg_eigvals(a)
     return ops.real(values) if _all_real(a, values) else values
 
 
-def _all_real(a: Any, values: Any) -> Any:
+def _all_real(a: AnyArray, values: AnyArray) -> bool:
     """True if the result is real, as NumPy decides by the values; of many samples at once it is complex."""
     if a.dtype.kind == "c" or array_type(innermost(values)).many:
         return False
@@ -185,19 +186,19 @@ def _all_real(a: Any, values: Any) -> Any:
 
 
 @rule("linalg.det")
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> AnyArray:
     """np.linalg.det."""
     return ops.linalg_det(matrix(a))
 
 
 @rule("linalg.slogdet")
-def slogdet(a: Any) -> Any:
+def slogdet(a: ArrayLike) -> AnyArray:
     """np.linalg.slogdet."""
     return SlogdetResult(*ops.linalg_slogdet(matrix(a)))
 
 
 @rule("linalg.matrix_power")
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Any:
     """np.linalg.matrix_power; of integers too, unless n is negative."""
     only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
     if n == 1:
@@ -206,7 +207,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 @rule("linalg.matrix_rank")
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> AnyArray:
     """np.linalg.matrix_rank, a constant."""
     if is_hidden(A, tol, rtol):
         check(_examine_finite, A)
@@ -225,35 +226,35 @@ def _examine_finite(A: Any) -> None:
 
 
 @rule("linalg.cond")
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> AnyArray:
     """np.linalg.cond."""
     return ops.linalg_cond(matrix(x), p)
 
 
 @rule("linalg.norm")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> AnyArray:
     """np.linalg.norm."""
     return ops.linalg_norm(matrix(x), ord, _dims(axis), keepdims)
 
 
 @rule("linalg.vector_norm")
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: str | float = 2) -> AnyArray:
     """np.linalg.vector_norm."""
     return ops.linalg_vector_norm(matrix(x), ord, _dims(axis), keepdims)
 
 
 @rule("linalg.matrix_norm")
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | float = "fro") -> AnyArray:
     """np.linalg.matrix_norm."""
     return ops.linalg_matrix_norm(matrix(x), ord, [-2, -1], keepdims)
 
 
 @rule("linalg.multi_dot")
-def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+def multi_dot(arrays: Any, *, out: Out = None) -> AnyArray:
     """np.linalg.multi_dot."""
     result = ops.linalg_multi_dot([array(x) for x in arrays])
     return deliver("linalg.multi_dot", result, out)
 
 
-def _dims(axis: Any) -> Any:
+def _dims(axis: Axes) -> Any:
     return list(axis) if isinstance(axis, (list, tuple)) else axis

@@ -11,6 +11,7 @@ from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, ops, refuse, tensor_of
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("histogram")
@@ -40,7 +41,7 @@ def _of_hidden(a: Any, bins: Any, range: Any, density: Any, weights: Any) -> tup
 
 
 @rule("histogram_bin_edges")
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Any:
     """np.histogram_bin_edges."""
     plain = frozen(a, "histogram_bin_edges")
     known = None if weights is None else frozen(weights, "histogram_bin_edges")
@@ -50,7 +51,12 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 @rule("histogram2d")
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
 ) -> tuple[Any, ...]:
     """np.histogram2d; see `histogram`."""
     if not isinstance(bins, (int, np.integer)) and len(bins) not in (1, 2):  # as NumPy: one vector of edges for both
@@ -79,7 +85,7 @@ def histogramdd(
     return _counted(plain, edges, moving, density, weights, float), tuple(map(_as_tensor, moving))
 
 
-def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, dtype: Any = int) -> Any:
+def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, dtype: Any = int) -> AnyArray:
     """The counts in each box, or the sums of weights there."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, box = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), int)
@@ -102,7 +108,7 @@ def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, 
     return _as_tensor(counts)
 
 
-def spanning(edges: Any, a: Any) -> Any:
+def spanning(edges: Any, a: AnyArray) -> AnyArray:
     """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative.
 
     As in `ops.composite.reductions.histograms`: the outermost edges are the constants that stand against the extremes.
@@ -140,5 +146,5 @@ def _plain(x: Any) -> Any:
     return frozen(x, "histogram") if isinstance(x, Tensor) else x
 
 
-def _as_tensor(x: Any) -> Any:
+def _as_tensor(x: AnyArray) -> AnyArray:
     return x if isinstance(x, Tensor) else tensor_of(x)

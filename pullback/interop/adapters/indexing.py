@@ -34,10 +34,11 @@ from pullback.interop.operands import (
 )
 from pullback.interop.operands import values as plain_values
 from pullback.interop.registry import numpy_object, rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Numeric, Out
 
 
 @rule("where")
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
     """np.where; with the condition alone, the indices where it holds."""
     if x is None and y is None:
         return nonzero(condition)
@@ -50,19 +51,19 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 @rule("nonzero")
-def nonzero(a: Any) -> Any:
+def nonzero(a: ArrayLike) -> Any:
     """np.nonzero."""
     return tuple(ops.nonzero(array(a), as_tuple=True))
 
 
 @rule("flatnonzero")
-def flatnonzero(a: Any) -> Any:
+def flatnonzero(a: ArrayLike) -> AnyArray:
     """np.flatnonzero."""
     return nonzero(ops.reshape(array(a), (-1,)))[0]
 
 
 @rule("argwhere")
-def argwhere(a: Any) -> Any:
+def argwhere(a: ArrayLike) -> AnyArray:
     """np.argwhere."""
     return ops.argwhere(array(a))
 
@@ -102,7 +103,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @rule("compress")
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(condition: Any, a: ArrayLike, axis: Axes = None, out: Out = None) -> AnyArray:
     """np.compress."""
     mask = values(condition, "compress")
     if mask.ndim != 1:
@@ -116,7 +117,7 @@ def _described(given: Any) -> str:
 
 
 @rule("extract")
-def extract(condition: Any, arr: Any) -> Any:
+def extract(condition: Any, arr: ArrayLike) -> AnyArray:
     """np.extract."""
     return take(arr, np.flatnonzero(values(condition, "extract")))
 
@@ -136,7 +137,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 @rule("bincount")
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> AnyArray:
     """np.bincount; differentiable in the weights, which it sums in double precision."""
     if weights is not None:
         weights = array(weights)
@@ -152,7 +153,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 
 
 @rule("choose")
-def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> AnyArray:
     """np.choose: at each place, the element of choices[a]."""
     only("choose", "mode", mode, ("raise", "wrap", "clip"))
     choices = _in_common(choices)
@@ -174,13 +175,13 @@ def _in_common(choices: Any) -> list[Any]:
     return [np.astype(array(c), dtype, copy=False) for c in choices]
 
 
-def _within(count: int, a: Any) -> None:
+def _within(count: int, a: AnyArray) -> None:
     if a.size and not (a.min() >= 0 and a.max() < count):
         raise ValueError(f"np.choose: a must be from 0 to {count - 1} for {count} choices, got {a.min()} to {a.max()}.")
 
 
 @rule("select")
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Any, choicelist: Any, default: Numeric = 0) -> AnyArray:
     """np.select: the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: give one choice for each of {len(condlist)} conditions, got {len(choicelist)}.")
@@ -191,7 +192,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @rule("piecewise")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> AnyArray:
     """np.piecewise: each function is called on the elements where its condition holds, and on no others."""
     x = array(x)
     single = not isinstance(condlist, (list, tuple)) or (bool(condlist) and np.ndim(condlist[0]) == 0 and x.ndim > 0)
@@ -210,7 +211,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 @rule("diagonal")
-def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """np.diagonal."""
     if type(a) in ARRAYS:
         return a.diagonal(offset, axis1, axis2)
@@ -218,37 +219,37 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 
 
 @rule("linalg.diagonal")
-def matrix_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+def matrix_diagonal(x: ArrayLike, /, *, offset: int = 0) -> AnyArray:
     """np.linalg.diagonal."""
     return ops.diagonal(array(x), offset, -2, -1)
 
 
 @rule("diag")
-def diag(v: Any, k: Any = 0) -> Any:
+def diag(v: Any, k: int = 0) -> Any:
     """np.diag."""
     v = array(v)
     return v.diagonal(k) if type(v) in ARRAYS and v.ndim == 2 else ops.diag(v, k)
 
 
 @rule("diagflat")
-def diagflat(v: Any, k: Any = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> AnyArray:
     """np.diagflat."""
     return ops.diagflat(array(v), k)
 
 
 @rule("tril")
-def tril(m: Any, k: Any = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> AnyArray:
     """np.tril."""
     return _triangle(ops.tril, m, k)
 
 
 @rule("triu")
-def triu(m: Any, k: Any = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> AnyArray:
     """np.triu."""
     return _triangle(ops.triu, m, k)
 
 
-def _triangle(operator: Any, m: Any, k: Any) -> Any:
+def _triangle(operator: Any, m: Any, k: Any) -> AnyArray:
     m = array(m)
     if m.ndim == 1:  # as many rows of it, in NumPy
         m = ops.broadcast_to(m, (m.shape[0], m.shape[0]))
@@ -292,7 +293,7 @@ def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def enter(write: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(write)
-        def fill(target: Any, *args: Any, **kwargs: Any) -> Any:
+        def fill(target: Any, *args: Any, **kwargs: Any) -> None:
             if isinstance(target, Tensor):
                 write(target, *args, **kwargs)
                 return
@@ -312,7 +313,7 @@ def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_filling("copyto")
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: ArrayLike = True) -> None:
     """np.copyto."""
     src = operand(src)
     if not np.can_cast(
@@ -339,7 +340,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
             raise IndexError(f"np.put: index {places[wrong]} is out of bounds for an array of {a.size} elements.")
 
 
-def _written_where_it_is(a: Any, v: Any) -> bool:
+def _written_where_it_is(a: Any, v: AnyArray) -> bool:
     """True if np.put writes into the memory of `a` itself, and not into a copy, which an error leaves unused."""
     memory, other = layout_of(a), layout_of(v)
     if memory is None or not memory.flags.c_contiguous:
@@ -347,7 +348,7 @@ def _written_where_it_is(a: Any, v: Any) -> bool:
     return other is None or not np.shares_memory(memory, other)
 
 
-def write_flat(a: Any, places: Any, v: Any, kept: Any) -> None:
+def write_flat(a: Any, places: Any, v: AnyArray, kept: Any) -> None:
     """a.flat[places] = v[kept], where the last of several values for one place is the one that stays."""
     first = np.unique(places[::-1], return_index=True)[1]
     last = len(places) - 1 - first

@@ -10,34 +10,35 @@ import numpy as np
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import frozen, values
 from pullback.interop.registry import numpy_object, rule
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("shape")
-def shape(a: Any) -> Any:
+def shape(a: ArrayLike) -> Any:
     """np.shape."""
     return a.shape if isinstance(a, Tensor) else np.shape(a)
 
 
 @rule("ndim")
-def ndim(a: Any) -> Any:
+def ndim(a: ArrayLike) -> Any:
     """np.ndim."""
     return a.ndim if isinstance(a, Tensor) else np.ndim(a)
 
 
 @rule("size")
-def size(a: Any, axis: Any = None) -> Any:
+def size(a: ArrayLike, axis: Any = None) -> Any:
     """np.size."""
     return np.size(np.broadcast_to(0, a.shape), axis) if isinstance(a, Tensor) else np.size(a, axis)
 
 
 @rule("iscomplexobj")
-def iscomplexobj(x: Any) -> Any:
+def iscomplexobj(x: Any) -> bool:
     """np.iscomplexobj."""
     return x.dtype.kind == "c"
 
 
 @rule("isrealobj")
-def isrealobj(x: Any) -> Any:
+def isrealobj(x: Any) -> bool:
     """np.isrealobj."""
     return x.dtype.kind != "c"
 
@@ -56,7 +57,7 @@ def _of_shape(name: str) -> Callable[..., Any]:
     """A function that asks its first argument for its shape alone."""
     function = numpy_object(name)
 
-    def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
+    def ask(a: AnyArray, *args: Any, **kwargs: Any) -> Any:
         return function(np.broadcast_to(0, a.shape), *args, **kwargs)
 
     return ask
@@ -74,7 +75,7 @@ def _of_values(name: str, convert: Any) -> Callable[..., Any]:
     return run
 
 
-def _in_a_file(x: Any, name: str) -> Any:
+def _in_a_file(x: AnyArray, name: str) -> AnyArray:
     return values(x, name, use="writes plain numbers into a file")
 
 

@@ -10,11 +10,12 @@ from pullback.core.array_type import layout_of
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import along, array, axes_of, cast, deliver, only, ops, values
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("concatenate", "concat")
 def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Any, /, axis: Any = 0, out: Out = None, *, dtype: DTypeLike = None, casting: str = "same_kind"
 ) -> Any:
     """np.concatenate."""
     arrays = [array(x) for x in arrays]
@@ -25,7 +26,9 @@ def concatenate(
 
 
 @rule("stack")
-def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def stack(
+    arrays: Any, axis: int = 0, out: Out = None, *, dtype: DTypeLike = None, casting: str = "same_kind"
+) -> AnyArray:
     """np.stack."""
     arrays = [array(x) for x in arrays]
     result = cast(ops.stack(arrays, axis), dtype, "stack", casting)
@@ -49,39 +52,39 @@ def _shares(memory: Any, other: Any) -> bool:
 
 
 @rule("hstack")
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def hstack(tup: Any, *, dtype: DTypeLike = None, casting: str = "same_kind") -> AnyArray:
     """np.hstack."""
     arrays = [np.atleast_1d(array(x)) for x in tup]
     return cast(ops.cat(arrays, 0 if arrays and arrays[0].ndim == 1 else 1), dtype, "hstack", casting)
 
 
 @rule("vstack")
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def vstack(tup: Any, *, dtype: DTypeLike = None, casting: str = "same_kind") -> AnyArray:
     """np.vstack."""
     return cast(ops.cat([np.atleast_2d(array(x)) for x in tup], 0), dtype, "vstack", casting)
 
 
 @rule("dstack")
-def dstack(tup: Any) -> Any:
+def dstack(tup: Any) -> AnyArray:
     """np.dstack."""
     return ops.cat([np.atleast_3d(array(x)) for x in tup], 2)
 
 
 @rule("column_stack")
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Any) -> AnyArray:
     """np.column_stack."""
     arrays = [array(x) for x in tup]
     return ops.cat([x if x.ndim > 1 else np.reshape(x, (-1, 1)) for x in arrays], 1)
 
 
 @rule("append")
-def append(arr: Any, values: Any, axis: Any = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: Axes = None) -> Any:
     """np.append."""
     return concatenate((arr, values), axis=axis)
 
 
 @rule("block")
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> AnyArray:
     """np.block: nested lists of arrays, the innermost joined along the last axis."""
     depth = _depth(arrays)
     if not depth:
@@ -121,7 +124,7 @@ _OPTIONS = {
 
 
 @rule("pad")
-def pad(array_: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def pad(array_: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> AnyArray:
     """np.pad, in every mode; differentiable in the constants and in the ends of ramps too."""
     a = array(array_)
     widths = _widths(pad_width, a.ndim)
@@ -169,21 +172,21 @@ def _widths(pad_width: Any, ndim: int) -> Any:
     return np.broadcast_to(plain, (ndim, 2)).tolist()
 
 
-def _pairs(x: Any, ndim: int) -> Any:
+def _pairs(x: AnyArray, ndim: int) -> AnyArray:
     """For each axis what comes before and after it."""
     return np.broadcast_to(array(x), (ndim, 2))
 
 
-def _between(a: Any, axis: Any, parts: Any) -> Any:
+def _between(a: AnyArray, axis: Any, parts: Any) -> AnyArray:
     before, after = (np.astype(p, a.dtype) for p in parts)
     return np.concatenate([before, a, after], axis)
 
 
-def _repeated(a: Any, value: Any, axis: Any, count: Any) -> Any:
+def _repeated(a: AnyArray, value: Any, axis: Axes, count: Any) -> AnyArray:
     return np.broadcast_to(value, [count if i == axis else n for i, n in enumerate(a.shape)])
 
 
-def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> Any:
+def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> tuple[AnyArray, AnyArray]:
     """From each end, which is included, to the edge, which is not."""
     edges = (a[along(a.ndim, axis, 0)], a[along(a.ndim, axis, -1)])
     before, after = (
@@ -193,7 +196,7 @@ def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> Any:
     return before, np.flip(after, axis)
 
 
-def _statistics(a: Any, axis: Any, width: Any, mode: Any, lengths: Any) -> Any:
+def _statistics(a: AnyArray, axis: Axes, width: Any, mode: Any, lengths: Any) -> Any:
     n = a.shape[axis]
     first, last = (min(int(k), n) for k in lengths)
     for count, part in ((first, slice(first)), (last, slice(n - last, None))):
@@ -204,7 +207,7 @@ def _statistics(a: Any, axis: Any, width: Any, mode: Any, lengths: Any) -> Any:
         yield _repeated(a, found, axis, width[0] if part.stop is not None else width[1])
 
 
-def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> Any:
+def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> AnyArray:
     """Padded by twice the edge minus the elements on its other side, as often as it takes."""
     period, (before, after) = a.shape[axis], width
     while before or after:
@@ -220,7 +223,7 @@ def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> Any:
     return a
 
 
-def _padded_by(function: Any, a: Any, widths: Any, options: Any) -> Any:
+def _padded_by(function: Any, a: AnyArray, widths: Any, options: Any) -> AnyArray:
     """A user's function writes the ends of every slice, in place."""
     padded = np.copy(np.pad(a, widths))
     for axis, width in enumerate(widths):

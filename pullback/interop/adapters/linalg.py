@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from pullback.core.overrides import taking_part
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import READY, array, cast, deliver, in_order, ops
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("dot")
-def dot(a: Any, b: Any, out: Any = None) -> Any:
+def dot(a: Any, b: Any, out: Any = None) -> AnyArray:
     """np.dot: over the last axis of a and the last but one of b."""
     a, b = array(a), array(b)
     if not (type(a) in READY and type(b) in READY) and taking_part((a, b)):
@@ -28,62 +30,62 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 @rule("vdot")
-def vdot(a: Any, b: Any, /) -> Any:
+def vdot(a: ArrayLike, b: ArrayLike, /) -> AnyArray:
     """np.vdot."""
     return ops.vdot(np.ravel(array(a)), np.ravel(array(b)))
 
 
 @rule("inner")
-def inner(a: Any, b: Any, /) -> Any:
+def inner(a: Any, b: Any, /) -> AnyArray:
     """np.inner."""
     a, b = array(a), array(b)
     return ops.inner(a, b) if a.ndim and b.ndim else _multiple(a, b)
 
 
-def _multiple(a: Any, b: Any) -> Any:
+def _multiple(a: Any, b: Any) -> AnyArray:
     """A product by a number, which BLAS computes, in its own order, up to two dimensions."""
     product = a * b
     return in_order(product, "C") if product.ndim == 2 else product
 
 
 @rule("outer")
-def outer(a: Any, b: Any, out: Any = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
     """np.outer."""
     return deliver("outer", ops.outer(np.ravel(array(a)), np.ravel(array(b))), out)
 
 
 @rule("linalg.outer")
-def vector_outer(x1: Any, x2: Any, /) -> Any:
+def vector_outer(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
     """np.linalg.outer, of vectors alone."""
     return ops.outer(array(x1), array(x2))
 
 
 @rule("linalg.matmul")
-def matmul(x1: Any, x2: Any, /) -> Any:
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
     """np.linalg.matmul."""
     return ops.matmul(array(x1), array(x2))
 
 
 @rule("matvec")
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
     """np.matvec."""
     return ops.matmul(x1, array(x2)[..., None])[..., 0]
 
 
 @rule("vecmat")
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
     """np.vecmat; the vector is conjugated."""
     return ops.matmul(np.conj(array(x1))[..., None, :], x2)[..., 0, :]
 
 
 @rule("vecdot")
-def vecdot(x1: Any, x2: Any, /) -> Any:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
     """np.vecdot; the first vector is conjugated."""
     return ops.matmul(np.conj(array(x1))[..., None, :], array(x2)[..., None])[..., 0, 0]
 
 
 @rule("linalg.vecdot")
-def vecdot_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+def vecdot_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: Axes = -1) -> AnyArray:
     """np.linalg.vecdot."""
     dot_along: Any = np.vecdot
     return dot_along(array(x1), array(x2), axis=axis)
@@ -91,8 +93,13 @@ def vecdot_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
 
 @rule("einsum")
 def einsum(
-    *operands: Any, out: Any = None, optimize: bool = False, dtype: Any = None, order: Any = "K", casting: Any = "safe"
-) -> Any:
+    *operands: Any,
+    out: Out = None,
+    optimize: bool = False,
+    dtype: DTypeLike = None,
+    order: str = "K",
+    casting: str = "safe",
+) -> AnyArray:
     """np.einsum, in both of its forms."""
     first, *rest = operands
     if isinstance(first, str):
@@ -116,19 +123,19 @@ def einsum_path(subscripts: Any, *operands: Any, optimize: str = "greedy") -> An
 
 
 @rule("tensordot")
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2) -> Any:
     """np.tensordot."""
     return ops.tensordot(array(a), array(b), axes)
 
 
 @rule("linalg.tensordot")
-def tensordot_along(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+def tensordot_along(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[Any] = 2) -> AnyArray:
     """np.linalg.tensordot."""
     return ops.tensordot(array(x1), array(x2), axes)
 
 
 @rule("kron")
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Any, b: Any) -> AnyArray:
     """np.kron."""
     a, b = array(a), array(b)
     ndim = max(a.ndim, b.ndim)
@@ -161,18 +168,20 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 
 @rule("linalg.cross")
-def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
+def cross_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: Axes = -1) -> AnyArray:
     """np.linalg.cross."""
     return cross(x1, x2, axis=axis)
 
 
 @rule("trace")
-def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+def trace(
+    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike = None, out: Out = None
+) -> AnyArray:
     """np.trace."""
     return deliver("trace", ops.sum(ops.diagonal(array(a), offset, axis1, axis2), -1, dtype=dtype), out)
 
 
 @rule("linalg.trace")
-def matrix_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+def matrix_trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> AnyArray:
     """np.linalg.trace."""
     return ops.sum(ops.diagonal(array(x), offset, -2, -1), -1, dtype=dtype)

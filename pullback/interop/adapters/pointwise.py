@@ -24,6 +24,7 @@ from pullback.interop.operands import (
     values,
 )
 from pullback.interop.registry import UFUNCS, rule
+from pullback.interop.types import AnyArray, ArrayLike, DTypeLike, Numeric, Out
 from pullback.interop.ufuncs import call
 
 _CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for its name
@@ -31,7 +32,7 @@ _CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
 
-def _in_dtype_of(ufunc: np.ufunc, x: Any) -> Any:
+def _in_dtype_of(ufunc: np.ufunc, x: AnyArray) -> AnyArray:
     """`x` in the dtype that NumPy gives the (first) result of a ufunc of floats; its TypeError where it has none."""
     x = floating(x)
     made = ufunc(np.empty(0, x.dtype))
@@ -39,31 +40,31 @@ def _in_dtype_of(ufunc: np.ufunc, x: Any) -> Any:
 
 
 @rule("fabs")
-def fabs(x: Any, /) -> Any:
+def fabs(x: ArrayLike, /) -> AnyArray:
     """np.fabs: floating point for integers too."""
     return ops.abs(_in_dtype_of(np.fabs, array(x)))
 
 
 @rule("rint")
-def rint(x: Any, /) -> Any:
+def rint(x: ArrayLike, /) -> AnyArray:
     """np.rint: floating point for integers too."""
     return ops.round(_in_dtype_of(np.rint, array(x)))
 
 
 @rule("reciprocal")
-def reciprocal(x: Any, /) -> Any:
+def reciprocal(x: ArrayLike, /) -> AnyArray:
     """np.reciprocal: whole numbers for integers."""
     return ops.reciprocal(x) if array(x).dtype.kind in "fcb" else tensor_of(np.reciprocal(frozen(x, "reciprocal")))
 
 
 @rule("divmod")
-def divmod_(x1: Any, x2: Any, /) -> tuple[Any, ...]:
+def divmod_(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, ...]:
     """np.divmod."""
     return ops.floor_divide(x1, x2), ops.remainder(x1, x2)
 
 
 @rule("modf")
-def modf(x: Any, /) -> tuple[Any, ...]:
+def modf(x: ArrayLike, /) -> tuple[Any, ...]:
     """np.modf; an infinity has the fractional part 0."""
     x = _in_dtype_of(np.modf, array(x))
     whole = ops.trunc(x)
@@ -87,7 +88,14 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
 @rule("clip")
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **others: Any
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    **others: Any,
 ) -> Any:
     """np.clip."""
     low, high = (other if v is None or v is np._NoValue else v for v, other in ((a_min, min), (a_max, max)))
@@ -103,7 +111,7 @@ def clip(
     return deliver("clip", _clamp(a, low, high), out)
 
 
-def _clamp(a: Any, low: Any, high: Any) -> Any:
+def _clamp(a: Any, low: Any, high: Any) -> AnyArray:
     return ops.clamp(array(a), operand(low), operand(high))
 
 
@@ -111,7 +119,7 @@ UFUNCS[_CLIP] = _clamp  # which the method of a plain array calls
 
 
 @rule("round", "around")
-def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
+def round_(a: Any, decimals: int = 0, out: Out = None) -> AnyArray:
     """np.round; of complex numbers their parts."""
     a = array(a)
     if a.dtype.kind == "c":
@@ -125,25 +133,25 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 
 @rule("fix")
-def fix(x: Any, out: Any = None) -> Any:
+def fix(x: ArrayLike, out: Out = None) -> AnyArray:
     """np.fix."""
     return deliver("fix", ops.trunc(array(x)), out)
 
 
 @rule("isneginf")
-def isneginf(x: Any, out: Any = None) -> Any:
+def isneginf(x: ArrayLike, out: Out = None) -> AnyArray:
     """np.isneginf."""
     return deliver("isneginf", ops.isneginf(array(x)), out)
 
 
 @rule("isposinf")
-def isposinf(x: Any, out: Any = None) -> Any:
+def isposinf(x: ArrayLike, out: Out = None) -> AnyArray:
     """np.isposinf."""
     return deliver("isposinf", ops.isposinf(array(x)), out)
 
 
 @rule("nan_to_num")
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """np.nan_to_num; with copy=False written into x."""
     x = array(x)
     if x.dtype.kind == "c":
@@ -154,13 +162,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @rule("real")
-def real(val: Any) -> Any:
+def real(val: Any) -> AnyArray:
     """np.real."""
     return ops.real(array(val))
 
 
 @rule("imag")
-def imag(val: Any) -> Any:
+def imag(val: Any) -> AnyArray:
     """np.imag; zeros for a real Tensor."""
     val = array(val)
     if type(val) in ARRAYS:
@@ -179,30 +187,30 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
 
 @rule("angle")
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> AnyArray:
     """np.angle."""
     result = ops.angle(array(z))
     return ops.rad2deg(result) if deg else result
 
 
-def _imaginary(x: Any) -> Any:
+def _imaginary(x: Any) -> AnyArray:
     return ops.imag(x) if x.dtype.kind == "c" else ops.zeros_like(x)
 
 
 @rule("iscomplex")
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Any:
     """np.iscomplex."""
     return _imaginary(x) != 0 if is_hidden(x) else tensor_of(np.iscomplex(frozen(x, "iscomplex")))
 
 
 @rule("isreal")
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Any:
     """np.isreal."""
     return _imaginary(x) == 0 if is_hidden(x) else tensor_of(np.isreal(frozen(x, "isreal")))
 
 
 @rule("isclose")
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> AnyArray:
     """np.isclose."""
     if type(rtol) is float and type(atol) is float:
         return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
@@ -211,26 +219,26 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 @rule("allclose")
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(a: ArrayLike, b: ArrayLike, rtol: Numeric = 1e-05, atol: Numeric = 1e-08, equal_nan: bool = False) -> bool:
     """np.allclose."""
     a, b, rtol, atol = (frozen(x, "allclose") for x in (a, b, rtol, atol))
     return bool(np.allclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("array_equal")
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     """np.array_equal."""
     return np.array_equal(frozen(a1, "array_equal"), frozen(a2, "array_equal"), equal_nan)
 
 
 @rule("array_equiv")
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     """np.array_equiv."""
     return np.array_equiv(frozen(a1, "array_equiv"), frozen(a2, "array_equiv"))
 
 
 @rule("astype")
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
     """np.astype."""
     if device not in (None, "cpu"):
         raise refuse("astype", "device", f"{device!r} is not available")
@@ -241,11 +249,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 # -- np.emath: complex where the real function ends --------------------------------------------------------------------
 
 
-def _is_negative(x: Any) -> Any:
+def _is_negative(x: AnyArray) -> AnyArray:
     return x < 0
 
 
-def _is_beyond_one(x: Any) -> Any:
+def _is_beyond_one(x: AnyArray) -> AnyArray:
     return abs(x) > 1
 
 
@@ -269,11 +277,11 @@ for _name in ("arcsin", "arccos", "arctanh"):
 
 
 @rule("emath.power")
-def _(x: Any, p: Any) -> Any:
+def _(x: Any, p: Any) -> AnyArray:
     p = array(p)
     return np.power(_with_roots(x), p.astype(float) if p.dtype.kind in "iu" and np.any(p < 0) else p)
 
 
 @rule("emath.logn")
-def _(n: Any, x: Any) -> Any:
+def _(n: Any, x: ArrayLike) -> AnyArray:
     return np.log(_with_roots(x)) / np.log(_with_roots(n))

@@ -14,6 +14,7 @@ from pullback.core.array_type import check
 from pullback.core.errors import UnsupportedError
 from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, tensor_of
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 def coefficients(p: Any) -> Any:
@@ -29,7 +30,7 @@ def _like(given: Any, *results: Any) -> Any:
 
 
 @rule("polyval")
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike) -> AnyArray:
     """np.polyval, by Horner's scheme."""
     result: Any = 0
     if not isinstance(x, np.poly1d):
@@ -41,20 +42,20 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 @rule("polyadd")
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
     """np.polyadd."""
     p, q = _as_long(coefficients(a1), coefficients(a2))
     return _like((a1, a2), p + q)
 
 
 @rule("polysub")
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
     """np.polysub."""
     p, q = _as_long(coefficients(a1), coefficients(a2))
     return _like((a1, a2), p - q)
 
 
-def _as_long(p: Any, q: Any) -> Any:
+def _as_long(p: AnyArray, q: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Both with as many coefficients, the first of which are 0."""
     missing = len(p) - len(q)
     zeros = np.zeros(abs(missing), (q if missing > 0 else p).dtype)
@@ -66,14 +67,14 @@ def _as_long(p: Any, q: Any) -> Any:
 
 
 @rule("polymul")
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
     """np.polymul: leading coefficients that are 0 are left out of the result, and keep their part in the gradient."""
     p, q = coefficients(a1), coefficients(a2)
     lead = [_leading_zeros(c) for c in (p, q)]
     return _like((a1, a2), np.convolve(p, q)[sum(lead) :])
 
 
-def _leading_zeros(c: Any) -> int:
+def _leading_zeros(c: AnyArray) -> int:
     """How many to leave out; the same for all samples, of which none may have a leading 0 then."""
     if is_hidden(c):
         if len(c) > 1:
@@ -90,7 +91,7 @@ def _no_zero(name: str, which: str, coefficient: Any) -> None:
 
 
 @rule("polydiv")
-def polydiv(u: Any, v: Any) -> Any:
+def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[AnyArray, AnyArray]:
     """np.polydiv: quotient and remainder."""
     p, q = coefficients(u) + 0.0, coefficients(v) + 0.0
     dtype = np.result_type(p, q)
@@ -109,7 +110,7 @@ def polydiv(u: Any, v: Any) -> Any:
 
 
 @rule("polyder")
-def polyder(p: Any, m: Any = 1) -> Any:
+def polyder(p: ArrayLike, m: Any = 1) -> AnyArray:
     """np.polyder."""
     if (m := int(m)) < 0:
         raise ValueError("np.polyder: the order of the derivative must not be negative (see polyint).")
@@ -120,7 +121,7 @@ def polyder(p: Any, m: Any = 1) -> Any:
 
 
 @rule("polyint")
-def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: Any = 1, k: Any = None) -> AnyArray:
     """np.polyint; differentiable in the constants too."""
     if (m := int(m)) < 0:
         raise ValueError("np.polyint: the order of the integral must not be negative (see polyder).")
@@ -158,7 +159,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @rule("roots")
-def roots(p: Any) -> Any:
+def roots(p: ArrayLike) -> AnyArray:
     """np.roots: the eigenvalues of the companion matrix, differentiable where they are simple."""
     p = np.atleast_1d(array(p))
     if p.ndim != 1:
@@ -186,12 +187,12 @@ def roots(p: Any) -> Any:
     return np.take(found, distance.argmin(0))  # in NumPy's order, which has the root 0 last
 
 
-def _companion(p: Any) -> Any:
+def _companion(p: Any) -> AnyArray:
     """The matrix whose eigenvalues are the roots."""
     return np.concatenate([(-p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
 
 
-def _hidden_roots(p: Any) -> Any:
+def _hidden_roots(p: Any) -> AnyArray:
     """The roots for many samples at once, complex, where all have as many."""
     if len(p) < 2:
         return tensor_of(np.zeros(0))
@@ -265,7 +266,7 @@ def _makes_poly1d(frame: FrameType | None) -> bool:
 
 
 @rule("trim_zeros")
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> AnyArray:
     """np.trim_zeros."""
     filt = array(filt)
     if sorted(trim.lower()) not in (["b"], ["f"], ["b", "f"]):

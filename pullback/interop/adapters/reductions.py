@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import DtypeError, type_name
 from pullback.core.tensor import Tensor
+from pullback.core.types import DType
 from pullback.interop.operands import (
     array,
     axes_of,
@@ -19,9 +20,10 @@ from pullback.interop.operands import (
     ops,
 )
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Numeric, Out
 
 
-def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
+def chosen(a: Any, where: Any, name: str, otherwise: Any) -> AnyArray:
     """`a`, with `otherwise` (the reduction's neutral element) where `where` is False."""
     if where is True:
         return a
@@ -31,17 +33,17 @@ def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
     return ops.where(mask, a, otherwise)
 
 
-def is_empty(axis: Any) -> Any:
+def is_empty(axis: Axes) -> bool:
     """True if `axis` is (), which reduces along nothing in NumPy and along everything in PyTorch."""
     return isinstance(axis, (tuple, list)) and len(axis) == 0
 
 
-def _wide(dtype: Any) -> Any:
+def _wide(dtype: DTypeLike) -> DType:
     """The dtype in which NumPy adds and multiplies: that of small integers and bools is the platform's integer."""
     return np.add.reduce(np.empty(0, dtype)).dtype
 
 
-def _start(initial: Any, dtype: Any) -> Any:
+def _start(initial: Numeric | None, dtype: DTypeLike) -> AnyArray:
     """`initial` in the dtype of the result, in which NumPy computes."""
     return initial.astype(dtype) if isinstance(initial, Tensor) else np.full((), initial, dtype)
 
@@ -55,7 +57,7 @@ def sum_(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = True,
-) -> Any:
+) -> AnyArray:
     """np.sum."""
     if isinstance(a, Tensor) and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
@@ -70,12 +72,12 @@ def sum_(
 @rule("prod")
 def prod(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
 ) -> Any:
     """np.prod."""
     a = chosen(array(a), where, "prod", 1)
@@ -88,7 +90,7 @@ def prod(
     return deliver("prod", result if initial is None else result * _start(initial, result.dtype), out)
 
 
-def _floats(a: Any, dtype: Any, name: str) -> Any:
+def _floats(a: Any, dtype: DTypeLike, name: str) -> Any:
     """`a` in `dtype`, or as it is; integers as float64."""
     if dtype is None:
         return floating(array(a))
@@ -103,7 +105,7 @@ def _floats(a: Any, dtype: Any, name: str) -> Any:
 @rule("mean")
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
-) -> Any:
+) -> AnyArray:
     """np.mean."""
     a = _floats(a, dtype, "mean")
     if where is not True:
@@ -116,7 +118,7 @@ def mean(
 
 def _spread(
     name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
-) -> Any:
+) -> AnyArray:
     """np.var or np.std."""
     if correction is not None and correction is not np._NoValue:
         if ddof:
@@ -133,12 +135,12 @@ def _spread(
     return root(result) if name == "std" else result
 
 
-def root(variance: Any) -> Any:
+def root(variance: Any) -> AnyArray:
     """The standard deviation; where it is 0 its derivative is 0, as in the operator `std`."""
     return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))
 
 
-def spread_among(a: Any, known: Any, axes: Any, ddof: Any, mean: Any, warn: bool = False) -> Any:
+def spread_among(a: Any, known: Any, axes: Axes, ddof: Any, mean: Any, warn: bool = False) -> AnyArray:
     """The variance of the elements that are `known`, about a mean that may be given; dimensions are kept."""
     count = np.sum(known, axes, keepdims=True, dtype=a.real.dtype)
     centre = np.sum(np.where(known, a, 0), axes, keepdims=True) / count if mean is None else array(mean)
@@ -150,39 +152,41 @@ def spread_among(a: Any, known: Any, axes: Any, ddof: Any, mean: Any, warn: bool
 
 @rule("var")
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = True,
+    where: ArrayLike = True,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> AnyArray:
     """np.var."""
     return deliver("var", _spread("var", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
 @rule("std")
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = True,
+    where: ArrayLike = True,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> AnyArray:
     """np.std."""
     return deliver("std", _spread("std", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
-def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def extremum(
+    name: str, a: Any, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: ArrayLike
+) -> AnyArray:
     """np.max or np.min."""
     a = array(a)
     initial = None if initial is None else _start(initial, a.dtype)
@@ -199,56 +203,70 @@ def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: An
 
 @rule("max", "amax")
 def max_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.max; equal maxima share the gradient."""
     return extremum("max", a, axis, out, keepdims, initial, where)
 
 
 @rule("min", "amin")
 def min_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.min; equal minima share the gradient."""
     return extremum("min", a, axis, out, keepdims, initial, where)
 
 
 @rule("ptp")
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False) -> AnyArray:
     """np.ptp."""
     return deliver("ptp", max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims), out)
 
 
 @rule("argmax")
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+def argmax(a: ArrayLike, axis: Axes = None, out: Out = None, *, keepdims: bool = False) -> AnyArray:
     """np.argmax."""
     return deliver("argmax", ops.argmax(array(a), axis, bool(keepdims)), out)
 
 
 @rule("argmin")
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+def argmin(a: ArrayLike, axis: Axes = None, out: Out = None, *, keepdims: bool = False) -> AnyArray:
     """np.argmin."""
     return deliver("argmin", ops.argmin(array(a), axis, bool(keepdims)), out)
 
 
 @rule("all")
-def all_(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+def all_(
+    a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
+) -> AnyArray:
     """np.all."""
     return deliver("all", _truth(ops.all, chosen(array(a), where, "all", True), axis, keepdims), out)
 
 
 @rule("any")
-def any_(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+def any_(
+    a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
+) -> AnyArray:
     """np.any."""
     return deliver("any", _truth(ops.any, chosen(array(a), where, "any", False), axis, keepdims), out)
 
 
-def _truth(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
+def _truth(reduce: Any, a: AnyArray, axis: Axes, keepdims: bool) -> AnyArray:
     return ops.ne(a, 0) if is_empty(axis) else reduce(a, axis, bool(keepdims))
 
 
 @rule("count_nonzero")
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) -> AnyArray:
     """np.count_nonzero."""
     return sum_(ops.ne(array(a), 0), axis, keepdims=keepdims)
 
@@ -256,54 +274,56 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 # -- ignoring nan ---------------------------------------------------------------------------------------------------
 
 
-def without_nan(a: Any, otherwise: Any) -> Any:
+def without_nan(a: Any, otherwise: Any) -> AnyArray:
     """`a` with `otherwise` in place of nan."""
     return ops.where(ops.isnan(a), otherwise, a) if a.dtype.kind in "fc" else a
 
 
 @rule("nansum")
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.nansum."""
     return sum_(without_nan(array(a), 0), axis, dtype, out, keepdims, initial, where)
 
 
 @rule("nanprod")
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.nanprod."""
     return prod(without_nan(array(a), 1), axis, dtype, out, keepdims, initial, where)
 
 
 @rule("nanmean")
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
-) -> Any:
+    a: Any, axis: Axes = None, dtype: Any = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
+) -> AnyArray:
     """np.nanmean."""
     a = array(a)
     known = np.True_ if a.dtype.kind not in "fc" else ~np.isnan(a)
     return mean(without_nan(a, 0), axis, dtype, out, keepdims, where=_both(known, where))
 
 
-def _both(known: Any, where: Any) -> Any:
+def _both(known: Any, where: ArrayLike) -> AnyArray:
     return known if where is True else np.logical_and(known, where)
 
 
-def _known_extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _known_extremum(
+    name: str, a: Any, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: ArrayLike
+) -> AnyArray:
     a = array(a)
     if a.dtype.kind not in "fc":
         return extremum(name, a, axis, out, keepdims, initial, where)
@@ -316,16 +336,26 @@ def _known_extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, init
 
 @rule("nanmax")
 def nanmax(
-    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.nanmax."""
     return _known_extremum("max", a, axis, out, keepdims, initial, where)
 
 
 @rule("nanmin")
 def nanmin(
-    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
+    a: ArrayLike,
+    axis: Axes = None,
+    out: Out = None,
+    keepdims: bool = False,
+    initial: Numeric | None = None,
+    where: ArrayLike = True,
+) -> AnyArray:
     """np.nanmin."""
     return _known_extremum("min", a, axis, out, keepdims, initial, where)
 
@@ -333,7 +363,7 @@ def nanmin(
 # -- running --------------------------------------------------------------------------------------------------------
 
 
-def _running(name: str, operator: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def _running(name: str, operator: Any, a: Any, axis: Any, dtype: DTypeLike, out: Out) -> AnyArray:
     a = array(a)
     if axis is None or not a.ndim:
         normalize_axis_index(0 if axis is None else axis, max(a.ndim, 1))
@@ -342,32 +372,39 @@ def _running(name: str, operator: Any, a: Any, axis: Any, dtype: Any, out: Any) 
 
 
 @rule("cumsum")
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def cumsum(a: ArrayLike, axis: Any = None, dtype: DTypeLike = None, out: Out = None) -> Any:
     """np.cumsum."""
     return _running("cumsum", ops.cumsum, a, axis, dtype, out)
 
 
 @rule("cumprod")
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def cumprod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.cumprod."""
     return _running("cumprod", ops.cumprod, a, axis, dtype, out)
 
 
 @rule("nancumsum")
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumsum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.nancumsum."""
     return _running("nancumsum", ops.cumsum, without_nan(array(a), 0), axis, dtype, out)
 
 
 @rule("nancumprod")
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def nancumprod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.nancumprod."""
     return _running("nancumprod", ops.cumprod, without_nan(array(a), 1), axis, dtype, out)
 
 
 def _cumulative(
-    name: str, operator: Any, x: Any, axis: Any, dtype: Any, out: Any, include_initial: Any, initial: Any
-) -> Any:
+    name: str,
+    operator: Any,
+    x: Any,
+    axis: Any,
+    dtype: DTypeLike,
+    out: Out,
+    include_initial: Any,
+    initial: Numeric | None,
+) -> AnyArray:
     x = array(x)
     if not x.ndim:
         x = ops.reshape(x, (1,))
@@ -385,15 +422,15 @@ def _cumulative(
 
 @rule("cumulative_sum")
 def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike, /, *, axis: Axes = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
+) -> AnyArray:
     """np.cumulative_sum."""
     return _cumulative("cumulative_sum", ops.cumsum, x, axis, dtype, out, include_initial, 0)
 
 
 @rule("cumulative_prod")
 def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Any:
+    x: ArrayLike, /, *, axis: Axes = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
+) -> AnyArray:
     """np.cumulative_prod."""
     return _cumulative("cumulative_prod", ops.cumprod, x, axis, dtype, out, include_initial, 1)

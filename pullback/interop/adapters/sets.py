@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, axes_of, frozen, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
+from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("unique")
@@ -35,7 +36,7 @@ def unique(
 
 
 @rule("unique_values")
-def unique_values(x: Any) -> Any:
+def unique_values(x: ArrayLike) -> AnyArray:
     """np.unique_values."""
     return unique(x, equal_nan=False)
 
@@ -46,7 +47,7 @@ def _with_names(name: str, **asked: bool) -> None:
     kind: Any = None if function is None else type(function(np.zeros(1)))
 
     @rule(name)
-    def run(x: Any) -> Any:
+    def run(x: ArrayLike) -> tuple[AnyArray, ...]:
         return kind(*unique(x, equal_nan=False, **asked))
 
 
@@ -62,13 +63,13 @@ def _taken(ar: Any, index: Any) -> Any:
 
 
 @rule("union1d")
-def union1d(ar1: Any, ar2: Any) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> AnyArray:
     """np.union1d."""
     return unique(np.concatenate([array(ar1), array(ar2)], axis=None))
 
 
 @rule("intersect1d")
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """np.intersect1d: the elements of the first."""
     ar1, ar2 = np.ravel(array(ar1)), np.ravel(array(ar2))
     known = np.intersect1d(frozen(ar1, "intersect1d"), frozen(ar2, "intersect1d"), assume_unique, return_indices=True)
@@ -77,7 +78,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 
 @rule("setdiff1d")
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> AnyArray:
     """np.setdiff1d: the elements of the first that the second has not."""
     ar1 = np.ravel(array(ar1))
     ar1 = ar1 if assume_unique else np.unique(ar1)
@@ -86,7 +87,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 
 @rule("setxor1d")
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> AnyArray:
     """np.setxor1d: the elements that only one of the two has."""
     parts = [array(ar1), array(ar2)]
     joined = np.concatenate(parts if assume_unique else [np.unique(p) for p in parts], axis=None)

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from pullback.core import modes
-from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import layout_of, memory_of
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, order_of, refuse, values
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, ShapeLike
 
 
 @rule("reshape")
-def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+def reshape(a: Any, /, shape: ShapeLike, order: Any = "C", *, copy: Any = None) -> Any:
     """np.reshape, in C or Fortran order."""
     a = array(a)
     if type(shape) is not tuple:
@@ -34,14 +34,14 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
     return ops.clone(result) if copy else result
 
 
-def _laid_out(name: str, a: Any, order: Any, allowed: Any) -> Any:
+def _laid_out(name: str, a: Any, order: str | None, allowed: Any) -> Any:
     """The order that "A" or "K" means: that of the elements in memory, "C" where they are in no other."""
     if order not in allowed:
         raise ValueError(f"np.{name}: order must be one of {', '.join(('C', 'F', *allowed))}, got {order!r}.")
     return order_of(a)
 
 
-def _reversed(a: Any) -> Any:
+def _reversed(a: Any) -> AnyArray:
     return ops.permute(a, tuple(range(a.ndim))[::-1])
 
 
@@ -61,20 +61,20 @@ def ravel(a: Any, order: Any = "C") -> Any:
 
 
 @rule("transpose", "permute_dims")
-def transpose(a: Any, axes: Any = None) -> Any:
+def transpose(a: Any, axes: Axes = None) -> Any:
     """np.transpose."""
     a = array(a)
     return _reversed(a) if axes is None else ops.permute(a, axes_of(axes, a.ndim))
 
 
 @rule("matrix_transpose", "linalg.matrix_transpose")
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> AnyArray:
     """np.matrix_transpose."""
     return ops.transpose(array(x), -2, -1)
 
 
 @rule("swapaxes")
-def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+def swapaxes(a: ArrayLike, axis1: Any, axis2: Any) -> AnyArray:
     """np.swapaxes."""
     return ops.transpose(array(a), axis1, axis2)
 
@@ -87,7 +87,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 @rule("rollaxis")
-def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> AnyArray:
     """np.rollaxis."""
     a = array(a)
     order = [i for i in range(a.ndim) if i != axes_of(axis, a.ndim)[0]]
@@ -107,7 +107,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 
 @rule("squeeze")
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Any, axis: Any = None) -> AnyArray:
     """np.squeeze; refuses an axis whose length is not 1, as NumPy does."""
     a = array(a)
     if axis is None:
@@ -119,7 +119,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 
 @rule("broadcast_to")
-def broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Any:
+def broadcast_to(array_: Any, shape: ShapeLike, subok: bool = False) -> Any:
     """np.broadcast_to."""
     return ops.broadcast_to(array(array_), shape if isinstance(shape, (tuple, list)) else (shape,))
 
@@ -156,13 +156,13 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 
 @rule("fliplr")
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> AnyArray:
     """np.fliplr."""
     return flip(m, 1) if type(m) in ARRAYS else ops.fliplr(array(m))
 
 
 @rule("flipud")
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> AnyArray:
     """np.flipud."""
     return flip(m, 0) if type(m) in ARRAYS else ops.flipud(array(m))
 
@@ -177,7 +177,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return ops.roll(a, tuple(map(int, shifts.ravel())), tuple(map(int, dims.ravel())))
 
 
-def axes_of_each(axis: Any, ndim: int) -> list[Any]:
+def axes_of_each(axis: Axes, ndim: int) -> list[Any]:
     """Nonnegative axes, of which some may be the same."""
     return [axes_of(i, ndim)[0] for i in np.atleast_1d(values(axis, "roll")).tolist()]
 
@@ -215,7 +215,7 @@ for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irf
 
 
 @rule("fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: Any, axes: Any = None) -> AnyArray:
     """np.fft.fftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -223,7 +223,7 @@ def fftshift(x: Any, axes: Any = None) -> Any:
 
 
 @rule("fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: Any, axes: Any = None) -> AnyArray:
     """np.fft.ifftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -231,13 +231,13 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 
 
 @rule("tile")
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: ArrayLike, reps: Any) -> AnyArray:
     """np.tile."""
     return ops.tile(array(A), tuple((np.atleast_1d(values(reps, "tile")) + 0).tolist()))  # a bool counts as a number
 
 
 @rule("repeat")
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+def repeat(a: Any, repeats: Any, axis: Axes = None) -> Any:
     """np.repeat: each element several times (the method t.repeat tiles, as in PyTorch)."""
     a = array(a)
     if axis is None:
@@ -247,7 +247,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 @rule("resize")
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: Any, new_shape: Any) -> AnyArray:
     """np.resize: the elements over and over until the shape is full."""
     a = ops.reshape(array(a), (-1,))
     shape = tuple(np.atleast_1d(values(new_shape, "resize")).tolist())
@@ -265,7 +265,7 @@ def _at_least(operator: Any, plain: Any) -> Callable[..., Any]:
     return atleast
 
 
-def _plain_for_solver(x: Any) -> Any:
+def _plain_for_solver(x: Any) -> AnyArray:
     """The values, if a solver of SciPy asks: it hands to C code what a user's function, or its `jac`, has returned."""
     caller = sys._getframe(4).f_globals.get("__name__", "")  # above the generator, atleast and array_function
     return np.array(plain_array(x)) if caller.startswith("scipy.optimize") else x
@@ -280,14 +280,14 @@ rule("atleast_3d")(_at_least(ops.atleast_3d, np.atleast_3d))
 
 
 @rule("array_split")
-def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[AnyArray]:
     """np.array_split."""
     parts = values(indices_or_sections, "array_split")
     return list(ops.tensor_split(array(ary), int(parts) if parts.ndim == 0 else parts.tolist(), axis))
 
 
 @rule("split")
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[AnyArray]:
     """np.split."""
     ary, parts = array(ary), values(indices_or_sections, "split")
     if parts.ndim == 0 and ary.shape[axis] % int(parts):
@@ -296,14 +296,14 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 
 @rule("hsplit")
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+def hsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
     """np.hsplit."""
     ary = array(ary)
     return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
 @rule("vsplit")
-def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+def vsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
     """np.vsplit."""
     ary = array(ary)
     if ary.ndim < 2:
@@ -312,7 +312,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 
 @rule("dsplit")
-def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+def dsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
     """np.dsplit."""
     ary = array(ary)
     if ary.ndim < 3:
@@ -321,7 +321,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 
 @rule("unstack")
-def unstack(x: Any, /, *, axis: Any = 0) -> Any:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
     """np.unstack."""
     return tuple(ops.unbind(array(x), axis))
 

@@ -14,15 +14,16 @@ from pullback.interop.adapters.indexing import take_along_axis
 from pullback.interop.adapters.reductions import without_nan
 from pullback.interop.operands import array, frozen, is_hidden, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 
 
-def _flat(a: Any, axis: Any) -> Any:
+def _flat(a: Any, axis: Axes) -> Any:
     a = array(a)
     return (ops.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
 @rule("sort")
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Any, axis: Axes = -1, kind: Any = None, order: str | None = None, *, stable: Any = None) -> Any:
     """np.sort."""
     only("sort", "order", order, (None,))
     if kind is not None or stable is not None:
@@ -33,7 +34,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return ops.sort(a, axis)[0]
 
 
-def _complex_order(a: Any, axis: Any) -> Any:
+def _complex_order(a: Any, axis: Any) -> AnyArray:
     if is_hidden(a):
         return lexsort((np.imag(a), np.real(a)), axis)
     return np.argsort(frozen(a, "sort"), axis, kind="stable")
@@ -64,7 +65,7 @@ def _check_selection(kind: Any) -> None:
 
 
 @rule("partition")
-def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+def partition(a: ArrayLike, kth: Any, axis: Any = -1, kind: str = "introselect", order: str | None = None) -> AnyArray:
     """np.partition."""
     only("partition", "order", order, (None,))
     _check_selection(kind)
@@ -97,7 +98,7 @@ def _spread(given: Any) -> list[Any]:
 
 
 # -- where the numbers of many samples are not seen: the same in operators -------------------------------------------
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """np.searchsorted."""
     a, v = array(a), array(v)
     a = a if sorter is None else np.take(a, sorter)
@@ -105,7 +106,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     return ops.searchsorted(np.astype(a, dtype), np.astype(v, dtype), side=side)
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+def digitize(x: AnyArray, bins: Any, right: bool = False) -> AnyArray:
     """np.digitize; bins that differ between samples must increase."""
     bins, side = array(bins), "left" if right else "right"
     if not is_hidden(bins) and len(bins) > 1 and np.all(bins[1:] <= bins[:-1]) and bins[0] != bins[-1]:
@@ -119,12 +120,16 @@ def _examine_increasing(bins: Any) -> None:
         raise ValueError("np.digitize: bins must increase, in every sample where they are batched.")
 
 
-def isin(element: Any, test_elements: Any, assume_unique: Any = False, invert: Any = False, *, kind: Any = None) -> Any:
+def isin(
+    element: AnyArray, test_elements: AnyArray, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> AnyArray:
     """np.isin."""
     return ops.isin(array(element), array(test_elements), invert=bool(invert))
 
 
-def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+def argpartition(
+    a: AnyArray, kth: Any, axis: Any = -1, kind: str = "introselect", order: str | None = None
+) -> AnyArray:
     """np.argpartition."""
     only("argpartition", "order", order, (None,))
     _check_selection(kind)
@@ -132,7 +137,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", or
     return ops._numpy_argpartition(a, axis, values(kth, "argpartition").tolist())
 
 
-def lexsort(keys: Any, axis: Any = -1) -> Any:
+def lexsort(keys: Any, axis: Axes = -1) -> AnyArray:
     """np.lexsort: by the last key, and by the others where it is equal."""
     first, *others = [array(key) for key in keys]
     found = ops.argsort(first, axis, stable=True)
@@ -143,7 +148,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
 
 
 def _nanarg(find: Any, otherwise: float) -> Callable[..., Any]:
-    def run(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def run(a: AnyArray, axis: Any = None, out: Out = None, *, keepdims: Any = False) -> AnyArray:
         a = array(a)
         check(_examine_known, np.all(np.isnan(a), axis) if a.dtype.kind in "fc" else np.False_)
         keepdims = keepdims is not np._NoValue and bool(keepdims)
@@ -157,7 +162,7 @@ def _examine_known(lost: Any) -> None:
         raise ValueError("All-NaN slice encountered")
 
 
-def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+def unravel_index(indices: AnyArray, shape: Any, order: str = "C") -> Any:
     """np.unravel_index."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     check(functools.partial(_examine_range, "unravel_index", math.prod(sizes)), indices)
@@ -168,7 +173,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     return tuple(found[::-1] if order == "C" else found)
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> AnyArray:
     """np.ravel_multi_index."""
     modes = (mode,) * len(dims) if isinstance(mode, str) else mode
     found: Any = 0

@@ -29,6 +29,7 @@ from pullback.interop.operands import (
     tensor_of,
 )
 from pullback.interop.registry import rule
+from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("average")
@@ -58,16 +59,16 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 @rule("nanvar")
 def nanvar(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
     *,
     where: Any = True,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> AnyArray:
     """np.nanvar."""
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "nanvar", "unsafe")
     known = ~np.isnan(a)
@@ -85,23 +86,23 @@ def _unset(x: Any) -> bool:
 
 @rule("nanstd")
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = True,
+    where: ArrayLike = True,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> AnyArray:
     """np.nanstd."""
     variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     return deliver("nanstd", root(variance), out)
 
 
-def _rows(a: Any, axis: Any) -> tuple[Any, ...]:
+def _rows(a: Any, axis: Axes) -> tuple[Any, ...]:
     """(`a` with the dimensions of `axis` gathered into one, the last; which these were)."""
     axes = axes_of(axis, a.ndim)
     if axis is None:
@@ -110,14 +111,16 @@ def _rows(a: Any, axis: Any) -> tuple[Any, ...]:
     return np.reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[i] for i in kept), -1)), axes
 
 
-def _with_axes(result: Any, axes: Any, ndim: int, lead: Any = 0) -> Any:
+def _with_axes(result: Any, axes: Any, ndim: int, lead: int = 0) -> AnyArray:
     """`result` with dimensions of length 1 where `axes` were; `lead` dimensions stand before all others."""
     kept = iter(result.shape[lead:])
     return np.reshape(result, (*result.shape[:lead], *(1 if i in axes else next(kept) for i in range(ndim))))
 
 
 @rule("median")
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def median(
+    a: Any, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool = False
+) -> AnyArray:
     """np.median; the gradient goes to the middle element, or half to each of the two."""
     a = floating(array(a))
     rows, axes = _rows(a, axis)
@@ -130,7 +133,9 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
 
 
 @rule("nanmedian")
-def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+def nanmedian(
+    a: Any, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool = False
+) -> AnyArray:
     """np.nanmedian."""
     a = floating(array(a))
     rows, axes = _rows(a, axis)
@@ -142,20 +147,20 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     return deliver("nanmedian", _with_axes(result, axes, a.ndim) if _asked(keepdims) else result, out)
 
 
-def _ranks(rows: Any) -> Any:
+def _ranks(rows: Any) -> AnyArray:
     """For each element the place where it will stand when they are sorted; nan for nan."""
     plain = frozen(rows, "sort")
     ranks = np.argsort(np.argsort(plain, kind="stable"), kind="stable").astype(float)
     return np.where(np.isnan(plain), np.nan, ranks) if plain.dtype.kind == "f" else ranks
 
 
-def _last_place(rows: Any) -> Any:
+def _last_place(rows: Any) -> AnyArray:
     """The place of the last element that is not nan, once they are sorted; nan where all are."""
     count = np.sum(~np.isnan(rows), -1, keepdims=True)
     return np.where(count > 0, count - 1.0, np.nan)
 
 
-def _at(s: Any, index: Any) -> Any:
+def _at(s: AnyArray, index: Any) -> Any:
     """The elements of the last dimension at these places: the same ones of every row, or those of each."""
     return s[..., index] if index.ndim == 1 else np.take_along_axis(s, index, -1)
 
@@ -173,13 +178,13 @@ def _quantile_rule(name: str, scale: Any) -> None:
         a: Any,
         q: Any,
         axis: Any = None,
-        out: Any = None,
+        out: Out = None,
         overwrite_input: bool = False,
         method: str = "linear",
-        keepdims: Any = False,
+        keepdims: bool = False,
         *,
         weights: Any = None,
-    ) -> Any:
+    ) -> AnyArray:
         a = array(a)
         q = np.array(q, a.dtype) if type(q) in (int, float) and a.dtype.kind == "f" else floating(array(q))
         if name.startswith("nan") and q.ndim > 1 and weights is None and 1 < len(axes_of(axis, a.ndim)) < a.ndim:
@@ -207,7 +212,7 @@ _SLOPES = {
 _OF_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
-def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> Any:
+def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> AnyArray:
     """Differentiable in `a`, and in `q` where elements are interpolated; steps in the weights.
 
     NumPy is asked for the quantile of the elements' ranks: it says between which places the result lies.
@@ -269,12 +274,12 @@ def _linear_place(name: str, rows: Any, q: Any, method: str, weights: Any) -> tu
     return np.ravel(q) * last, last + 1
 
 
-def _examine_quantiles(q: Any) -> None:
+def _examine_quantiles(q: AnyArray) -> None:
     if not np.all((q >= 0) & (q <= 1)):
         raise ValueError("Quantiles must be in the range [0, 1]")
 
 
-def _along(name: str, w: Any, a: Any, axis: Any) -> Any:
+def _along(name: str, w: AnyArray, a: AnyArray, axis: Axes) -> AnyArray:
     """The weights of the elements of `_rows(a, axis)`."""
     axes = axes_of(axis, a.ndim)
     if w.shape != a.shape:
@@ -286,16 +291,16 @@ def _along(name: str, w: Any, a: Any, axis: Any) -> Any:
 
 @rule("cov")
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike = None,
+) -> AnyArray:
     """np.cov; differentiable in the weights that are no counts too."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("np.cov: ddof must be integer.")
@@ -318,14 +323,14 @@ def cov(
     return np.squeeze(np.matmul(x if w is None else x * w, np.conjugate(np.transpose(x))) / free)
 
 
-def _weights_of(argument: str, w: Any, count: Any) -> Any:
+def _weights_of(argument: str, w: Any, count: Any) -> AnyArray:
     if w.shape != (count,):
         raise RuntimeError(f"np.cov: {argument} must be a vector of {count}, one for each observation.")
     check(functools.partial(_examine_sign, argument), w)
     return np.astype(w, float)
 
 
-def _examine_sign(argument: str, w: Any) -> None:
+def _examine_sign(argument: str, w: AnyArray) -> None:
     if np.any(w < 0):
         raise ValueError(f"np.cov: {argument} cannot be negative.")
 
@@ -340,7 +345,7 @@ def _examine_freedom(observations: int, free: Any) -> None:
         raise refuse("cov", "ddof", f"{observations} observations leave no degrees of freedom")
 
 
-def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:
+def _variables(m: Any, rowvar: Any, dtype: DTypeLike) -> AnyArray:
     """The observations as a matrix with one variable in each row."""
     m = floating(array(m)) if dtype is None else cast(array(m), dtype, "cov", "unsafe")
     if m.ndim > 2:
@@ -350,7 +355,7 @@ def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:
 
 
 @rule("corrcoef")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike = None) -> AnyArray:
     """np.corrcoef."""
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -361,7 +366,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
 
 @rule("trapezoid", "trapz")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> AnyArray:
     """np.trapezoid."""
     y = array(y)
     at = normalize_axis_index(axis, y.ndim)  # x may have more dimensions, in which a negative axis is another one

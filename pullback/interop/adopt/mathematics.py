@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from pullback.core.array_face import ARRAYS, program_run
-from pullback.core.array_type import check, numbers_of
+from pullback.core.array_type import array_type, check, innermost, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor
@@ -55,7 +55,11 @@ class Mathematics(Dispatcher):
             if recorded is not None and self.rule is not None:
                 if len(leaves) == len(args):  # what takes collections refuses no number
                     check(lambda *given: self.genuine(*map(_number, given)), *leaves)
-                return self.rule(*map(_scalar, args), **kwargs)
+                found = self.rule(*map(_scalar, args), **kwargs)
+                if not (at_stake(args) or at_stake(kwargs)):
+                    for x in filter(is_recorded, flatten(found)[0]):
+                        array_type(innermost(x)).loosen(innermost(x))
+                return found
             if recorded is not None and not (at_stake(args) or at_stake(kwargs)):
                 return as_step(recorded, self.genuine.__name__, self.genuine, args, kwargs, numbers=True)
         value = self.genuine(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})

@@ -47,7 +47,10 @@ X, INDEX = np.random.default_rng(0).standard_normal((130, 17)), np.arange(3)
 
 
 def read_by_memory(x):
-    return (x.T[1:].as_strided((2, 2), (1, 2), 1) * 3, x.sum(0, keepdim=True).mul(x.T.contiguous().T).as_strided((5,), (2,), 1))
+    return (
+        x.T[1:].as_strided((2, 2), (1, 2), 1) * 3,
+        x.sum(0, keepdim=True).mul(x.T.contiguous().T).as_strided((5,), (2,), 1),
+    )
 
 
 def selected_along_a_short_dimension(x, i):

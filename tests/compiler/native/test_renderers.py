@@ -5,8 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from pullback.compiler.native import selftest
+from pullback.compiler.native import matrices, runtime, selftest
 from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Module, Type
+from pullback.compiler.native.toolchain import CCompiler, CompilerError
 from tests.compiler.native.calls import called
 
 VECTORS = [Type("f", bits, max(1, size * 8 // bits)) for bits in (32, 64) for size in (0, 16, 32, 64)]
@@ -91,6 +92,43 @@ def test_whole_numbers_of_every_width_wrap(tool):
             y = wrapped(x, bits)
             sums = sums * 1000 + wrapped(y * y + y, bits)
         assert f(x) == wrapped(sums, 64)
+
+
+class _Strict(CCompiler):
+    def _options(self):
+        strict = [
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused-parameter",
+            "-fsanitize=undefined",
+            "-fno-sanitize-recover",
+        ]
+        return [*(option for option in super()._options() if option != "-w"), *strict]
+
+
+def test_c_has_no_warnings_and_nothing_undefined(tool):
+    if not isinstance(tool, CCompiler):
+        pytest.skip("it writes none")
+    strict = _Strict([tool.name])
+    try:
+        strict.build(Module([]), None)
+    except CompilerError as error:
+        pytest.skip(f"there are no sanitizers: {error}")
+    for module in (runtime.module(), Module([matrices.kernel(Type("f", 64, 4))])):
+        strict.build(module, None)
+    for type_ in (Type("f", 64, 4), Type("f", 32)):
+        library = strict.build(selftest.module(type_), None)
+        assert not any(selftest.differences(type_, library.address("check"), seed) for seed in range(10))
+
+
+def test_what_is_set_and_never_read_is_not_written(tool):
+    code = Code("f", [("of", ADDRESS)])
+    value = code.load(Type("f", 64), code.params[0])
+    total = code.variable(value)
+    with code.loop(0, 3):
+        code.set(total, code.unary("sqrt", value))
+    assert "sqrt" not in tool.render(Module([code])).replace("#include", "")
 
 
 @pytest.mark.parametrize("lanes", [1, 4])

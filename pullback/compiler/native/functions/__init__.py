@@ -10,7 +10,7 @@ from pullback.compiler.native.functions.division import HUGE_QUOTIENT, floor_div
 from pullback.compiler.native.functions.error_function import erf, erfc, erfcx, normal_cdf
 from pullback.compiler.native.functions.exponential import exp, exp2, expm1, sigmoid
 from pullback.compiler.native.functions.floats import copysign
-from pullback.compiler.native.functions.gamma import digamma, lgamma
+from pullback.compiler.native.functions.gamma import digamma, lgamma, trigamma
 from pullback.compiler.native.functions.hyperbolic import cosh, sinh, tanh
 from pullback.compiler.native.functions.inverse import acos, acosh, asin, asinh, atan, atan2, atanh
 from pullback.compiler.native.functions.logarithms import log, log1p, log2, log10, log_sigmoid, logaddexp, softplus
@@ -26,12 +26,13 @@ FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "log1p": log1p, "log2": log2, "log_sigmoid": log_sigmoid, "logaddexp": logaddexp, "maximum": maximum,
     "minimum": minimum, "normal_cdf": normal_cdf, "pow": power, "remainder": remainder, "rsqrt": rsqrt,
     "sigmoid": sigmoid, "sign": sign, "sin": sin, "sinc": sinc, "sinh": sinh, "softplus": softplus, "tan": tan,
-    "tanh": tanh,
+    "tanh": tanh, "trigamma": trigamma,
 }  # fmt: skip
 
 
 def helpers(functions: Sequence[Code]) -> list[Code]:
     """The functions that a module needs before these, which call them."""
-    called = {value.attr for code in functions for value in code.used() if value.op == "call"}
+    made = (x for code in functions for x in code.statements() if isinstance(x, Value))
+    called = {value.attr for value in made if value.op == "call"}
     found = [huge(name) for name, long in HUGE.items() if long in called]
     return [*found, huge_fmod()] if HUGE_QUOTIENT in called else found

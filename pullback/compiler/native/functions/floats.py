@@ -1,4 +1,4 @@
-"""What elementary functions are made of: floating-point formats, polynomials, powers of two, numbers in two parts.
+"""Parts of elementary functions: floating-point formats, polynomials, powers of two, numbers in two parts.
 
 A compiler may contract a product and a sum, or may not, or may have no such instruction. So numbers in two parts come
 from products that are exact, for which it makes no difference.

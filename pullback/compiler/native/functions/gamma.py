@@ -14,6 +14,7 @@ from pullback.compiler.native.functions.coefficients import (
     LN2,
     LOG_ROOT_TAU,
     STIRLING,
+    TRIGAMMA_FAR,
 )
 from pullback.compiler.native.functions.floats import INF, NAN, fast_two_sum, polynomial, split_exponent, truncated
 from pullback.compiler.native.functions.logarithms import in_parts, log
@@ -104,3 +105,27 @@ def _digamma_of_positive(c: Code, x: Value) -> Value:
     z = inverse * inverse
     series = log(c, x) - (quotient + z * polynomial(c, z, DIGAMMA_FAR))
     return c.sel(far, series, near + quotient)
+
+
+def trigamma(c: Code, x: Value) -> Value:
+    """The derivative of digamma."""
+    wide = c.cast(x, 64)
+    negative = wide < 0.0
+    result = c.variable(_trigamma_of_positive(c, c.sel(negative, 1.0 - wide, wide)))
+    with c.when(c.any(negative)):
+        ratio = math.pi / sin_pi(c, wide)
+        c.set(result, c.sel(negative, ratio * ratio - c.get(result), c.get(result)))
+    return c.cast(c.get(result), x.type.bits)
+
+
+def _trigamma_of_positive(c: Code, x: Value) -> Value:
+    """By its series, and psi'(x) = psi'(x + 1) + 1 / x**2."""
+    y, total = x, c.like(0.0, x)
+    for _ in range(int(_FAR)):
+        near = y < _FAR
+        inverse = 1.0 / y
+        total = c.sel(near, c.fma(inverse, inverse, total), total)
+        y = c.sel(near, y + 1.0, y)
+    inverse = 1.0 / y
+    z = inverse * inverse
+    return total + (inverse + c.fma(inverse * z, polynomial(c, z, TRIGAMMA_FAR), z * 0.5))

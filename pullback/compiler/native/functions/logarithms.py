@@ -43,7 +43,7 @@ def log_of_sum(c: Code, high: Value, low: Value, more: Value) -> Value:
 
 
 def _specials(c: Code, x: Value, result: Value) -> Value:
-    """What a logarithm is of infinity, NaN, negative numbers and 0."""
+    """Logarithms of infinity, NaN, negative numbers and 0."""
     result = c.sel(x < INF, result, x)
     return c.sel(x.eq(0.0), -INF, c.sel(x < 0.0, NAN, result))
 

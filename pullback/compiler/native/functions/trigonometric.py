@@ -57,11 +57,12 @@ def tan(c: Code, x: Value) -> Value:
     return _with_huge(c, "tan", x)
 
 
-def sin_pi(c: Code, x: Value) -> Value:
-    """sin(pi x): exact zeros, no digits lost for large x, 0 at infinity."""
-    result = _sine(c, _turned_pi(c, x))
+def sin_pi(c: Code, x: Value, quarters: int = 0) -> Value:
+    """sin(pi x + quarters pi / 2): exact zeros, no digits lost for large x; infinity is as 0."""
+    result = _sine(c, _turned_pi(c, x), quarters)
     whole = c.unary("abs", x) > 2.0 ** (format_of(x).digits + 1)  # and even
-    return c.sel(whole, 0.0, c.sel(x.eq(0.0), x, result))
+    at_zero = (0.0, 1.0, 0.0, -1.0)[quarters % 4]
+    return c.sel(whole, at_zero, result if quarters else c.sel(x.eq(0.0), x, result))
 
 
 def tan_pi(c: Code, x: Value) -> Value:
@@ -85,6 +86,25 @@ def _turned_pi(c: Code, x: Value) -> Turned:
 def sinc(c: Code, x: Value) -> Value:
     """sin(pi x) / (pi x), 1 at 0."""
     return c.sel(x.eq(0.0), 1.0, sin_pi(c, x) / (x * math.pi) + 0.0)  # no negative zeros
+
+
+def sinc_derivative(c: Code, x: Value, order: int) -> Value:
+    """The derivative of sinc of that order.
+
+    From (x sinc)' = cos(pi x) by the rule of Leibniz; below 1, where that cancels, the derivative of the power series
+    of sinc, sum (-1)**m (pi x)**(2 m) / (2 m + 1)!.
+    """
+    wide = c.cast(x, 64)  # as terms of both signs are added
+    near = c.unary("abs", wide) < 1.0
+    far, inside = c.sel(near, 1.0, wide), c.sel(near, wide, 0.0)
+    value = sinc(c, far)
+    for k in range(1, order + 1):
+        value = (sin_pi(c, far, k) * math.pi ** (k - 1) - value * float(k)) / far
+    square, total = inside * inside, c.like(0.0, wide)
+    for m in range(16 + order, (order + 1) // 2 - 1, -1):
+        term = (-1) ** m * math.pi ** (2 * m) / (2 * m + 1) / math.factorial(2 * m - order)
+        total = c.fma(total, square, term)
+    return c.cast(c.sel(near, total * inside if order % 2 else total, value), x.type.bits)
 
 
 def _sine(c: Code, x: Turned, ahead: int = 0) -> Value:

@@ -121,9 +121,15 @@ def _fits_classes(scores: Any, target: Any, reduction: Any, ignored: Any) -> boo
     )
 
 
+def _all_of(step: Step, defaults: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """The arguments of a step, of which the last ones may be defaults."""
+    given = tuple(step.args)
+    return (*given, *defaults[len(defaults) - (count - len(given)) :]) if len(given) < count else given
+
+
 @lowers("cross_entropy_loss")
 def _cross_entropy(lowering: Lowering, step: Step) -> bool:
-    scores, target, reduction, ignored = (*step.args, *("mean", -100)[len(step.args) - 2 :])
+    scores, target, reduction, ignored = _all_of(step, ("mean", -100), 4)
     if not _fits_classes(scores, target, reduction, ignored) or step.results[0].dtype != scores.dtype:
         return False
     classes = _Classes(lowering, scores, target, ignored)
@@ -143,7 +149,7 @@ def _cross_entropy(lowering: Lowering, step: Step) -> bool:
 @lowers("cross_entropy_loss_backward")
 def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
     """(softmax - 1 at the target) times the row's share."""
-    grad, scores, target, reduction, ignored = (*step.args, *("mean", -100)[len(step.args) - 3 :])
+    grad, scores, target, reduction, ignored = _all_of(step, ("mean", -100), 5)
     if not _fits_classes(scores, target, reduction, ignored) or not _are(scores.dtype, grad) or grad.shape:
         return False
     classes = _Classes(lowering, scores, target, ignored)
@@ -154,8 +160,12 @@ def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
     total = rows.reduce("add", parts)
     rule = lambda c, t, m, g, n: c.sel(m, g / n, 0.0)  # noqa: E731
     share = lowering.map(
-        "share", rule, [classes.counts, lowering.window(grad), classes.share(reduction)], shape=target.shape, dtype=scores.dtype,
-    )  # fmt: skip
+        "share",
+        rule,
+        [classes.counts, lowering.window(grad), classes.share(reduction)],
+        shape=target.shape,
+        dtype=scores.dtype,
+    )
     column = share._replace(shape=(*share.shape, 1), strides=(*share.strides, 0))
     out = rows.map("p s / n", lambda c, t, p, s, n: p * (s / n), parts, column, total, like=step.results[0])
     where, at = _without(out, 1, 1)

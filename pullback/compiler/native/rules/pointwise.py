@@ -1,4 +1,4 @@
-"""Maps: kernels that work element by element, by the rules of `native.pointwise`; whole numbers, which serve as indices."""
+"""Maps: kernels that work element by element, by the rules of `native.pointwise`, and whole numbers, as indices."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def _map(lowering: Lowering, step: Step) -> bool:
         return False
 
 
-_OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "where"})  # fmt: skip
+_OF_BOOLS: Final = frozenset({
+    "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_not", "where",
+})  # fmt: skip
 RULES.update(dict.fromkeys([*POINTWISE, *_WHOLE], _map))
 
 

@@ -176,8 +176,10 @@ def _cross(lowering: Lowering, step: Step) -> bool:
 
     def part(w: Window, i: int) -> Window:
         return w._replace(
-            shape=(*w.shape[:d], *w.shape[d + 1 :]), strides=(*w.strides[:d], *w.strides[d + 1 :]), offset=w.offset + i * w.strides[d]
-        )  # fmt: skip
+            shape=(*w.shape[:d], *w.shape[d + 1 :]),
+            strides=(*w.strides[:d], *w.strides[d + 1 :]),
+            offset=w.offset + i * w.strides[d],
+        )
 
     rule = lambda c, t, p, q, r, s: p * q - r * s  # noqa: E731
     for i in range(3):

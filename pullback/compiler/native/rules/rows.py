@@ -142,7 +142,7 @@ def _logsumexp(lowering: Lowering, step: Step) -> bool:
 
 @lowers("logsumexp_slope")
 def _logsumexp_slope(lowering: Lowering, step: Step) -> bool:
-    """exp(x - norm) over their sum, which is 1 but for rounding; 0 over a slice of -inf alone, or beside an infinity."""
+    """exp(x - norm) over their sum, which is 1 but for rounding; 0 over a slice of -inf, or beside an infinity."""
     x, norm, dim = step.args
     if not all(type(y) is Value and y.dtype in FLOATS and y.dtype == step.results[0].dtype for y in (x, norm)):
         return False
@@ -205,8 +205,7 @@ def _layer_norm_backward(lowering: Lowering, step: Step) -> bool:
         rule = lambda c, t, h, n, a, b, s: (h - n * b - a) * s  # noqa: E731
         found.append(rows.map("to input", rule, h, n, a, b, scale, like=next(results)))
     outer = list(range(rank - dims))
-    for asked, term in ((mask[1], lambda: rows.map("mul", _mul, g, n)), (mask[2], lambda: g)):
-        if asked:
-            next(results)
-            found.append(lowering.reduce("add", term(), outer) if outer else term())
+    terms = [rows.map("mul", _mul, g, n)] if mask[1] else []
+    terms += [g] if mask[2] else []
+    found += [lowering.reduce("add", term, outer) if outer else term for term in terms]
     return len(found) == len(step.results) and lowering.gives(step, *found)

@@ -35,10 +35,7 @@ class _Ivp(Problem):
     def __init__(self, call: Call, integrator: Integrator) -> None:
         super().__init__(self._slope, integrator, call.captures)
         self.call, self.count = call, len(call.leaves)
-
-    @property
-    def form(self) -> Any:
-        return self.time_first, self.count
+        self.form = self.count
 
     def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
         function, *_, args = self.call.functions(leaves[: self.count])
@@ -258,6 +255,7 @@ class _Odeint(_Ivp):
         rtol, atol = (_ODEINT if call.given[key] is None else call.given[key] for key in ("rtol", "atol"))
         super().__init__(call, Integrator(call.name, "LSODA", max(float(np.min(rtol)), _LEAST), np.asarray(atol)))
         self.time_first = bool(call.given["tfirst"])
+        self.form = self.time_first, self.count
         self.said: list[Any] = []
 
     def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
