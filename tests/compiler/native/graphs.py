@@ -496,6 +496,9 @@ def natively(program, tool):
     return made if any(isinstance(part, NativePart) for part in made.parts) else None
 
 
+_PRODUCTS = {"matmul", "mm", "bmm", "mv", "dot", "linear", "einsum_pair"}
+
+
 class Fallback(Exception):
     """Machine code has not taken its arrays."""
 
@@ -504,11 +507,15 @@ def _by_numpy_never(part, *arrays):
     raise Fallback(f"{part.steps} of {[(x.shape, x.strides) for x in arrays]}")
 
 
-def difference(graph, tool, points=3):
-    """How machine code differs from NumPy's kernels, in words; "" if it does not."""
+def difference(graph, tool, points=3, delicate=True):
+    """How machine code differs from NumPy's kernels, in words; "" if it does not.
+
+    `delicate`: not where rounding decides.
+    """
     if (made := natively(graph.program, tool)) is None:
         return ""
     expected = graph.program.plan
+    products = not _PRODUCTS.isdisjoint(step.what for step in expected.steps if isinstance(step.what, str))
     exact, NativePart.by_numpy = NativePart.by_numpy, _by_numpy_never
     try:
         for nr in range(points):
@@ -523,7 +530,11 @@ def difference(graph, tool, points=3):
                 a, b = np.asarray(a), np.asarray(b)
                 if a.shape != b.shape or a.dtype != b.dtype:
                     return f"result {k}: {a.dtype}{a.shape} for {b.dtype}{b.shape}"
-                if not near(a, b, graph.tolerance) and not _is_delicate(expected, arrays, k, a, b, graph.tolerance):
+                if nr > 1 and products:  # BLAS takes 0 times NaN for 0, here and there
+                    a = np.where(np.isnan(a) & np.isfinite(b), b, a)
+                if not near(a, b, graph.tolerance) and not (
+                    delicate and _is_delicate(expected, arrays, k, a, b, graph.tolerance)
+                ):
                     return f"result {k} at point {nr}: {_worst(a, b, graph.tolerance)}"
             for x, y in zip(arrays, before, strict=True):
                 if x.tobytes() != y.tobytes():
@@ -560,9 +571,9 @@ def _is_delicate(expected, arrays, k, a, b, tolerance):
         for x in arrays:
             y = same_form(x)
             y[...] = x
-            if x.dtype.kind == "f" and 0 not in x.strides:
+            if x.dtype.kind == "f":
                 with np.errstate(all="ignore"):
-                    y *= 1 + 8 * np.finfo(x.dtype).eps * rng.choice([-1, 1], x.shape).astype(x.dtype)
+                    y[...] = x * (1 + 8 * np.finfo(x.dtype).eps * rng.choice([-1, 1], x.shape)).astype(x.dtype)
             moved.append(y)
         other = _called(expected, moved)
         if other is None:

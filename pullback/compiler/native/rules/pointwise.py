@@ -32,6 +32,12 @@ def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
     return (mask & a) | (~mask & b)
 
 
+def _compared(step: Step) -> int | None:
+    """The bits of the numbers that are compared, to which those of constants count too; None of bools."""
+    dtypes = [x.dtype for x in step.args if type(x) is Value or isinstance(x, np.generic)]
+    return max((64 if x.kind in "iu" else FLOATS.get(x, 0) for x in dtypes), default=0) or None
+
+
 def _map(lowering: Lowering, step: Step) -> bool:
     result, given = step.results[0], [x.item() if issubclass(type(x), np.generic) else x for x in step.args]
     if step.form is not ONE or not all(type(x) in _TAKEN for x in given):
@@ -51,7 +57,8 @@ def _map(lowering: Lowering, step: Step) -> bool:
         if not dtypes & set(FLOATS) and result.dtype == BOOL and name not in _OF_BOOLS:
             return False  # NumPy takes bools for whole numbers
     try:
-        return lowering.gives(step, lowering.map(name, rule, given, result))
+        bits = _compared(step) if result.dtype == BOOL else None
+        return lowering.gives(step, lowering.map(name, rule, given, result, bits=bits))
     except NoRuleError:
         return False
 
