@@ -54,6 +54,6 @@ def copied(array: np.ndarray) -> np.ndarray:
 def is_part(array: np.ndarray) -> bool:
     """True if the memory that an array lies in is larger than the array."""
     root: Any = array
-    while hasattr(root.base, "strides"):
+    while issubclass(type(root.base), np.ndarray):
         root = root.base
     return bool(root.nbytes > array.nbytes)
