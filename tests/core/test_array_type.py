@@ -105,6 +105,7 @@ COUNTED = {
     "graph/kept_values.py": (2, "a result that is plain holds nothing of another call"),
     "graph/saved.py": (3, FOR_SPEED),
     "graph/snapshot.py": (3, FOR_SPEED),
+    "graph/strides.py": (1, "in whose memory an ndarray lies"),
     "graph/view.py": (2, FOR_SPEED),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
     "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
