@@ -97,6 +97,7 @@ COUNTED = {
     "graph/node.py": (1, "an index that is compared"),
     "graph/kept_values.py": (2, "a result that is plain holds nothing of another call"),
     "graph/saved.py": (3, FOR_SPEED),
+    "graph/strides.py": (1, "what the memory of an ndarray is a part of"),
     "graph/snapshot.py": (3, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
