@@ -104,6 +104,7 @@ COUNTED = {
     "graph/node.py": (1, "an index that is compared"),
     "graph/kept_values.py": (2, "a result that is plain holds nothing of another call"),
     "graph/saved.py": (3, FOR_SPEED),
+    "graph/strides.py": (1, "what the memory of an ndarray is a part of"),
     "graph/snapshot.py": (3, FOR_SPEED),
     "graph/strides.py": (1, "in whose memory an ndarray lies"),
     "graph/view.py": (2, FOR_SPEED),
