@@ -412,29 +412,40 @@ class Kernel:
         how = member.node.attr.how
         if self.along < self.outer:  # of a few numbers, in each lane
             return self.code.variable(self._identity(member))
-        bits = 64 if how == "add" else self.nest.bits
-        return self.code.variable(self.code.number(_IDENTITY[how], Type("f", bits)))
+        return self.code.variable(self.code.number(_IDENTITY[how], Type("f", self._exact(member))))
 
     def _short(self, at: int, work: Sequence[Member], ends: Sequence[Member], d: int) -> None:
         """A loop over the dimension around a single vector, or a part of one: what is summed over it stays in one."""
         c, count = self.code, self._size[self.along]
-        kept = {
-            m.node.number: c.variable(self._identity(m))
+        sums = [
+            m
             for m in work
             if m.level == LATE and m.node.op == REDUCE and self._late(m).strides[self.along]
             if not self._late(m).strides[d]
-        }
+        ]
+        totals = [c.variable(c.cast(self._identity(m), self._exact(m))) for m in sums]
         before = [access.address for access in self.accesses]
-        with ExitStack() as loop:
-            self._enter(loop, d)
-            self._vectors(at, work, ends, kept)
-        for access, address in zip(self.accesses, before, strict=True):
-            access.address = address
+        with c.loop(0, self._size[d], _BLOCK if sums else 1) as j:
+            kept = {m.node.number: c.variable(self._identity(m)) for m in sums}
+            with ExitStack() as loop:
+                if sums:
+                    end = c.sel(c.compare("lt", self._size[d], j + _BLOCK), self._size[d], j + _BLOCK)
+                    j = loop.enter_context(c.loop(j, end))
+                self._move(j, d)
+                self._vectors(at, work, ends, kept)
+            for member, total in zip(sums, totals, strict=True):
+                part = c.cast(c.get(kept[member.node.number]), total.type.bits)
+                c.set(total, self._combined(member.node.attr.how, c.get(total), part))
+            for access, address in zip(self.accesses, before, strict=True):
+                access.address = address
         self._lanes_now, self._count = self.lanes, count
-        for member in work:
-            if member.node.number in kept:
-                self._gather(member, c.get(kept[member.node.number]))
+        for member, total in zip(sums, totals, strict=True):
+            self._gather(member, c.cast(c.get(total), self.nest.bits))
         self._lanes_now, self._count = 1, None
+
+    def _exact(self, member: Member) -> int:
+        """The bits of a total: of a sum it is in double precision."""
+        return 64 if member.node.attr.how == "add" else self.nest.bits
 
     def _vectors(
         self, at: int, work: Sequence[Member], ends: Sequence[Member], kept: dict[int, Variable] | None = None

@@ -105,6 +105,17 @@ def test_what_was_wrong_once(tool, function, arrays, size):
         assert not graphs.difference(graph, tool, delicate=False)
 
 
+@pytest.mark.parametrize("size", [64, 16])
+def test_long_sums_down_short_rows_are_as_exact_as_numpys(tool, size):
+    x = (np.random.default_rng(0).random((100_000, 3)) + 0.5).astype(np.float32)
+    graph = graphs.WrittenGraph(lambda x: [x.sum(0), (x * x).mean(0)], x)
+    with graphs.vectors_of(tool, size):
+        found = graphs.natively(graph.program, tool).call(x)
+    exact = x.sum(0, dtype=np.float64), (x.astype(np.float64) ** 2).mean(0)
+    for a, b in zip(found, exact, strict=True):
+        np.testing.assert_allclose(a, b, rtol=5e-7)
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 class Guarded:
     """Memory between two pages that nobody may touch."""
