@@ -106,7 +106,6 @@ COUNTED = {
     "graph/saved.py": (3, FOR_SPEED),
     "graph/strides.py": (1, "what the memory of an ndarray is a part of"),
     "graph/snapshot.py": (3, FOR_SPEED),
-    "graph/strides.py": (1, "in whose memory an ndarray lies"),
     "graph/view.py": (2, FOR_SPEED),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
     "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
