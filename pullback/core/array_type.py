@@ -220,7 +220,7 @@ class ArrayType:
         """Note that a number is one of Python's outside of a trace, which does not count for dtypes."""
 
     def apply(self, x: Any, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """The result of a ufunc for arguments with `x` among them, as a step of a program; None if that is not to be."""
+        """The result of a ufunc for arguments with `x` among them, as a step of a program; else None."""
         return None
 
     def copy(self, x: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -51,7 +53,7 @@ def copied(array: np.ndarray) -> np.ndarray:
 
 def is_part(array: np.ndarray) -> bool:
     """True if the memory that an array lies in is larger than the array."""
-    root = array
-    while hasattr(root.base, "strides"):
+    root: Any = array
+    while issubclass(type(root.base), np.ndarray):
         root = root.base
-    return root.nbytes > array.nbytes
+    return bool(root.nbytes > array.nbytes)

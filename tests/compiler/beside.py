@@ -165,13 +165,14 @@ def differences(program):
 
 def _differences(program):
     compiled = pb.compile(program.function)
-    why = ""
+    single = "float32" in program.text or ".float()" in program.text
+    why, kinds = "", [*program.kinds, *["f4"] * single]
     for nr, at in enumerate(program.way):
         program.move(at)
-        expected = Call(program.function, program.point(at), program.how, program.mixed, program.kinds)
+        expected = Call(program.function, program.point(at), program.how, program.mixed, kinds)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            found = Call(compiled, program.point(at), program.how, program.mixed, program.kinds)
+            found = Call(compiled, program.point(at), program.how, program.mixed, kinds)
         why = next((str(w.message) for w in said if issubclass(w.category, pb.compiler.CompileWarning)), why)
         if expected.error and "NaN to integer" in expected.text:  # NumPy says so of a number, not of an array
             continue

@@ -167,7 +167,7 @@ class RandomGraph:
         return 1e-4 if any(x.dtype == np.float32 for x in values) else 1e-9
 
     def elsewhere(self, strange):
-        """Other numbers for the inputs, in the same form; `strange`: NaN, infinities, zeros and subnormals among them."""
+        """Other numbers for the inputs, in the same form; `strange`: with NaN, infinities, zeros and subnormals."""
         found = []
         for x in self.inputs:
             y = same_form(x)
@@ -235,24 +235,62 @@ def same_form(x):
 
 # -- what is done ------------------------------------------------------------------------------------------------------
 UNARY = {
-    "tanh": pb.tanh, "sin": pb.sin, "cos": pb.cos, "sigmoid": pb.sigmoid, "relu": pb.relu, "abs": pb.abs,
-    "neg": pb.neg, "exp": lambda x: pb.exp(-x.abs()), "sqrt": lambda x: pb.sqrt(x.abs() + 0.25), "log1p": lambda x: pb.log1p(x.abs()),
-    "erf": pb.erf, "square": pb.square, "gelu": F.gelu, "silu": F.silu, "softplus": F.softplus,
-    "clamp": lambda x: x.clamp(-0.5, 0.75), "times": lambda x: 2.5 * x, "less": lambda x: 1 - x, "cube": lambda x: x**3,
-    "to_double": lambda x: x.double(), "to_float": lambda x: x.float(), "clone": lambda x: x.clone(),
-    "leaky_relu": lambda x: F.leaky_relu(x, 0.1), "reciprocal": lambda x: 1 / (1 + x * x), "trunc": lambda x: pb.trunc(x * 3),
-    "of_mask": lambda x: (x > 0.1).to(x.dtype), "masks": lambda x: pb.where((x > 0) & ~(x > 0.5) | (x < -0.5), x, 0.25),
-    "sign": pb.sign, "isnan": lambda x: pb.where(pb.isnan(x), 1.0, x), "mask_of_mask": lambda x: ((x > 0) == (x < 1)).to(x.dtype) * x,
-}  # fmt: skip
+    "tanh": pb.tanh,
+    "sin": pb.sin,
+    "cos": pb.cos,
+    "sigmoid": pb.sigmoid,
+    "relu": pb.relu,
+    "abs": pb.abs,
+    "neg": pb.neg,
+    "exp": lambda x: pb.exp(-x.abs()),
+    "sqrt": lambda x: pb.sqrt(x.abs() + 0.25),
+    "log1p": lambda x: pb.log1p(x.abs()),
+    "erf": pb.erf,
+    "square": pb.square,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "softplus": F.softplus,
+    "clamp": lambda x: x.clamp(-0.5, 0.75),
+    "times": lambda x: 2.5 * x,
+    "less": lambda x: 1 - x,
+    "cube": lambda x: x**3,
+    "to_double": lambda x: x.double(),
+    "to_float": lambda x: x.float(),
+    "clone": lambda x: x.clone(),
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+    "reciprocal": lambda x: 1 / (1 + x * x),
+    "trunc": lambda x: pb.trunc(x * 3),
+    "of_mask": lambda x: (x > 0.1).to(x.dtype),
+    "masks": lambda x: pb.where((x > 0) & ~(x > 0.5) | (x < -0.5), x, 0.25),
+    "sign": pb.sign,
+    "isnan": lambda x: pb.where(pb.isnan(x), 1.0, x),
+    "mask_of_mask": lambda x: ((x > 0) == (x < 1)).to(x.dtype) * x,
+}
 BINARY = {
-    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / (1 + y * y),
-    "maximum": pb.maximum, "minimum": pb.minimum, "where": lambda x, y: pb.where(x > y, x, y * 2), "atan2": pb.atan2,
-    "hypot": pb.hypot, "logaddexp": pb.logaddexp, "lerp": lambda x, y: pb.lerp(x, y * 1, 0.3), "masked": lambda x, y: x.masked_fill(y > 0, 0.5),
-    "compare": lambda x, y: (x < y).to(x.dtype), "addcmul": lambda x, y: pb.addcmul(x, y, y, value=0.5),
-}  # fmt: skip
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / (1 + y * y),
+    "maximum": pb.maximum,
+    "minimum": pb.minimum,
+    "where": lambda x, y: pb.where(x > y, x, y * 2),
+    "atan2": pb.atan2,
+    "hypot": pb.hypot,
+    "logaddexp": pb.logaddexp,
+    "lerp": lambda x, y: pb.lerp(x, y * 1, 0.3),
+    "masked": lambda x, y: x.masked_fill(y > 0, 0.5),
+    "compare": lambda x, y: (x < y).to(x.dtype),
+    "addcmul": lambda x, y: pb.addcmul(x, y, y, value=0.5),
+}
 REDUCTIONS = {
-    "sum": pb.sum, "mean": pb.mean, "amax": pb.amax, "amin": pb.amin, "logsumexp": pb.logsumexp, "var": pb.var, "norm": lambda x, d, keepdim: pb.linalg.vector_norm(x, 2, d, keepdim),
-}  # fmt: skip
+    "sum": pb.sum,
+    "mean": pb.mean,
+    "amax": pb.amax,
+    "amin": pb.amin,
+    "logsumexp": pb.logsumexp,
+    "var": pb.var,
+    "norm": lambda x, d, keepdim: pb.linalg.vector_norm(x, 2, d, keepdim),
+}
 
 
 def _reduced(name):
@@ -452,13 +490,26 @@ def _deeper(graph, x):
 
 def _by_numpy(graph, x):
     """Steps without rules, between others."""
-    return graph.rng.choice([
-        lambda: x.cumsum(graph.dim(x)), lambda: x.sort(graph.dim(x))[0], lambda: x * x.argmax(), lambda: x.std(),
-        lambda: x.prod(), lambda: pb.tril(x), lambda: x.diagonal(), lambda: pb.tile(x, (2,) * x.ndim),
-        lambda: x.median(), lambda: pb.amax((x > 0).sum(-1)) * x, lambda: x.max(graph.dim(x))[0],
-        lambda: (x > 0).any(graph.dim(x)).to(x.dtype) + 1, lambda: pb.arange(x.shape[-1]) * x,
-        lambda: pb.complex(x, x * 2).abs(), lambda: F.normalize(x, dim=graph.dim(x)), lambda: x.repeat_interleave(2, graph.dim(x)),
-    ])()  # fmt: skip
+    return graph.rng.choice(
+        [
+            lambda: x.cumsum(graph.dim(x)),
+            lambda: x.sort(graph.dim(x))[0],
+            lambda: x * x.argmax(),
+            lambda: x.std(),
+            lambda: x.prod(),
+            lambda: pb.tril(x),
+            lambda: x.diagonal(),
+            lambda: pb.tile(x, (2,) * x.ndim),
+            lambda: x.median(),
+            lambda: pb.amax((x > 0).sum(-1)) * x,
+            lambda: x.max(graph.dim(x))[0],
+            lambda: (x > 0).any(graph.dim(x)).to(x.dtype) + 1,
+            lambda: pb.arange(x.shape[-1]) * x,
+            lambda: pb.complex(x, x * 2).abs(),
+            lambda: F.normalize(x, dim=graph.dim(x)),
+            lambda: x.repeat_interleave(2, graph.dim(x)),
+        ]
+    )()
 
 
 STATEMENTS = {
@@ -468,13 +519,31 @@ STATEMENTS = {
 _SINGLE = list(STATEMENTS)
 STATEMENTS |= {
     **{name: _reduced(name) for name in REDUCTIONS},
-    "rows": _minus_reduced, "deeper": _deeper, "deeper too": _deeper,
-    "softmax": lambda graph, x: pb.softmax(x, graph.dim(x)), "log_softmax": lambda graph, x: pb.log_softmax(x, graph.dim(x)),
-    "layer_norm": _layer_norm, "matmul": _matmul, "matmul too": _matmul, "einsum": _einsum, "permute": _permuted, "reshape": _reshaped,
-    "expand": _expanded, "join": _joined, "pad": _padded, "flip": _flipped, "part": lambda graph, x: x[graph.part(x)],
-    "select": _selected, "select too": _selected, "index_add": _added_by_index, "classes": _classes, "write": _written, "write too": _written, "chunks": _chunks,
+    "rows": _minus_reduced,
+    "deeper": _deeper,
+    "deeper too": _deeper,
+    "softmax": lambda graph, x: pb.softmax(x, graph.dim(x)),
+    "log_softmax": lambda graph, x: pb.log_softmax(x, graph.dim(x)),
+    "layer_norm": _layer_norm,
+    "matmul": _matmul,
+    "matmul too": _matmul,
+    "einsum": _einsum,
+    "permute": _permuted,
+    "reshape": _reshaped,
+    "expand": _expanded,
+    "join": _joined,
+    "pad": _padded,
+    "flip": _flipped,
+    "part": lambda graph, x: x[graph.part(x)],
+    "select": _selected,
+    "select too": _selected,
+    "index_add": _added_by_index,
+    "classes": _classes,
+    "write": _written,
+    "write too": _written,
+    "chunks": _chunks,
     "numpy": _by_numpy,
-}  # fmt: skip
+}
 _AREAS = list(STATEMENTS)[len(_SINGLE) :]
 
 
@@ -623,7 +692,7 @@ def made(seed):
 def main(count, first, *names):
     """Compare graphs, by toolchains and widths in turn."""
     tools = [toolchain._named(name) for name in names or ("llvmlite",)]
-    wrong = native = 0
+    wrong = 0
     for seed in range(first, first + count):
         try:
             graph = made(seed)

@@ -34,7 +34,7 @@ def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
 
 def _compared(step: Step) -> int | None:
     """The bits of the numbers that are compared, to which those of constants count too; None of bools."""
-    dtypes = [x.dtype for x in step.args if type(x) is Value or isinstance(x, np.generic)]
+    dtypes = [x.dtype for x in step.args if type(x) is Value or issubclass(type(x), np.generic)]
     return max((64 if x.kind in "iu" else FLOATS.get(x, 0) for x in dtypes), default=0) or None
 
 
