@@ -376,7 +376,9 @@ def gradient_outward(leaf: Tensor, raw: Any, level: int) -> Any:
     out = outward(leaf, raw, level)
     memory = memory_of(out)
     # The gradient of a sum is one number, shown many times: a program may write into it as into any other.
-    return out if memory is None or memory.flags.writeable else out.clone()
+    if memory is None or memory.flags.writeable:
+        return out
+    return out.copy() if type(out) is ndarray else out.clone()
 
 
 def face_of(value: Any) -> Callable[[Any], Any]:
