@@ -116,6 +116,33 @@ def test_long_sums_down_short_rows_are_as_exact_as_numpys(tool, size):
         np.testing.assert_allclose(a, b, rtol=5e-7)
 
 
+@pytest.mark.parametrize(
+    ("function", "wrong"),
+    [
+        (lambda x, i: F.cross_entropy(x, i) * 1, [0, -1, 2]),
+        (lambda x, i: F.cross_entropy(x, i, ignore_index=-1) * 1, [0, -2, -1]),
+        (lambda x, i: pb.func.grad(lambda x: F.cross_entropy(x, i))(x), [-17, 1, 2]),
+        (lambda x, i: pb.index_select(x, 1, i) * 2, [0, 17, 1]), (lambda x, i: F.embedding(i, x) * 2, [0, -1, 2]),
+        (lambda x, i: pb.gather(x, 1, i.unsqueeze(1)) * 2, [0, -18, 1]),
+        (lambda x, i: x[:, i] * 2, [1, 2, 40]), (lambda x, i: x[i, i] * 2, [1, 2, 3]),
+    ],
+)  # fmt: skip
+def test_wrong_indices_are_refused_as_in_eager_mode(tool, monkeypatch, function, wrong):
+    monkeypatch.setenv("PULLBACK_COMPILER", tool.name)
+    x, compiled = pb.tensor(X[:3]), pb.compile(function)
+    for _ in range(6):
+        np.testing.assert_allclose(compiled(x, pb.tensor(INDEX)), function(x, pb.tensor(INDEX)), rtol=1e-13)
+    for run in (function, compiled):
+        with pytest.raises(IndexError):
+            run(x, pb.tensor(wrong))
+    assert any(
+        isinstance(part, NativePart)
+        for variants in compiled._by_signature.values()
+        for made in variants.programs
+        for part in made.plan.parts
+    )
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 class Guarded:
     """Memory between two pages that nobody may touch."""
