@@ -92,9 +92,7 @@ class _Classes:
         given = lowering.window(target)
         # An index counts from the end, a class does not: one below 0 becomes one that is too large, and found out.
         rule = lambda c, t, i, n, count: c.sel(i.ne(n), c.sel(i < 0, count, i), 0)  # noqa: E731
-        self.places = lowering.map(
-            "class", rule, [given, ignored, scores.shape[1]], shape=self.shape, dtype=WHOLE
-        )
+        self.places = lowering.map("class", rule, [given, ignored, scores.shape[1]], shape=self.shape, dtype=WHOLE)
         mask = lambda c, t, i, n: i.ne(n)  # noqa: E731
         self.counts = lowering.map("counts", mask, [given, ignored], shape=self.shape, dtype=bool)
 
