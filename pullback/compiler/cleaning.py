@@ -29,8 +29,10 @@ _SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
 # Kernels that raise for some numbers: programs run these whoever wants what they give.
 _RAISING = frozenset({
     "bernoulli", "bin_edges", "binary_cross_entropy_elements", "bincount", "embedding_rows", "histogram_boxes",
-    "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh", "linalg_solve_matrices",
-    "linalg_solve_triangular", "nll_loss", "one_hot", "unravel_index",
+    "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh", "linalg_inv_ex",
+    "linalg_ldl_factor_ex", "linalg_lstsq_matrices", "linalg_lu_factor_ex", "linalg_pinv_matrices",
+    "linalg_solve_matrices", "linalg_solve_triangular", "linalg_svd", "linalg_svdvals", "nll_loss", "one_hot",
+    "unravel_index",
 })  # fmt: skip
 
 

@@ -53,7 +53,7 @@ from pullback.core.tensor import ndarray
 from pullback.graph.held_records import owner_of
 
 _SIGNATURES = 64
-_WRAPPER = 2e-6  # seconds that the way to a program takes
+_WRAPPER, _QUICK = 2e-6, 5e-7  # seconds that the way to a program takes, and to one of machine code
 _CHANGES = 8  # how often what a function reads may change before its programs are given up
 _TOO_MANY = (
     f"it has been called with arguments of {_SIGNATURES} kinds (shapes, dtypes, values of numbers); others run "
@@ -111,13 +111,12 @@ class Compiled(StandsFor):
         self._key = self._method = ""  # of a method: where an instance keeps its Compiled, and the name in the class
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            (quick := self._quick) is not None
-            and not kwargs
-            and modes.current() is quick.modes
-            and (found := quick.call(*args)) is not NotImplemented
-        ):
-            return found
+        if (quick := self._quick) is not None and not kwargs and modes.current() is quick.modes:
+            try:
+                if (found := quick.call(*args)) is not NotImplemented:
+                    return found
+            except LeftError:  # a NaN where a mask may be missing
+                pass
         if (
             self._eager is not None
             or (self._running and get_ident() in self._running)
@@ -435,7 +434,7 @@ class Compiled(StandsFor):
         restore(states)  # the program draws the same numbers
         begin = perf_counter()
         again = program.run(leaves, inputs_of(leaves))
-        took = perf_counter() - begin + _WRAPPER + variants.call.seconds_to_take_in(given)
+        took = perf_counter() - begin + _way_to(program, variants) + variants.call.seconds_to_take_in(given)
         restore(states)
         if how := differs(again if program.draws else result, expected, leaves):
             self._differs(variants, how)
@@ -462,7 +461,7 @@ class Compiled(StandsFor):
         if how := rehearsal.differs(found, expected, leaves):
             self._differs(variants, how)
             return expected
-        program.timed(took, found.seconds + _WRAPPER + variants.call.seconds_to_take_in(given))
+        program.timed(took, found.seconds + _way_to(program, variants) + variants.call.seconds_to_take_in(given))
         if program.calls == _TIMED and program.is_slower and not self._check:
             self._run_as_it_is(variants, _SLOWER)
         if program.calls == _TIMED and not self._check:  # else each call is compared
@@ -544,6 +543,11 @@ class Compiled(StandsFor):
         for part in (name := getattr(self, "__qualname__", "")).split("."):
             found = getattr(found, part, None)
         return name if found is self else (_compiled, (self._function, self._check, self._pure))
+
+
+def _way_to(program: Any, variants: Variants) -> float:
+    """Seconds that a call spends besides the program."""
+    return _QUICK if variants.bare and program.is_native else _WRAPPER
 
 
 def _compiled(function: Callable[..., Any], check: bool, pure: bool) -> Compiled:

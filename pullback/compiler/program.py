@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.arrays.masks import has_nan
 from pullback.compiler.cleaning import needed, without_cleaning
+from pullback.compiler.native.parts import NativePart
 from pullback.compiler.plan import Plan
 from pullback.compiler.simplify import Simplified
 from pullback.compiler.tracing import (
@@ -75,6 +76,11 @@ class Record:
     @cached_property
     def is_simple(self) -> bool:
         return not (self.effects or self.draws)
+
+    @cached_property
+    def is_native(self) -> bool:
+        """True if all of it is machine code."""
+        return len(self.plan.parts) == 1 and isinstance(self.plan.parts[0], NativePart)
 
     @cached_property
     def draws(self) -> bool:

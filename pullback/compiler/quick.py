@@ -27,7 +27,7 @@ class Quick:
     Attributes
     ----------
     call : callable
-        (*args) -> the result, or NotImplemented.
+        The builtin: (*args) -> the result, or NotImplemented; it raises LeftError.
     modes : Modes
         Those in which it may be called.
     """

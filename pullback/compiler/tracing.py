@@ -150,6 +150,7 @@ def trace(
         made.result = unflatten(made.structure, _leaving(out, memories))
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
         effects += lifted.written_apart()
+        effects = [(x, _apart(array, memories)) for x, array in effects]
     finally:
         graph.records, graph.live = False, _is_none  # no constant is live that comes later
         UntraceableError.last = refused
@@ -360,6 +361,12 @@ def _shown(graph: Graph, x: Any) -> tuple[str, Any]:
     if type(x) is ndarray:
         return ARRAY, graph.constant(x)
     return AS_IT_IS, x
+
+
+def _apart(array: ndarray, memories: Sequence[ndarray | None]) -> ndarray:
+    """The array, or a copy where it lies in a memory that is being written into before it is read."""
+    shared = any(x is not None and np.may_share_memory(array, x) for x in memories)
+    return array.copy() if shared else array
 
 
 def settle(container: Any) -> None:

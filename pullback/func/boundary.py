@@ -388,7 +388,7 @@ def gradient_outward(leaf: Tensor, raw: Any, level: int) -> Any:
     # The gradient of a sum is one number, shown many times: a program may write into it as into any other.
     if memory is None or memory.flags.writeable:
         return out
-    return out.clone() if isinstance(out, Tensor) else memory.copy()
+    return out.copy() if type(out) is ndarray else out.clone()
 
 
 def face_of(value: Any) -> Callable[[Any], Any]:

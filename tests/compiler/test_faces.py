@@ -219,7 +219,17 @@ def test_an_argument_into_which_a_gradient_was_written_in_a_trace_is_as_it_was()
     compare(f, lambda: pb.ones(2, requires_grad=True) * 1, lambda: pb.ones(2), eager=True)
 
 
-@pytest.mark.parametrize("function", [np.linalg.eigvals, lambda x: np.linalg.solve(x, x), np.histogram])
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.linalg.eigvals,
+        lambda x: np.linalg.solve(x, x),
+        np.histogram,
+        np.linalg.inv,
+        pb.linalg.inv,
+        np.linalg.cholesky,
+    ],
+)
 def test_a_kernel_that_raises_does_so_whoever_wants_what_it_gives(function):
     compiled = pb.compile(lambda x: [function(x), x.sum()][1])
     for k in range(4):

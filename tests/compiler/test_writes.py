@@ -122,3 +122,17 @@ def test_as_strided_begins_where_the_argument_lies_in_its_memory():
         x = pb.arange(3.0)
         np.testing.assert_array_equal(made(x), f(x))
     assert any(variants.programs for variants in made._by_signature.values())
+
+
+def test_a_part_of_one_argument_is_written_into_another_before_the_first_is_written():
+    def f(x, s):
+        s.copy_(x[0])
+        x.mul_(3)
+        return x * s
+
+    made = pb.compile(f)
+    for k in range(6):
+        (x, s), (y, t) = ((pb.arange(3.0) + k, pb.tensor(0.0)) for _ in range(2))
+        np.testing.assert_array_equal(made(x, s), f(y, t))
+        np.testing.assert_array_equal(x, y)
+        assert s.item() == t.item() == k

@@ -157,3 +157,10 @@ def test_no_array_of_ours_leaves_a_transform_of_an_ndarray_beside_a_tensor(trans
     for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (found, expected)), strict=True):
         assert type(a) is type(b)
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_gradient_of_a_sum_beside_a_tensor_is_an_ndarray_that_may_be_written_into():
+    gradient = pb.func.grad(lambda x: (x - pb.ones(3)).sum())(X)
+    assert type(gradient) is np.ndarray
+    gradient[0] = 2.0
+    assert gradient.tolist() == [2.0, 1.0, 1.0]

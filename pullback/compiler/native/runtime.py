@@ -278,6 +278,10 @@ def _entry() -> Code:
         with code.when(like.eq(0)):
             code.give(frame.new("NotImplemented"))
 
+    with code.when(frame.number("once").ne(0)), code.loop(0, count) as nr, code.loop(nr + 1, count) as other:
+        one, two = (code.load(ADDRESS, args.at(k, WORD)) for k in (nr, other))
+        with code.when(one.eq(two)):  # an array that is given twice is another kind of call
+            code.give(frame.new("NotImplemented"))
     code.store(left - frame.number("once"), frame.place("left"))
 
     # Memory: the addresses, the objects, a place for each number, and then what the program works in.

@@ -46,7 +46,7 @@ def getitem(self: Any, index: Any) -> Any:
             index = plain_index(index)
             if has_tensors(index):
                 index = tuple(map(_as_array, index)) if type(index) is tuple else _as_array(index)
-                found = read_at(self, index, ops=TENSOR)
+                found = show_as_array(read_at(self, index, ops=TENSOR))  # a number in an index has no face
                 return _element(found) if not found.ndim else found
             if not is_basic_index(index):
                 return _advanced(self, index) if type(self._array) is ndarray else TENSOR.advanced_index(self, index)
