@@ -21,7 +21,6 @@ from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
 _CHEAP = 3  # operations of a map that are sooner done again than read from memory
-_UNROLLED = 4  # vectors a round, of a pass that adds up and does little else
 _IDENTITY = {"add": 0.0, "mul": 1.0, "max": -inf, "min": inf}
 _DEAR = frozenset({"div", "sqrt", "call", "floor"})
 

@@ -6,7 +6,6 @@ does not take (complex or whole numbers, no elements), is left to NumPy.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.nodes import (
     CONSTANT,
     GATHER,
@@ -63,17 +63,13 @@ class Lowering:
     Attributes
     ----------
     nodes : list of Node
-    uses : Counter of int
-        How often each value is read by steps, or wanted.
     """
 
-    def __init__(self, graph: Graph, steps: Iterable[Step], wanted: Iterable[Value]) -> None:
+    def __init__(self, graph: Graph, wanted: Iterable[Value]) -> None:
         self.graph, self.nodes = graph, list[Node]()
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
-        self.uses = Counter(x.number for step in steps for x in step.values())
         self._wanted = {x.number for x in wanted}
-        self.uses.update(self._wanted)
         self._inputs = 0
 
     # -- what there is -------------------------------------------------------------------------------------------------
@@ -187,7 +183,7 @@ class Lowering:
         read = x.squeezed()
         space = tuple(n for d, n in enumerate(shape) if n != 1)
         if not places:
-            found = self.map("copy", _same, [read], shape=space, dtype=x.node.dtype).node
+            found = self.map("copy", simple.copy, [read], shape=space, dtype=x.node.dtype).node
         else:
             left = [s for d, s in enumerate(read.strides) if d not in places]
             strides = long_last(space, contiguous(space)) if 0 in left else dense(space, left)
@@ -203,7 +199,7 @@ class Lowering:
         given = value.spread(where.shape).squeezed() if type(value) is Window else value
         where = where.squeezed()
         if type(given) is not Window:
-            given = self.map("fill", _number, [given], shape=where.shape, dtype=target.node.dtype)
+            given = self.map("fill", simple.fill, [given], shape=where.shape, dtype=target.node.dtype)
         node = self.add(
             WRITE, Write(where.strides, where.offset, adds), (target.node.whole(), given),
             target.node.shape, target.node.strides, target.node.dtype,
@@ -228,7 +224,7 @@ class Lowering:
 
     def zeros(self, shape: Shape, dtype: Any) -> Window:
         """Zeros in memory."""
-        return self.map("fill", _number, [0.0], shape=shape, dtype=dtype)
+        return self.map("fill", simple.fill, [0.0], shape=shape, dtype=dtype)
 
     def gives(self, step: Step, *windows: Window) -> bool:
         """These are the results of a step; returns True."""
@@ -244,7 +240,7 @@ class Lowering:
         node = x.node
         lies = x.squeezed()  # in the same memory, though perhaps with other dimensions
         if node.op in (INPUT, CONSTANT) or x.offset or lies.strides != wanted or prod(lies.shape) != node.size:
-            node = self.map("copy", _same, [x], like=value).node
+            node = self.map("copy", simple.copy, [x], like=value).node
             self._windows[value.number] = self.shown(node, value.shape)
         return node
 
@@ -261,11 +257,11 @@ class Lowering:
 
     def in_order(self, x: Window) -> Window:
         """A copy in C order."""
-        return self.map("copy", _same, [x], shape=x.shape, dtype=x.node.dtype, ordered=True)
+        return self.map("copy", simple.copy, [x], shape=x.shape, dtype=x.node.dtype, ordered=True)
 
     def copied(self, node: Node) -> Node:
         """A copy with memory of its own."""
-        kind = MAP, Map("copy", _same, _width(node))
+        kind = MAP, Map("copy", simple.copy, _width(node))
         return self.add(*kind, [node.whole()], node.shape, node.strides, node.dtype)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
@@ -314,11 +310,3 @@ def _width(node: Node) -> int:
 def _compares_whole(dtype: Any, read: Sequence[Any]) -> bool:
     """True for a mask made of whole numbers."""
     return dtype == BOOL and any(type(x) is Window and x.node.dtype == WHOLE for x in read)
-
-
-def _same(code: Any, type_: Any, x: Any) -> Any:
-    return x
-
-
-def _number(code: Any, type_: Any, x: Any) -> Any:
-    return code.number(x, type_) if type(x) in (int, float, bool) else x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pullback.compiler.native import simple
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.nodes import DOT, LEAVES, MAP, WRITE, Map, Node, Window
 from pullback.compiler.native.product import Product
@@ -28,7 +29,7 @@ def settled(nodes: Iterable[Node], wanted: Sequence[Node]) -> list[Node]:
                 copy = Node(
                     0,
                     MAP,
-                    Map("copy", _same, 8 * node.dtype.itemsize),
+                    Map("copy", simple.copy, 8 * node.dtype.itemsize),
                     (target.whole(),),
                     target.shape,
                     node.strides,
@@ -46,10 +47,6 @@ def _reads_twice(node: Node) -> bool:
     """True of a write that reads its target too, or another part of it."""
     target = node.operands[0].node
     return any(type(x) is Window and x.node is target for x in node.operands[1:])
-
-
-def _same(code: object, type_: object, x: object) -> object:
-    return x
 
 
 def stored(nests: Sequence[Nest], wanted: Iterable[Node]) -> set[int]:

@@ -109,7 +109,7 @@ def _all_wanted(step: Step, wanted: Iterable[Value]) -> bool:
 def _lowered(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> set[Step]:
     """The steps that have nodes; what others give is taken as given."""
     load_rules()
-    lowering = Lowering(graph, steps, results)
+    lowering = Lowering(graph, results)
     for value in inputs:
         lowering.input(value)
     found = set[Step]()

@@ -59,7 +59,7 @@ class Native:
         tool: toolchain.Toolchain,
     ) -> None:  # fmt: skip
         self._inputs, self._results, self._tool = inputs, results, tool
-        lowering = Lowering(graph, steps, results)
+        lowering = Lowering(graph, results)
         for value in inputs:
             lowering.input(value)
         for step in steps:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
 from pullback.compiler.native.nodes import Index, Window
@@ -144,7 +145,7 @@ def _cross_entropy(lowering: Lowering, step: Step) -> bool:
     rule = lambda c, t, m, s, top, x: c.sel(m, FUNCTIONS["log"](c, s) - (x - top), 0.0)  # noqa: E731
     losses = lowering.map("loss", rule, given, shape=target.shape, dtype=scores.dtype)
     total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
-    return lowering.gives(step, lowering.map("div", lambda c, t, a, b: a / b, [total, share], step.results[0]))
+    return lowering.gives(step, lowering.map("div", simple.div, [total, share], step.results[0]))
 
 
 @lowers("cross_entropy_loss_backward")
@@ -171,15 +172,11 @@ def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
     out = rows.map("p s / n", lambda c, t, p, s, n: p * (s / n), parts, column, total, like=step.results[0])
     where, at = _without(out, 1, 1)
     where = where._replace(shape=where.shape[:1], strides=where.strides[:1])
-    less = lowering.map("neg", lambda c, t, s: -s, [share], shape=target.shape, dtype=scores.dtype)
+    less = lowering.map("neg", simple.neg, [share], shape=target.shape, dtype=scores.dtype)
     return lowering.gives(step, lowering.scatter(out, where, less, classes.places, at))
 
 
 # -- copies in another order -------------------------------------------------------------------------------------------
-def _same(c: Any, t: Any, x: Any) -> Any:
-    return x
-
-
 @lowers("flip")
 def _flip(lowering: Lowering, step: Step) -> bool:
     if step.form is not ONE or not _are(step.results[0].dtype, step.args[0]) or step.args[0].dtype not in FLOATS:
@@ -187,4 +184,4 @@ def _flip(lowering: Lowering, step: Step) -> bool:
     dims = step.args[1] if isinstance(step.args[1], (tuple, list)) else [step.args[1]]
     x = lowering.window(step.args[0])
     found = x.through(lambda probe: np.flip(probe, tuple(dims)))
-    return found is not None and lowering.gives(step, lowering.map("copy", _same, [found], step.results[0]))
+    return found is not None and lowering.gives(step, lowering.map("copy", simple.copy, [found], step.results[0]))

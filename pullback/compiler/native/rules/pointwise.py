@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from pullback.arrays.traced.graph import ONE, Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.code import Code, Type
 from pullback.compiler.native.code import Value as Computed
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
@@ -78,12 +79,8 @@ def _copy(lowering: Lowering, step: Step) -> bool:
         return False
     if result.dtype == BOOL and x.dtype != BOOL:
         return False
-    rule = _number if x.dtype == BOOL and result.dtype != BOOL else _same
-    return lowering.gives(step, lowering.map(rule.__name__, rule, [x], result))
-
-
-def _same(c: Code, t: Type, x: Any) -> Any:
-    return x
+    name, rule = ("number", _number) if x.dtype == BOOL and result.dtype != BOOL else ("copy", simple.copy)
+    return lowering.gives(step, lowering.map(name, rule, [x], result))
 
 
 def _number(c: Code, t: Type, x: Any) -> Any:
@@ -98,7 +95,7 @@ def _copied(lowering: Lowering, step: Step) -> bool:
         return False
     if type(target) is not Value or target.dtype != result.dtype:
         return False
-    return lowering.gives(step, lowering.map("_same", _same, [lowering.window(source)], result))
+    return lowering.gives(step, lowering.map("copy", simple.copy, [lowering.window(source)], result))
 
 
 @lowers("zeros_like", "ones_like", "zeros", "ones")
@@ -107,4 +104,4 @@ def _filled(lowering: Lowering, step: Step) -> bool:
     if result.dtype not in FLOATS:
         return False
     value = float(str(step.what).startswith("ones"))
-    return lowering.gives(step, lowering.map("fill", lambda c, t, x: c.number(x, t), [value], result))
+    return lowering.gives(step, lowering.map("fill", simple.fill, [value], result))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import DOT, Dot, Window, contiguous
 from pullback.core.types import Shape
@@ -54,7 +55,7 @@ def _linear(lowering: Lowering, step: Step) -> bool:
     if not lead:
         found = found._replace(shape=found.shape[1:], strides=found.strides[1:])
     if bias is not None:
-        found = lowering.map("add", lambda c, t, x, y: x + y, [found, lowering.window(bias)], step.results[0])
+        found = lowering.map("add", simple.add, [found, lowering.window(bias)], step.results[0])
     return lowering.gives(step, found)
 
 
@@ -83,7 +84,7 @@ def _einsum_pair(lowering: Lowering, step: Step) -> bool:
         every = [*order, *summed]
         long = tuple(size[label] for label in every)
         terms = [_spread(first, x, every, long), _spread(second, y, every, long)]
-        found = lowering.map("mul", lambda c, t, x, y: x * y, terms, shape=long, dtype=a.dtype)
+        found = lowering.map("mul", simple.mul, terms, shape=long, dtype=a.dtype)
         found = lowering.reduce("add", found, range(len(order), len(every))) if summed else found
     found = _arranged(found, order, arrow)
     return found.shape == step.results[0].shape and lowering.gives(step, found)
@@ -114,9 +115,7 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         long = (*batch, m, n, k)
         x = a._replace(shape=long, strides=(*a.strides[:-1], 0, a.strides[-1]))
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
-        return lowering.reduce(
-            "add", lowering.map("mul", lambda c, t, x, y: x * y, [x, y], shape=long, dtype=dtype), [-1]
-        )
+        return lowering.reduce("add", lowering.map("mul", simple.mul, [x, y], shape=long, dtype=dtype), [-1])
     if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
         return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)
@@ -172,7 +171,7 @@ def _cross(lowering: Lowering, step: Step) -> bool:
         return False
     x, y = (lowering.window(v).spread(result.shape) for v in (a, b))
     d = dim % len(result.shape)
-    made = lowering.map("empty", lambda c, t: c.number(0.0, t), [], result)
+    made = lowering.map("fill", simple.fill, [0.0], result)
 
     def part(w: Window, i: int) -> Window:
         return w._replace(

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import Window
 
@@ -45,7 +46,7 @@ def _mean(lowering: Lowering, step: Step) -> bool:
         return False
     total = lowering.reduce("add", lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim))
     count = prod(x.shape) // prod(step.results[0].shape)
-    return lowering.gives(step, lowering.map("over", _over, [total, float(count)], step.results[0]))
+    return lowering.gives(step, lowering.map("div", simple.div, [total, float(count)], step.results[0]))
 
 
 @lowers("amax", "amin")
@@ -55,10 +56,6 @@ def _extreme(lowering: Lowering, step: Step) -> bool:
         return False
     how = "max" if step.what == "amax" else "min"
     return lowering.gives(step, lowering.reduce(how, lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim)))
-
-
-def _over(code: Any, type_: Any, x: Any, n: float) -> Any:
-    return x / n
 
 
 def rows(lowering: Lowering, how: str, x: Window, axes: Sequence[int]) -> Window:

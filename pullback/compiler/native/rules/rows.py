@@ -7,6 +7,7 @@ from math import inf, prod
 from typing import Any
 
 from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.native import simple
 from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import Window
@@ -43,18 +44,6 @@ def _rows(lowering: Lowering, step: Step, nr: int = 0) -> Rows | None:
     return Rows(lowering, lowering.window(x), axes_of(dim, len(x.shape))) if ok else None
 
 
-def _sub(c: Any, t: Any, a: Any, b: Any) -> Any:
-    return a - b
-
-
-def _mul(c: Any, t: Any, a: Any, b: Any) -> Any:
-    return a * b
-
-
-def _div(c: Any, t: Any, a: Any, b: Any) -> Any:
-    return a / b
-
-
 def _exp_less(c: Any, t: Any, x: Any, y: Any) -> Any:
     return _EXP(c, x - y)
 
@@ -64,7 +53,7 @@ def _softmax(lowering: Lowering, step: Step) -> bool:
     if (rows := _rows(lowering, step)) is None or any(x is not None for x in step.args[2:]):
         return False
     parts = rows.map("exp of less", _exp_less, rows.x, rows.reduce("max", rows.x))
-    return lowering.gives(step, rows.map("div", _div, parts, rows.reduce("add", parts), like=step.results[0]))
+    return lowering.gives(step, rows.map("div", simple.div, parts, rows.reduce("add", parts), like=step.results[0]))
 
 
 @lowers("softmax_backward")
@@ -73,7 +62,7 @@ def _softmax_backward(lowering: Lowering, step: Step) -> bool:
     if (rows := _rows(lowering, step, 1)) is None or step.args[0].dtype != rows.dtype:
         return False
     grad = lowering.window(step.args[0]).spread(rows.x.shape)
-    total = rows.reduce("add", rows.map("mul", _mul, grad, rows.x))
+    total = rows.reduce("add", rows.map("mul", simple.mul, grad, rows.x))
     found = rows.map("y (g - s)", lambda c, t, y, g, s: y * (g - s), rows.x, grad, total, like=step.results[0])
     return lowering.gives(step, found)
 
@@ -166,16 +155,16 @@ def _layer_norm(lowering: Lowering, step: Step) -> bool:
         return False
     rank = len(x.shape)
     rows = Rows(lowering, lowering.window(x), range(rank - dims, rank))
-    mean = rows.map("over", lambda c, t, s, n: s / n, rows.reduce("add", rows.x), float(rows.count))
-    centred = rows.map("sub", _sub, rows.x, mean)
+    mean = rows.map("div", simple.div, rows.reduce("add", rows.x), float(rows.count))
+    centred = rows.map("sub", simple.sub, rows.x, mean)
     squares = rows.reduce("add", rows.map("square", lambda c, t, d: d * d, centred))
     rule = lambda c, t, s, n, e: 1.0 / c.unary("sqrt", s / n + e)  # noqa: E731
     inverse = rows.map("inverse deviation", rule, squares, float(rows.count), float(eps))
-    out = rows.map("mul", _mul, centred, inverse)
+    out = rows.map("mul", simple.mul, centred, inverse)
     if weight is not None:
-        out = rows.map("mul", _mul, out, lowering.window(weight).spread(x.shape))
+        out = rows.map("mul", simple.mul, out, lowering.window(weight).spread(x.shape))
     if bias is not None:
-        out = rows.map("add", lambda c, t, a, b: a + b, out, lowering.window(bias).spread(x.shape))
+        out = rows.map("add", simple.add, out, lowering.window(bias).spread(x.shape))
     return lowering.gives(step, out, mean, inverse)
 
 
@@ -198,14 +187,14 @@ def _layer_norm_backward(lowering: Lowering, step: Step) -> bool:
     results = iter(step.results)
     found = []
     if mask[0]:
-        h = g if weight is None else rows.map("mul", _mul, g, lowering.window(weight).spread(grad.shape))
+        h = g if weight is None else rows.map("mul", simple.mul, g, lowering.window(weight).spread(grad.shape))
         count = float(rows.count)
-        a = rows.map("over", lambda c, t, s, k: s / k, rows.reduce("add", h), count)
-        b = rows.map("over", lambda c, t, s, k: s / k, rows.reduce("add", rows.map("mul", _mul, h, n)), count)
+        a = rows.map("div", simple.div, rows.reduce("add", h), count)
+        b = rows.map("div", simple.div, rows.reduce("add", rows.map("mul", simple.mul, h, n)), count)
         rule = lambda c, t, h, n, a, b, s: (h - n * b - a) * s  # noqa: E731
         found.append(rows.map("to input", rule, h, n, a, b, scale, like=next(results)))
     outer = list(range(rank - dims))
-    terms = [rows.map("mul", _mul, g, n)] if mask[1] else []
+    terms = [rows.map("mul", simple.mul, g, n)] if mask[1] else []
     terms += [g] if mask[2] else []
     found += [lowering.reduce("add", term, outer) if outer else term for term in terms]
     return len(found) == len(step.results) and lowering.gives(step, *found)

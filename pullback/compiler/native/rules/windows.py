@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import Step, Value, added_at
+from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import Window
 
@@ -48,7 +49,7 @@ def _added_at(lowering: Lowering, step: Step) -> bool:
         return False
     whole = lowering.window(target)
     if not whole.squeezed().is_whole or whole.node.op in ("input", "constant"):
-        whole = lowering.map("copy", lambda code, type_, x: x, [whole], target)
+        whole = lowering.map("copy", simple.copy, [whole], target)
     where = _indexed(whole, index)
     if where is None:
         return False
@@ -61,7 +62,7 @@ def _side_by_side(lowering: Lowering, step: Step) -> bool:
     result = step.results[0]
     if result.dtype not in FLOATS or not all(type(x) is Value and x.dtype == result.dtype for x in arrays):
         return False
-    made = lowering.map("empty", lambda code, type_: code.number(0.0, type_), [], result)
+    made = lowering.map("fill", simple.fill, [0.0], result)
     d, begin = dim % len(result.shape), 0
     for x in arrays:
         n = 1 if step.what == "stack" else x.shape[d]
@@ -97,7 +98,7 @@ def _padded(lowering: Lowering, step: Step) -> bool:
     pairs = [(0, 0)] * (rank - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     kept = tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(x.shape, pairs, strict=True))
     part = _indexed(lowering.window(x), kept)
-    made = lowering.map("fill", lambda code, type_, v: code.number(v, type_), [value], result)
+    made = lowering.map("fill", simple.fill, [value], result)
     places = tuple(slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(result.shape, pairs, strict=True))
     where = _indexed(made, places)
     if part is None or where is None or where.shape != part.shape:
