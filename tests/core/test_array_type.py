@@ -82,7 +82,7 @@ COUNTED = {
     "exchange/of_torch.py": (1, OF_USERS),
     "func/implicit/trajectories.py": (1, OF_USERS),
     "func/forward.py": (2, FOR_SPEED),
-    "func/boundary.py": (11, OF_USERS),
+    "func/boundary.py": (12, OF_USERS),
     "func/loops/states.py": (1, OF_USERS),
     "func/gradient.py": (1, FOR_SPEED),
     "func/implicit/linear_maps.py": (1, OF_USERS),
