@@ -53,7 +53,10 @@ class Callback(Compiled):
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
         if not self._watched:
             self._adopts = ()  # as it has run until now
-        return super()._traced(variants, leaves)
+        made, result = super()._traced(variants, leaves)
+        if made is not None:
+            made.graph.asked_for = False  # nobody expects that a compiler of the machine starts
+        return made, result
 
     def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
         self._traces += 1

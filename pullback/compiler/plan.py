@@ -55,7 +55,7 @@ class Plan:
         self.graph, self.inputs, self.results = graph, inputs, results
         self.steps = added_in_place(steps, results)
         self.parts: list[Step | Group | NativePart] = []
-        if native and (tool := chosen()) is not None:
+        if native and (tool := chosen(graph.asked_for)) is not None:
             try:
                 parts = in_parts(graph, inputs, self.steps, results, tool, _by_numpy)
             except CompilerError as error:

@@ -216,9 +216,11 @@ class Graph:
         Of the functions among the steps, which one thread runs at a time.
     described : dict
         The objects that these functions hold, by identity: see `described`.
+    asked_for : bool
+        The user has compiled the function; not so of what solvers call.
     """
 
-    records = True
+    records = asked_for = True
     reads: Any = None
     has_parts = reads_around = False
 

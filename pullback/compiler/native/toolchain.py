@@ -274,9 +274,15 @@ def build(module: Module) -> Library:
     return tool.build(module, store())
 
 
-def chosen() -> Toolchain | None:
-    """The toolchain of this machine, if there is one that passes its test."""
-    return _chosen(os.environ.get("PULLBACK_COMPILER"), os.environ.get("CC"))
+def chosen(asked_for: bool = True) -> Toolchain | None:
+    """The toolchain of this machine, if there is one that passes its test.
+
+    Without `asked_for` it must be named, or run in this process and start in no time: llvmlite.
+    """
+    named = os.environ.get("PULLBACK_COMPILER")
+    if not asked_for and not named and find_spec("llvmlite") is None:
+        return None
+    return _chosen(named, os.environ.get("CC"))
 
 
 def store() -> disk.Cache:

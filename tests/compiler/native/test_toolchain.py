@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.compiler import plan
+from pullback.compiler.callbacks import callback
 from pullback.compiler.errors import CompileWarning
 from pullback.compiler.native import cache, selftest, toolchain
 from pullback.compiler.native.cache import Cache
@@ -45,6 +47,33 @@ def test_none_is_an_answer(monkeypatch):
     assert toolchain.chosen() is None
     with pytest.raises(CompilerError, match=r"pip install 'pullback\[compile\]'"):
         toolchain.build(_module())
+
+
+def test_what_nobody_has_compiled_starts_no_compiler_of_the_machine(monkeypatch):
+    tried = []
+    with monkeypatch.context() as patch:
+        patch.setattr(toolchain, "_chosen", lambda named, cc: tried.append(named))
+        patch.setattr(toolchain, "find_spec", lambda name: None)
+        toolchain.chosen(asked_for=False)
+        assert not tried
+        toolchain.chosen()
+        patch.setenv("PULLBACK_COMPILER", "cc")
+        toolchain.chosen(asked_for=False)
+    assert tried == [None, "cc"]
+
+
+def test_what_a_solver_calls_is_asked_for_by_nobody(monkeypatch):
+    asked = []
+    monkeypatch.setattr(plan, "chosen", lambda asked_for: asked.append(asked_for))
+    function = callback(lambda x: np.sin(x) * 2, False, None)
+    for _ in range(3):
+        function(np.ones(2))
+    assert asked
+    assert not any(asked)
+    compiled = pb.compile(lambda x: np.sin(x) * 2)
+    for _ in range(3):
+        compiled(np.ones(2))
+    assert asked[-1]
 
 
 def test_llvmlite_that_is_wanted_and_not_there(monkeypatch):
