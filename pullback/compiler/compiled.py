@@ -334,7 +334,7 @@ class Compiled(StandsFor):
                 variants.trace_seconds = perf_counter() - begin
             except Exception as error:  # noqa: BLE001 - a function may meet what records nothing, in whatever way
                 why = str(error).partition("\n")[0]
-                why = UntraceableError.last or f"{type(error).__name__}: {why}"  # it may have been wrapped on its way
+                why = getattr(error, "refused", None) or f"{type(error).__name__}: {why}"
                 place = place_of(error)
                 restore(states)
             else:

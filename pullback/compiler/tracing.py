@@ -81,6 +81,20 @@ class Trace:
         self.pulled: Pulled | None = None
 
 
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Inside, what is refused is told apart from what was before; an error, which may wrap it, takes it along."""
+    before, UntraceableError.first = UntraceableError.first, None
+    try:
+        yield
+    except Exception as error:
+        error.refused = UntraceableError.first  # type: ignore[attr-defined]
+        raise
+    finally:
+        UntraceableError.first = before
+
+
+@_refusals()
 def trace(
     leaves: Sequence[Any],
     captured: int,
@@ -120,17 +134,15 @@ def trace(
     off = any(isinstance(x, Tensor) and x._requires_grad and not state.records(x._level) for x in leaves)
     outside = modes.set_modes(modes.Modes(off=frozenset({0}) if off else state.off & {0}))
     memories = memories_of(leaves)
-    refused = UntraceableError.last  # of a trace around this one
     run, draws = program_run.set(graph), drawing.set(TracedDraws(graph))
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
         block: contextlib.AbstractContextManager[list[bool]] = contextlib.nullcontext([])
         with collector_paused(), block if adopts == () else _as_it_stands(adopts) as begun:
-            UntraceableError.last = None
             found = call(lifted.given)
-            if UntraceableError.last is not None:
-                raise UntraceableError(UntraceableError.last)  # the function has caught it
+            if UntraceableError.first is not None:
+                raise UntraceableError(UntraceableError.first)  # the function has caught it
             out, made.structure = flatten(found)
             made.pulled = _pulled(graph, lifted.given, out)
             if made.pulled is not None:
@@ -153,7 +165,6 @@ def trace(
         effects = [(x, _apart(array, memories)) for x, array in effects]
     finally:
         graph.records, graph.live = False, _is_none  # no constant is live that comes later
-        UntraceableError.last = refused
         drawing.reset(draws)
         program_run.reset(run)
         lifted.put_back()

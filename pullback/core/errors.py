@@ -246,13 +246,15 @@ class UnsupportedError(Explained, RuntimeError, TypeError):
 class UntraceableError(UnsupportedError, page=None):
     """Something in a function that a trace cannot follow; the text says what, and what to write instead.
 
-    `last` is the text of the last one: a function may catch the error, and its trace is of no use all the same.
+    `first` is the text of the first one since it was None: a function may catch the error, and its trace is of no use
+    all the same. Others may follow, from whoever shows what was there.
     """
 
-    last: str | None = None
+    first: str | None = None
 
     def __new__(cls, *args: Any) -> Self:
-        UntraceableError.last = str(args[0]) if args else ""
+        if UntraceableError.first is None:
+            UntraceableError.first = str(args[0]) if args else ""
         return super().__new__(cls, *args)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def copied(array: np.ndarray) -> np.ndarray:
 
 def is_part(array: np.ndarray) -> bool:
     """True if the memory that an array lies in is larger than the array."""
-    root: Any = array
+    root = array
     while issubclass(type(root.base), np.ndarray):
-        root = root.base
-    return bool(root.nbytes > array.nbytes)
+        root = cast(np.ndarray, root.base)
+    return root.nbytes > array.nbytes

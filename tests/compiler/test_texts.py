@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.compiler import CompileWarning
+from pullback.core.errors import UntraceableError
 
 POINTS = [np.array(x) for x in ([1.0, 2.0], [1.5, 1.0], [0.3, 0.5], [2.0, 2.5], [0.9, 1.1])]
 
@@ -65,3 +67,10 @@ def test_the_line_is_said_where_no_two_traces_agree():
 
     with pytest.warns(pb.compiler.CompileWarning, match=rf"float\(\) found .*{__name__.rpartition('.')[2]}.py:\d+"):
         run()
+
+
+def test_a_refusal_from_outside_is_not_told_of_another_trace(monkeypatch):
+    monkeypatch.setattr(UntraceableError, "first", "what was refused long ago")
+    with pytest.warns(CompileWarning, match="makes an argument another view of its memory"):
+        pb.compile(lambda x: x.t_() * 2)(pb.ones(2, 2))
+    assert UntraceableError.first == "what was refused long ago"

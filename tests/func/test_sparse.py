@@ -168,7 +168,8 @@ CONSTANTS = {
     "tril": lambda x: np.tril(np.outer(x, x)).sum(0),
     "convolve": lambda x: np.convolve(x, E3 - 2, "same"),
 }
-VALUED = [name for name in CONSTANTS if name != "matrices"]  # of which a node saves a copy of a part
+# Of these a node saves a copy of a part, or of a constant, which may change later.
+VALUED = [name for name in CONSTANTS if name not in ("matrices", "cross with a constant")]
 
 
 def seen(derivative, shape, points=2):

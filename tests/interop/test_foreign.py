@@ -70,7 +70,7 @@ def test_a_store_into_a_plain_array_is_refused_by_us(call):
 )
 def test_a_type_error_of_compiled_code_names_call_line_and_remedy(call, name, remedy):
     message = refusal(call)
-    assert message.startswith(f"{name} does not take our arrays: ")
+    assert name in message.partition("\n")[0]
     assert remedy in message
 
 

@@ -115,7 +115,8 @@ def assert_derivatives(name, case):
         curves = along(pb.func.grad(f), x, v)  # all columns of the matrix would take most of the time
         loose, size = 20 * case.rtol, max(1.0, np.abs(curves).max())
         np.testing.assert_allclose(second, curves, rtol=loose, atol=loose * size)
-    np.testing.assert_array_equal(pb.func.grad(weighed(in_terms_of(case.call, imported)))(x), gradient)
+    imports = pb.func.grad(weighed(in_terms_of(case.call, imported)))(x)
+    np.testing.assert_allclose(imports, gradient, rtol=1e-13)  # programs of integrands are kept, and reorder sums
 
 
 TENSORS_ALONE = {  # where SciPy asks a Tensor for a method of NumPy's, in an object or an operator that is its own

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from pullback.core.array_face import ARRAYS
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, wrap_array
 from pullback.core.array_type import layout_of, memory_of
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
@@ -129,7 +130,14 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
-    return tuple(np.broadcast_to(x, shape) for x in arrays)  # of a constant a plain view: it may change later
+    made: list[Any] = [np.broadcast_to(x, shape) for x in arrays]
+    if any(type(x) in ARRAYS for x in arrays):
+        level = modes.current().level
+        for nr, x in enumerate(made):
+            # A copy of a number may be written into. Of an array, which may change later, there is a plain view.
+            if not isinstance(x, Tensor) and not issubclass(type(args[nr]), np.ndarray) and x.dtype.kind in "fc":
+                made[nr] = wrap_array(x, level)
+    return tuple(made)
 
 
 @rule("meshgrid")
