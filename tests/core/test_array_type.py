@@ -107,6 +107,7 @@ COUNTED = {
     "graph/strides.py": (1, "what the memory of an ndarray is a part of"),
     "graph/snapshot.py": (3, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
+    "interop/adapters/shape.py": (1, OF_USERS),
     "interop/adopt/creation.py": (3, "what NumPy has just made, or was given"),
     "interop/adopt/dispatchers.py": (1, "arrays of objects, which may hold tensors"),
     "interop/adopt/scipy/calls.py": (1, FOR_SPEED),
