@@ -75,7 +75,7 @@ class Nest:
             return False
         if node.op == GATHER and inside:  # what it reads elsewhere must be whole
             return False
-        if node.op == WRITE and node.attr.index is not None and any(x.node is node.operands[-1].node for x in inside):
+        if node.op == WRITE and node.attr.by is not None and any(x.node is node.operands[-1].node for x in inside):
             return False  # an index is read from memory
         if (member := self._element(node, inside)) is None and (member := self._row(node, inside)) is None:
             return False
