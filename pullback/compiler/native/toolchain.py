@@ -194,7 +194,8 @@ class CCompiler(Toolchain):
             "-std=c11", "-O2", "-march=native" if x86 else "-mcpu=native", "-fno-math-errno", "-fno-trapping-math",
             "-ffp-contract=on", "-w", "-Werror=implicit-function-declaration", "-Wno-psabi", "-shared",
             *(["-mprefer-vector-width=512"] if vector_bytes() == 64 else []),
-            *(["-fPIC"] if sys.platform != "win32" else []),
+            # What -ffast-math of a user's links in sets the whole process to flush subnormal numbers when it is loaded.
+            *(["-fPIC", "-nostartfiles"] if sys.platform != "win32" else []),
         ]  # fmt: skip
 
     def render(self, module: Module) -> str:
