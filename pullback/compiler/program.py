@@ -77,7 +77,7 @@ class Record:
     def is_simple(self) -> bool:
         return not (self.effects or self.draws)
 
-    @cached_property
+    @property
     def is_native(self) -> bool:
         """True if all of it is machine code."""
         return len(self.plan.parts) == 1 and isinstance(self.plan.parts[0], NativePart)

@@ -55,9 +55,10 @@ def quick_way(program: Any, args: Sequence[Any], watches: Watches, modes: Modes)
         return None
     if len(args) > _MOST or not all(type(x) is ndarray for x in args):
         return None
-    plan = program.plan
-    if len(plan.parts) != 1 or type(part := plan.parts[0]) is not NativePart:
+    if not program.is_native:
         return None
+    plan, part = program.plan, program.plan.parts[0]
+    assert isinstance(part, NativePart)
     looks = [how for how, _ in program.outputs]
     single = program.structure == 0
     if not single and program.structure != (list, tuple, [*range(len(looks))]):

@@ -20,6 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from pullback.arrays.traced.graph import LeftError
 from pullback.compiler.native import runtime
+from pullback.compiler.native.nodes import contiguous
 from pullback.compiler.native.runtime import FIELDS, METHOD, TABLE, WORD
 from pullback.compiler.native.toolchain import CompilerError, Library, Toolchain, chosen, store
 from pullback.core.tensor import ndarray
@@ -200,7 +201,7 @@ def _row_of_input(form: Form) -> list[int]:
 
 
 def _row_of_output(form: Form) -> list[int]:
-    strided = form.strides != _contiguous(form.shape, form.dtype.itemsize)
+    strided = form.strides != tuple(s * form.dtype.itemsize for s in contiguous(form.shape))
     row = [id(form.dtype), len(form.shape), form.number, strided, *form.shape, *form.strides]
     return [1 + len(row), *row]
 
@@ -214,13 +215,6 @@ def _is_dense(form: Form) -> bool:
             return 0 in form.shape
         wanted *= n
     return True
-
-
-def _contiguous(shape: Shape, itemsize: int) -> Shape:
-    strides = [itemsize]
-    for n in shape[:0:-1]:
-        strides.append(strides[-1] * n)
-    return tuple(strides[len(shape) - 1 :: -1]) if shape else ()
 
 
 @cache

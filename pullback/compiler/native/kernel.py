@@ -9,14 +9,15 @@ along the dimension of the vectors, are one and the same, or lie apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count as counted
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pullback.compiler.native.code import ADDRESS, INDEX, Code, Type, Value, Variable
 from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
-from pullback.compiler.native.outlined import Outlined, operations
+from pullback.compiler.native.outlined import Outlined, form_of, scalar
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
 _BLOCK = 64  # vectors that are added up before their sum is added to the total, in double precision
@@ -32,6 +33,9 @@ class Place(NamedTuple):
     offset: int
 
 
+_Key: TypeAlias = tuple[int, int, Strides, bool]
+
+
 class Access:
     """Memory that a nest reads or writes, by its loops.
 
@@ -45,18 +49,16 @@ class Access:
         Bytes, one for each dimension of the nest.
     buffer : bool
         It is memory of the nest's own, of one row.
+    key
+        By which it is found again.
     """
 
-    def __init__(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> None:
-        self.node, self.buffer = node, buffer
+    def __init__(self, key: _Key, node: Node, offset: int, strides: Sequence[int], buffer: bool) -> None:
+        self.key, self.node, self.buffer = key, node, buffer
         self.offset = offset * node.dtype.itemsize
         self.strides = [s * node.dtype.itemsize for s in strides]
         self.address: Any = None
         self.by: list[Value] = []  # the strides, as the function reads them
-
-    @property
-    def key(self) -> Any:
-        return self.node.number, self.offset, tuple(self.strides), self.buffer
 
 
 class Kernel:
@@ -64,7 +66,6 @@ class Kernel:
 
     Attributes
     ----------
-    code : Code
     accesses : list of Access
     sizes : list of int
     buffers : dict of int to int
@@ -77,36 +78,72 @@ class Kernel:
         self.accesses: list[Access] = []
         self._by_key: dict[Any, Access] = {}
         self.buffers: dict[int, int] = {}
-        self.code = Code("kernel", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
         self._rows: dict[int, Value] = {}
         self._further: dict[int, Value] = {}  # of a gather or a write by an index: bytes, for a whole inner loop
         self._wrong: Variable | None = None  # whether an index was out of range
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
+
+    @property
+    def form(self) -> Hashable:
+        """Equal for kernels of equal text, in one program: all that the text is made of."""
+        places = {access.key: nr for nr, access in enumerate(self.accesses)}
+        accesses = tuple(
+            (a.node.dtype, a.buffer, tuple(s if s in (0, a.node.dtype.itemsize) else None for s in a.strides))
+            for a in self.accesses
+        )
+        numbers = {number: nr for nr, number in enumerate(self.members)}
+
+        def read(x: Any) -> Hashable:
+            if type(x) is not Window:
+                return None
+            if (nr := numbers.get(x.node.number)) is not None:
+                return "member", nr
+            return places[self._find(x.node, x.offset, x.strides).key]
+
+        def attr(node: Node) -> Hashable:
+            if node.op == MAP:
+                return node.attr.name, node.attr.bits, node.attr.kind, form_of(node.operands)
+            if node.op == WRITE:
+                return places[self._store_of(node).key], node.attr.adds, node.attr.by
+            found: Hashable = node.attr.how if node.op == REDUCE else node.attr
+            return found
+
+        members = tuple(
+            (
+                m.node.op, m.node.dtype, m.level, m.at, m.reads_rows, m.node.number in self.stored,
+                m.node.number in self._buffered, attr(m.node), tuple(map(read, m.node.operands[m.node.op == WRITE :])),
+            )
+            for m in self.members.values()
+        )  # fmt: skip
+        return self.nest.bits, self.lanes, len(self.sizes), self.outer, self.along, self._is_short, accesses, members
+
+    def write(self) -> Code:
+        """The function."""
+        self.code = Code("kernel", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
         self._write()
+        return self.code
 
     # -- accesses ------------------------------------------------------------------------------------------------------
     def _find_accesses(self) -> None:
-        rank = len(self.nest.space)
         self.passes = 1 + max((m.at for m in self.members.values() if not m.reads_rows), default=-1)
         self._buffered = self._kept_for_a_row()
         for member in self.members.values():
             for x in self._read(member.node):
                 if x.node.number not in self.members:
-                    self._access(x.node, x.offset, x.strides + (0,) * (rank - len(x.strides)))
+                    self._access(x.node, x.offset, x.strides)
             if member.node.op == WRITE:
-                write = member.node.attr
-                self._access(member.node, write.offset, write.strides + (0,) * (rank - len(write.strides)))
+                self._access(member.node, member.node.attr.offset, member.node.attr.strides)
             elif member.level == LATE:
-                self._access(member.node, 0, self._kept(member))
+                self._access(member.node, 0, self._kept(member.node))
             elif member.node.number in self.stored:
-                self._access(member.node, 0, member.node.strides + (0,) * (rank - len(member.node.strides)))
+                self._access(member.node, 0, member.node.strides)
             if member.node.number in self._buffered:
                 k = self.nest.rows or 0
                 inner = member.node.shape[k:]
                 order = sorted(range(len(inner)), key=lambda d: -member.node.strides[k + d])
-                strides, step = [0] * rank, 1
+                strides, step = [0] * len(self.nest.space), 1
                 for d in reversed(order):
                     strides[k + d], step = step, step * inner[d]
                 self._access(member.node, 0, strides, buffer=True)
@@ -117,24 +154,24 @@ class Kernel:
         """The windows that it reads by the loops: the target of a write is none."""
         return [x for x in node.operands[node.op == WRITE :] if type(x) is Window]
 
-    def _kept(self, member: Member) -> Sequence[int]:
-        """The strides of the result of a reduction by the dimensions of the nest."""
-        node, rank = member.node, len(self.nest.space)
-        axes = node.attr.axes
-        of = len(node.operands[0].shape)  # the rows' dimensions, if it reads numbers of rows
+    @staticmethod
+    def _kept(node: Node) -> Sequence[int]:
+        """The strides of the result of a reduction by the dimensions over which it runs."""
         strides = iter(node.strides)
-        return [0 if d in axes else next(strides) for d in range(of)] + [0] * (rank - of)
+        return [0 if d in node.attr.axes else next(strides) for d in range(len(node.operands[0].shape))]
 
-    def _access(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> Access:
-        made = Access(node, offset, strides, buffer)
-        if (found := self._by_key.get(made.key)) is None:
-            found = self._by_key[made.key] = made
+    def _access(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> None:
+        key = self._key(node, offset, strides, buffer)
+        if key not in self._by_key:
+            self._by_key[key] = made = Access(key, node, offset, key[2], buffer)
             self.accesses.append(made)
-        return found
 
-    def _find(self, node: Node, offset: int, strides: Strides, buffer: bool = False) -> Access:
-        rank = len(self.nest.space)
-        return self._by_key[Access(node, offset, (*strides, *[0] * (rank - len(strides))), buffer).key]
+    def _key(self, node: Node, offset: int, strides: Sequence[int], buffer: bool = False) -> _Key:
+        rest = [0] * (len(self.nest.space) - len(strides))  # what runs over rows runs over no inner dimension
+        return node.number, offset, (*strides, *rest), buffer
+
+    def _find(self, node: Node, offset: int, strides: Sequence[int]) -> Access:
+        return self._by_key[self._key(node, offset, strides)]
 
     def _kept_for_a_row(self) -> set[int]:
         """The nodes of an element that a later pass reads, which are neither in memory nor cheap to do again."""
@@ -160,7 +197,7 @@ class Kernel:
     def _is_cheap(self, node: Node) -> bool:
         if node.op != MAP:
             return False
-        ops = operations(node.attr, node.operands)
+        ops = scalar(node.attr, node.operands).operations
         return len(ops) <= _CHEAP and _DEAR.isdisjoint(ops)
 
     # -- indices -------------------------------------------------------------------------------------------------------
@@ -176,7 +213,7 @@ class Kernel:
 
     def _meets(self, member: Member) -> bool:
         """True if the lanes of a vector go to places of their own, or all to one, where each adds to the others."""
-        own = member.node.op == GATHER or self._store_of(member).strides[self.along]
+        own = member.node.op == GATHER or self._store_of(member.node).strides[self.along]
         return bool(self._index(member)[0].strides[self.along]) or not own
 
     def _step(self, member: Member) -> Value:
@@ -245,9 +282,7 @@ class Kernel:
         for access in self.accesses:
             place = places["row", access.node.number] if access.buffer else places[access.node.number]
             words += [place.base, place.offset + access.offset, *access.strides]
-        for member in self._filled():
-            words.append(member.node.size)
-        return words
+        return words + [member.node.size for member in self._filled()]
 
     def _filled(self) -> list[Member]:
         """The members that begin with an identity in memory."""
@@ -257,17 +292,16 @@ class Kernel:
     def _write(self) -> None:
         c = self.code
         bases, data = c.params
-        word = iter(range(10**9))
+        word = counted()
 
         def read() -> Value:
             return c.load(INDEX, data.at(next(word), 8))
 
         self._size = [read() for _ in self.sizes]
-        starts: dict[Any, Value] = {}
         for access in self.accesses:
             base, offset = read(), read()
             strides = [read() for _ in self.sizes]
-            access.address = starts[access.key] = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
+            access.address = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
             access.by = strides
         if any(self._by_index(m.node) for m in self.members.values()):
             self._wrong = c.variable(c.index(0))
@@ -300,13 +334,24 @@ class Kernel:
                 self._rows_from(main, rest)
 
     def _rows_from(self, i: Value, count: Value | None) -> None:
+        with self._same_addresses(), self._vector(count):
+            self._move(i, self.along)
+            self._row()
+
+    @contextmanager
+    def _same_addresses(self) -> Iterator[None]:
+        """Move back what moves meanwhile."""
         before = [access.address for access in self.accesses]
-        self._move(i, self.along)
-        self._lanes_now, self._count = self.lanes, count
-        self._row()
-        self._lanes_now, self._count = 1, None
+        yield
         for access, address in zip(self.accesses, before, strict=True):
             access.address = address
+
+    @contextmanager
+    def _vector(self, count: Value | None) -> Iterator[None]:
+        """Values have all lanes meanwhile, of which so many count."""
+        self._lanes_now, self._count = self.lanes, count
+        yield
+        self._lanes_now, self._count = 1, None
 
     def _move(self, i: Value, d: int) -> None:
         """Let all addresses be those of place i of a dimension."""
@@ -318,13 +363,10 @@ class Kernel:
 
     def _fill(self, member: Member, count: Value) -> None:
         c, node = self.code, member.node
-        access = self._by_key[Access(node, 0, self._kept(member)).key] if False else self._late(member)
+        access = self._store_of(node)
         type_ = _typed(node, self.nest.bits, 1)
         with c.loop(0, count) as i:
             c.store(c.number(_IDENTITY[node.attr.how], type_), access.address.at(i, node.dtype.itemsize))
-
-    def _late(self, member: Member) -> Access:
-        return next(a for a in self.accesses if a.node is member.node)
 
     def _row(self) -> None:
         """All passes over one row."""
@@ -335,8 +377,6 @@ class Kernel:
                     self._number(member)
             if at < self.passes:
                 self._pass(at)
-        for member in rows:
-            assert member.at <= self.passes
 
     def _number(self, member: Member) -> None:
         """Something of one row."""
@@ -344,7 +384,7 @@ class Kernel:
         if node.op == MAP:
             value = self._rows[node.number] = self._mapped(node, self._of_row)
             if node.number in self.stored:
-                self._stored(self._store_of(member), value)
+                self._stored(self._store_of(member.node), value)
             return
         if node.op == REDUCE:
             self._gather(member, self._of_row(node.operands[0]))
@@ -380,10 +420,9 @@ class Kernel:
         ends = [m for m in work if m.node.op == REDUCE and m.level == ROW]
         for member in ends:
             self._totals[member.node.number] = self._begin(member)
-        before = [access.address for access in self.accesses]
         inner = range(self.outer, len(self.sizes))
         around = [d for d in inner if d != self.along]
-        with ExitStack() as loops:
+        with self._same_addresses(), ExitStack() as loops:
             last = around.pop() if self._is_short and around else None
             for d in around:
                 self._enter(loops, d)
@@ -393,14 +432,12 @@ class Kernel:
                 self._vectors(at, work, ends)
             else:
                 self._work(at, work, {m.node.number: self._totals[m.node.number] for m in ends}, None, whole=True)
-        for access, address in zip(self.accesses, before, strict=True):
-            access.address = address
         for member in ends:
             node = member.node
             value = c.cast(c.get(self._totals[node.number]), self.nest.bits)
             self._rows[node.number] = value
             if node.number in self.stored:
-                self._stored(self._store_of(member), value)
+                self._stored(self._store_of(member.node), value)
 
     def _does(self, member: Member) -> bool:
         """True of what a pass must do for its own sake: others are computed where they are read."""
@@ -415,16 +452,10 @@ class Kernel:
 
     def _short(self, at: int, work: Sequence[Member], ends: Sequence[Member], d: int) -> None:
         """A loop over the dimension around a single vector, or a part of one: what is summed over it stays in one."""
-        c, count = self.code, self._size[self.along]
-        sums = [
-            m
-            for m in work
-            if m.level == LATE and m.node.op == REDUCE and self._late(m).strides[self.along]
-            if not self._late(m).strides[d]
-        ]
+        c = self.code
+        sums = [m for m in self._late(work, apart=True) if not self._store_of(m.node).strides[d]]
         totals = [c.variable(c.cast(self._identity(m), self._exact(m))) for m in sums]
-        before = [access.address for access in self.accesses]
-        with c.loop(0, self._size[d], _BLOCK if sums else 1) as j:
+        with self._same_addresses(), c.loop(0, self._size[d], _BLOCK if sums else 1) as j:
             kept = {m.node.number: c.variable(self._identity(m)) for m in sums}
             with ExitStack() as loop:
                 if sums:
@@ -435,12 +466,14 @@ class Kernel:
             for member, total in zip(sums, totals, strict=True):
                 part = c.cast(c.get(kept[member.node.number]), total.type.bits)
                 c.set(total, self._combined(member.node.attr.how, c.get(total), part))
-            for access, address in zip(self.accesses, before, strict=True):
-                access.address = address
-        self._lanes_now, self._count = self.lanes, count
-        for member, total in zip(sums, totals, strict=True):
-            self._gather(member, c.cast(c.get(total), self.nest.bits))
-        self._lanes_now, self._count = 1, None
+        with self._vector(self._size[self.along]):
+            for member, total in zip(sums, totals, strict=True):
+                self._gather(member, c.cast(c.get(total), self.nest.bits))
+
+    def _late(self, work: Sequence[Member], apart: bool) -> list[Member]:
+        """The reductions among these into memory, those whose lanes lie apart there, or all in one place."""
+        late = [m for m in work if m.level == LATE and m.node.op == REDUCE]
+        return [m for m in late if bool(self._store_of(m.node).strides[self.along]) is apart]
 
     def _exact(self, member: Member) -> int:
         """The bits of a total: of a sum it is in double precision."""
@@ -451,7 +484,7 @@ class Kernel:
     ) -> None:
         """The innermost loop, by vectors, and what is left of it; `kept`: sums that a vector holds."""
         c, d, lanes = self.code, self.along, self.lanes
-        late = [m for m in work if m.level == LATE and m.node.op == REDUCE and not self._late(m).strides[d]]
+        late = self._late(work, apart=False)
         sums = [*ends, *late]
         for member in late:
             self._totals[member.node.number] = self._begin(member)
@@ -523,13 +556,9 @@ class Kernel:
         self, at: int, work: Sequence[Member], accumulated: dict[int, Variable], i: Value, count: Value | None
     ) -> None:
         """One round of the innermost loop, for a vector or a part of one."""
-        before = [access.address for access in self.accesses]
-        self._move(i, self.along)
-        self._lanes_now, self._count = self.lanes, count
-        self._work(at, work, accumulated, count)
-        self._lanes_now, self._count = 1, None
-        for access, address in zip(self.accesses, before, strict=True):
-            access.address = address
+        with self._same_addresses(), self._vector(count):
+            self._move(i, self.along)
+            self._work(at, work, accumulated, count)
 
     def _work(
         self,
@@ -548,9 +577,9 @@ class Kernel:
             if node.op in (MAP, GATHER):
                 value = self._element(node)
                 if node.number in self.stored:
-                    self._stored(self._store_of(member), value)
+                    self._stored(self._store_of(member.node), value)
                 if node.number in self._buffered:
-                    self._stored(next(a for a in self.accesses if a.node is node and a.buffer), value)
+                    self._stored(self._store_of(node, buffer=True), value)
             elif node.op == WRITE:
                 self._put(member, self._of_element(node.operands[1]))
             else:
@@ -600,20 +629,18 @@ class Kernel:
             value = self._rows[x.node.number]
             return value if value.type.lanes == self._lanes_now else c.splat(value, self._lanes_now)
         if member.at < self._at and x.node.number in self.stored:
-            return self._load(self._store_of(member), x.node, self._lanes_now, self._count)
+            return self._load(self._store_of(member.node), x.node, self._lanes_now, self._count)
         if member.at < self._at and x.node.number in self._buffered:
-            access = next(a for a in self.accesses if a.node is x.node and a.buffer)
-            return self._load(access, x.node, self._lanes_now, self._count)
+            return self._load(self._store_of(x.node, buffer=True), x.node, self._lanes_now, self._count)
         return self._element(x.node)
 
-    def _store_of(self, member: Member) -> Access:
-        return next(a for a in self.accesses if a.node is member.node and not a.buffer)
+    def _store_of(self, node: Node, buffer: bool = False) -> Access:
+        """Where a member lies, or what is kept of it for one row."""
+        return next(a for a in self.accesses if a.node is node and a.buffer is buffer)
 
     # -- memory --------------------------------------------------------------------------------------------------------
     def _loaded(self, x: Window, lanes: int, count: Value | None) -> Value:
-        rank = len(self.nest.space)
-        key = Access(x.node, x.offset, x.strides + (0,) * (rank - len(x.strides))).key
-        return self._load(self._by_key[key], x.node, lanes, count)
+        return self._load(self._find(x.node, x.offset, x.strides), x.node, lanes, count)
 
     def _load(self, access: Access, node: Node, lanes: int, count: Value | None) -> Value:
         c, stride = self.code, access.strides[self.along]
@@ -637,7 +664,8 @@ class Kernel:
 
     def _put(self, member: Member, value: Value) -> None:
         """A value into the window of a write."""
-        access, before = self._store_of(member), self._store_of(member).address
+        access = self._store_of(member.node)
+        before = access.address
         if member.node.attr.by is not None:
             access.address = self._at_index(member, access)
         if member.node.attr.adds:
@@ -648,7 +676,7 @@ class Kernel:
 
     def _gather(self, member: Member, value: Value) -> None:
         """A value into what a reduction has in memory."""
-        access, c = self._late(member), self.code
+        access, c = self._store_of(member.node), self.code
         if value.type.lanes > 1 and not access.strides[self.along]:
             value = c.across(member.node.attr.how, self._masked(member, value, self._count))
         there = self._load(access, member.node, value.type.lanes, self._count if value.type.lanes > 1 else None)

@@ -32,7 +32,7 @@ from pullback.compiler.native.nodes import (
     dense,
     long_last,
 )
-from pullback.compiler.native.outlined import written
+from pullback.compiler.native.outlined import scalar
 from pullback.core.array_type import NUMPY
 from pullback.core.late import ready
 from pullback.core.tensor import ndarray
@@ -115,6 +115,7 @@ class Lowering:
     def add(
         self, op: str, attr: Any, operands: Sequence[Any], shape: Shape, strides: Sequence[int], dtype: Any
     ) -> Node:
+        """A further node."""
         node = Node(len(self.nodes), op, attr, operands, shape, tuple(strides), dtype)
         self.nodes.append(node)
         return node
@@ -148,8 +149,7 @@ class Lowering:
         bits = bits or FLOATS.get(dtype) or max([_width(x.node) for x in read if type(x) is Window], default=64)
         kind = "i" if dtype == WHOLE or _compares_whole(dtype, read) else "f"
         attr = Map(name, rule, 64 if kind == "i" else bits, kind)
-        found = written(attr, read).returns  # it raises where the rule does not take these
-        assert found is not None
+        found = scalar(attr, read).returns  # it raises where the rule does not take these
         assert (found.kind == "m") == (dtype == BOOL), (attr, read, found)
         node = self.add(MAP, attr, read, space, strides, dtype)
         return self.shown(node, shape)
@@ -175,7 +175,7 @@ class Lowering:
         return Window(node, shape, tuple(0 if n == 1 else next(strides) for n in shape), 0)
 
     def reduce(self, how: str, x: Window, axes: Sequence[int], keepdim: bool = False) -> Window:
-        """Over these dimensions; in C order."""
+        """Over these dimensions; what is left lies as it did."""
         axes = sorted(d % len(x.shape) for d in axes)
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
         kept = [d for d, n in enumerate(x.shape) if n != 1]
@@ -192,7 +192,7 @@ class Lowering:
         if keepdim:
             return window
         left = [d for d in range(len(shape)) if d not in axes]
-        return window._replace(shape=tuple(shape[d] for d in left), strides=tuple(window.strides[d] for d in left))
+        return window.only(left)
 
     def write(self, target: Window, where: Window, value: Window | float, adds: bool) -> Window:
         """`target`, in which the window `where` of its node has got, or is increased by, a value."""
@@ -272,7 +272,7 @@ class Lowering:
         if not all(self.knows(x) for x in step.values()):
             return False
         rule = RULES.get(step.what)
-        if rule is None and isinstance(step.what, str) and "view" in tags_of(step.what):
+        if rule is None and is_view(step):
             rule = viewed
         mark = len(self.nodes)
         if rule is not None and rule(self, step):
@@ -280,6 +280,11 @@ class Lowering:
         del self.nodes[mark:]  # what a rule has made before it saw that it cannot
         self._windows = {nr: x for nr, x in self._windows.items() if x.node.number < mark}
         return False
+
+
+def is_view(step: Step) -> bool:
+    """True for a kernel that gives a view."""
+    return isinstance(step.what, str) and "view" in tags_of(step.what)
 
 
 def viewed(lowering: Lowering, step: Step) -> bool:

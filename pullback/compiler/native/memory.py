@@ -114,7 +114,7 @@ class Memory:
         return self._home.get(number, number)
 
     def _take(self, size: int) -> int:
-        size = -(-size // _ALIGNED) * _ALIGNED
+        size = _rounded(size)
         for nr, (offset, there) in enumerate(self._free):
             if there >= size:
                 del self._free[nr]
@@ -128,7 +128,7 @@ class Memory:
         """Let go of what nobody reads any more."""
         place = self.places[node.number]
         if place.base == 0:
-            self._free.append((place.offset, -(-_bytes(node) // _ALIGNED) * _ALIGNED))
+            self._free.append((place.offset, _rounded(_bytes(node))))
 
     def of_kernel(self, kernel: Kernel | Product) -> dict[object, Place]:
         """The places for a kernel, its rows' buffers behind the workspace of all."""
@@ -136,16 +136,19 @@ class Memory:
         offset = self.size
         for number, size in kernel.buffers.items():
             found["row", number] = Place(0, offset)
-            offset += -(-size // _ALIGNED) * _ALIGNED
+            offset += _rounded(size)
         return found
 
     @staticmethod
     def of_rows(kernels: Iterable[Kernel | Product]) -> int:
         """The bytes that the rows' buffers of the kernels take at most."""
-        return max(
-            (sum(-(-n // _ALIGNED) * _ALIGNED for n in kernel.buffers.values()) for kernel in kernels), default=0
-        )
+        return max((sum(map(_rounded, kernel.buffers.values())) for kernel in kernels), default=0)
 
 
 def _bytes(node: Node) -> int:
     return int(node.size * node.dtype.itemsize)
+
+
+def _rounded(size: int) -> int:
+    """So many bytes that what comes next is aligned."""
+    return -(-size // _ALIGNED) * _ALIGNED

@@ -157,8 +157,11 @@ class Window(NamedTuple):
         """Without dimensions of one element."""
         if 1 not in self.shape:
             return self
-        kept = [d for d, n in enumerate(self.shape) if n != 1]
-        return self._replace(shape=tuple(self.shape[d] for d in kept), strides=tuple(self.strides[d] for d in kept))
+        return self.only([d for d, n in enumerate(self.shape) if n != 1])
+
+    def only(self, dims: Sequence[int]) -> Window:
+        """These dimensions, in this order, at the first place of the others."""
+        return self._replace(shape=tuple(self.shape[d] for d in dims), strides=tuple(self.strides[d] for d in dims))
 
     def spread(self, shape: Shape) -> Window:
         """Broadcast to a shape."""

@@ -7,7 +7,8 @@ registers takes no longer than one that is written out, if the rule is long.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from pullback.compiler.native.code import Code, Type, Value
 from pullback.compiler.native.nodes import MAP, Map, Node, Window
@@ -16,22 +17,30 @@ _LONG = 12  # instructions
 _MANY = 4  # long rules that a program may have written out
 
 
-def kinds_of(attr: Map, operands: Sequence[Any], lanes: int = 1) -> list[Type | None]:
-    """The types of the operands of a map, None of what is no array."""
-    return [
-        Type("m" if x.node.dtype.kind == "b" else attr.kind, attr.bits, lanes) if type(x) is Window else None
-        for x in operands
-    ]
+class Scalar(NamedTuple):
+    """A map for scalars: the type that it gives, and its instructions, constants aside."""
+
+    returns: Type
+    operations: tuple[str, ...]
 
 
-def written(attr: Map, operands: Sequence[Any]) -> Code:
-    """The rule of a map as a function of scalars."""
-    return _written("rule", attr, Type(attr.kind, attr.bits), operands, kinds_of(attr, operands))
+def form_of(operands: Sequence[Any]) -> tuple[Any, ...]:
+    """What a rule sees of its operands: the kinds of arrays, and numbers to the bit."""
+    return tuple(x.node.dtype.kind if type(x) is Window else (type(x), repr(x), x) for x in operands)
 
 
-def operations(attr: Map, operands: Sequence[Any]) -> list[str]:
-    """The instructions of a map, constants aside."""
-    return [x.op for x in written(attr, operands).body if isinstance(x, Value) and x.op != "const"]
+def scalar(attr: Map, operands: Sequence[Any]) -> Scalar:
+    """A map for scalars; it raises what the rule raises where it does not take these operands."""
+    return _scalar(attr, form_of(operands))
+
+
+@lru_cache(maxsize=4096)
+def _scalar(attr: Map, form: tuple[Any, ...]) -> Scalar:
+    kinds = [Type("m" if x == "b" else attr.kind, attr.bits) if type(x) is str else None for x in form]
+    numbers = [None if type(x) is str else x[2] for x in form]
+    code = _written("rule", attr, Type(attr.kind, attr.bits), numbers, kinds)
+    assert code.returns is not None
+    return Scalar(code.returns, tuple(x.op for x in code.body if isinstance(x, Value) and x.op != "const"))
 
 
 def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:
@@ -61,34 +70,27 @@ class Outlined:
 
     Attributes
     ----------
-    functions : dict of str to Code
+    functions : dict of Code
+        By the names of the rules, and the types of their operands.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self.functions: dict[str, Code] = {}
-        self._long: dict[Any, bool] = {}
-        long = sum(self._is_long(x) for x in nodes if x.op == MAP)
-        self._many = long > _MANY
+        self.functions: dict[Any, Code] = {}
+        self._many = sum(self._is_long(x) for x in nodes if x.op == MAP) > _MANY
 
-    def _is_long(self, node: Node) -> bool:
-        attr = node.attr
-        key = attr.name, attr.bits, tuple(x.node.dtype.kind if type(x) is Window else (x,) for x in node.operands)
-        if (found := self._long.get(key)) is None:
-            found = self._long[key] = len(operations(attr, node.operands)) > _LONG
-        return found
+    @staticmethod
+    def _is_long(node: Node) -> bool:
+        return len(scalar(node.attr, node.operands).operations) > _LONG
 
     def value(self, code: Code, node: Node, type_: Type, args: Sequence[Any]) -> Value:
         """The value of a node by its rule, written out or called."""
         attr: Map = node.attr
         if not self._many or not self._is_long(node):
             return applied(attr, code, type_, args)
-        values = [x for x in args if isinstance(x, Value)]
         kinds = [x.type if isinstance(x, Value) else None for x in args]
-        numbers = "".join(f"_{x!r}" for x in args if not isinstance(x, Value))
-        label = "".join(ch if ch.isalnum() else "_" for ch in f"{attr.name}{numbers}")
-        widths = "_".join(f"{x.kind}{x.bits}x{x.lanes}" for x in kinds if x is not None)
-        name = f"map_{label}_{widths}"
-        if (made := self.functions.get(name)) is None:
-            made = self.functions[name] = _written(name, attr, type_, args, kinds)
+        key = attr.name, *(repr(x) if kind is None else kind for x, kind in zip(args, kinds, strict=True))
+        if (made := self.functions.get(key)) is None:
+            name = f"map{len(self.functions)}_{''.join(ch if ch.isalnum() else '_' for ch in attr.name)}"
+            made = self.functions[key] = _written(name, attr, type_, args, kinds)
         assert made.returns is not None
-        return code.call(name, made.returns, *values)
+        return code.call(made.name, made.returns, *(x for x in args if isinstance(x, Value)))

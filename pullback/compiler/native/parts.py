@@ -7,14 +7,14 @@ of an array that the part gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.arrays.traced.graph import GUARD, Graph, Step, Value
-from pullback.compiler.native.lowering import Lowering
+from pullback.compiler.cleaning import needed
+from pullback.compiler.native.lowering import Lowering, is_view
 from pullback.compiler.native.program import Native, load_rules
 from pullback.compiler.native.toolchain import Toolchain
-from pullback.dispatch.operator import tags_of
 
 
 class NativePart:
@@ -73,37 +73,42 @@ def in_parts(
 ) -> list[Step | NativePart]:
     """The steps, those that can run natively in parts; the other arguments are those of a NativePart."""
     lowered = _lowered(graph, inputs, steps, results)
-    if not any(step in lowered and not _is_view(step) for step in steps):
+    if not any(step in lowered and not is_view(step) for step in steps):
         return list(steps)
+    made = {x.number for step in steps for x in step.results}
+    ends = {x.number: x for x in results if x.number in made}
+    if len(lowered) == len(steps) and ends:  # one part, which is given and gives what the plan does
+        return [NativePart(graph, steps, inputs, list(ends.values()), toolchain, numpys)]
     seen = _seen_by_calls(steps, lowered)
     stages = _stages(steps, lowered)
+    constants = {value.number for value, _, _ in graph.constants}
     found: list[Step | NativePart] = []
     for stage in range(1 + max(stages.values())):
         here = [step for step in steps if stages[step] == stage]
         own = [step for step in here if step in lowered]
-        made = {x.number for step in own for x in step.results}
+        known = constants | {x.number for step in own for x in step.results}
         read = {
             x.number
             for step in steps
             if step not in lowered or step in seen or stages[step] > stage
             for x in step.values()
         }
-        read.update(x.number for x in results)
-        wanted = [x for step in own if step not in seen for x in step.results if x.number in read]
-        wanted += [x for step in own if step in seen for x in step.results if x in results]
-        if wanted := list({x.number: x for x in wanted}.values()):
-            own = _needed(own, wanted)
-            constants = {value.number for value, _, _ in graph.constants}
-            given = {x.number: x for step in own for x in step.values() if x.number not in made | constants}
-            order = list(inputs) if len(lowered) == len(steps) else list(given.values())
-            found.append(NativePart(graph, own, order, wanted, toolchain, numpys))
-        found += [step for step in here if step not in lowered or (step in seen and not _all_wanted(step, wanted))]
+        wanted = {
+            x.number: x
+            for step in own
+            for x in step.results
+            if x.number in ends or (step not in seen and x.number in read)
+        }
+        if wanted:
+            own = needed(own, wanted.values())
+            given = {x.number: x for step in own for x in step.values() if x.number not in known}
+            found.append(NativePart(graph, own, list(given.values()), list(wanted.values()), toolchain, numpys))
+        found += [
+            step
+            for step in here
+            if step not in lowered or (step in seen and not all(x.number in wanted for x in step.results))
+        ]
     return found
-
-
-def _all_wanted(step: Step, wanted: Iterable[Value]) -> bool:
-    numbers = {x.number for x in wanted}
-    return all(x.number in numbers for x in step.results)
 
 
 def _lowered(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> set[Step]:
@@ -122,15 +127,11 @@ def _lowered(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], resul
     return found
 
 
-def _is_view(step: Step) -> bool:
-    return isinstance(step.what, str) and "view" in tags_of(step.what)
-
-
 def _seen_by_calls(steps: Sequence[Step], lowered: set[Step]) -> set[Step]:
     """The views that calls read, which NumPy makes too."""
     found, read = set[Step](), set[int]()
     for step in reversed(steps):
-        if step not in lowered or (_is_view(step) and not read.isdisjoint(x.number for x in step.results)):
+        if step not in lowered or (is_view(step) and not read.isdisjoint(x.number for x in step.results)):
             if step in lowered:
                 found.add(step)
             read.update(x.number for x in step.values())
@@ -156,12 +157,3 @@ def _stages(steps: Sequence[Step], lowered: set[Step]) -> dict[Step, int]:
         found[step] = stage
         made.update((x.number, (stage, is_native)) for x in step.results)
     return found
-
-
-def _needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
-    alive, kept = {x.number for x in wanted}, []
-    for step in reversed(steps):
-        if not alive.isdisjoint(x.number for x in step.results):
-            alive.update(x.number for x in step.values())
-            kept.append(step)
-    return kept[::-1]

@@ -13,14 +13,19 @@ class Product:
 
     Attributes
     ----------
-    code : Code
+    form
+        Equal for equal functions.
     buffers : dict
         Empty: it needs no memory of a row.
     """
 
     def __init__(self, node: Node, lanes: int) -> None:
         self._node, self.buffers = node, dict[int, int]()
-        self.code: Code = matrices.kernel(Type("f", 8 * node.dtype.itemsize, lanes))
+        self.form = Type("f", 8 * node.dtype.itemsize, lanes)
+
+    def write(self) -> Code:
+        """The function."""
+        return matrices.kernel(self.form)
 
     def data(self, places: dict[object, Place]) -> list[int]:
         """The row of data: see `matrices`."""

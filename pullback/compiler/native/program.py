@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -75,8 +75,8 @@ class Native:
         outlined = Outlined(nodes)
         self.kernels = [self._kernel(nest, kept, outlined) for nest in self.nests]
         self.workspace = memory.size + memory.of_rows(self.kernels)
-        self._rows = [(kernel.code, kernel.data(memory.of_kernel(kernel))) for kernel in self.kernels]
-        self.module, self._names = _module([code for code, _ in self._rows], outlined, tool)
+        self._data = [kernel.data(memory.of_kernel(kernel)) for kernel in self.kernels]
+        self.module, self._names = _module(self.kernels, outlined)
         self.work = sum(prod(nest.space) for nest in self.nests)
 
     def _type(self, x: Value) -> Type:
@@ -110,7 +110,7 @@ class Native:
             if watching
             else None
         )
-        for name, (_, data) in zip(self._names, self._rows, strict=True):
+        for name, data in zip(self._names, self._data, strict=True):
             words += [2 + len(data), library.address(name), *data]
         first = 1 + len(self._inputs) + len(self.constants)
         for nr, value, code in watching:
@@ -143,17 +143,16 @@ def _given(nodes: Sequence[Node], constants: Sequence[Node], wanted: Sequence[No
     return found | {node.number: Place(first + nr, 0) for nr, node in enumerate(wanted)}
 
 
-def _module(codes: Sequence[Code], outlined: Outlined, tool: toolchain.Toolchain) -> tuple[Module, list[str]]:
-    """(the module of the distinct functions, the name of each function); equal functions have equal text."""
-    by_text: dict[str, str] = {}
-    functions: list[Code] = []
-    names: list[str] = []
-    for code in codes:
-        text = tool.render(Module([code]))
-        if text not in by_text:
-            code.name = by_text[text] = f"kernel{len(functions)}"
-            functions.append(code)
-        names.append(by_text[text])
+def _module(kernels: Sequence[Kernel | Product], outlined: Outlined) -> tuple[Module, list[str]]:
+    """(the module of the distinct functions, the name of each kernel's)."""
+    by_form: dict[Hashable, Code] = {}
+    forms = [kernel.form for kernel in kernels]
+    for form, kernel in zip(forms, kernels, strict=True):
+        if form not in by_form:
+            by_form[form] = code = kernel.write()
+            code.name = f"kernel{len(by_form) - 1}"
+    functions = list(by_form.values())
+    names = [by_form[form].name for form in forms]
     called = list(outlined.functions.values())
     return Module([*helpers([*called, *functions]), *called, *functions]), names
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.compiler.native.code import Module
 from pullback.compiler.native.parts import NativePart
 from tests.compiler.native import graphs
 
@@ -40,6 +41,19 @@ def test_a_random_graph(tool, seed, size):
 def test_many_more_random_graphs(tool, part):
     for seed in range(10_000 + 200 * part, 10_200 + 200 * part):
         check(seed, tool, SIZES[seed % 4])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(5))
+def test_kernels_of_equal_form_have_equal_text(tool, seed, size):
+    with graphs.vectors_of(tool, size):
+        plan = graphs.natively(graphs.made(50_000 + 100 * size + seed).program, tool)
+        texts = {}
+        for part in plan.parts if plan is not None else ():
+            if isinstance(part, NativePart):
+                for kernel in part.program.kernels:
+                    text = tool.render(Module([kernel.write()]))
+                    assert texts.setdefault((id(part), kernel.form), text) == text
 
 
 # -- what was wrong once -----------------------------------------------------------------------------------------------
@@ -190,7 +204,7 @@ def run_guarded(part, arrays, tool, at_end):
         ]
         places = [guarded.room(x.nbytes, at_end) for x in outs]
         table = np.array([*bases, *places], np.int64)
-        for name, (_, data) in zip(program._names, program._rows, strict=True):
+        for name, data in zip(program._names, program._data, strict=True):
             row = np.array(data, np.int64)
             kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(library.address(name))
             assert kernel(table.ctypes.data, row.ctypes.data) == 0

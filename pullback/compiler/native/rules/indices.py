@@ -11,7 +11,7 @@ from pullback.compiler.native import simple
 from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
 from pullback.compiler.native.nodes import Index, Window
-from pullback.compiler.native.rules.rows import Rows
+from pullback.compiler.native.rules.rows import Rows, exp_less
 
 
 def _are(dtype: Any, *values: Any) -> bool:
@@ -106,11 +106,6 @@ class _Classes:
         return self.lowering.reduce("add", ones, [0])
 
 
-def _column(x: Window) -> Window:
-    """A column as a vector."""
-    return x._replace(shape=x.shape[:1], strides=x.strides[:1])
-
-
 def _fits_classes(scores: Any, target: Any, reduction: Any, ignored: Any) -> bool:
     return (
         type(scores) is Value
@@ -137,11 +132,10 @@ def _cross_entropy(lowering: Lowering, step: Step) -> bool:
     classes = _Classes(lowering, scores, target, ignored)
     rows = Rows(lowering, classes.x, [1])
     top = rows.reduce("max", classes.x)
-    total = rows.reduce("add", rows.map("exp of less", lambda c, t, x, y: FUNCTIONS["exp"](c, x - y), classes.x, top))
+    total = rows.reduce("add", rows.map("exp of less", exp_less, classes.x, top))
     base, at = _without(classes.x, 1, 1)
-    base = base._replace(shape=base.shape[:1], strides=base.strides[:1])
-    chosen = lowering.gather(base, classes.places, at)
-    given = [classes.counts, _column(total), _column(top), chosen]
+    chosen = lowering.gather(base.only([0]), classes.places, at)
+    given = [classes.counts, total.only([0]), top.only([0]), chosen]
     rule = lambda c, t, m, s, top, x: c.sel(m, FUNCTIONS["log"](c, s) - (x - top), 0.0)  # noqa: E731
     losses = lowering.map("loss", rule, given, shape=target.shape, dtype=scores.dtype)
     total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
@@ -157,8 +151,7 @@ def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
     classes = _Classes(lowering, scores, target, ignored)
     rows = Rows(lowering, classes.x, [1])
     top = rows.reduce("max", rows.x)
-    exp = FUNCTIONS["exp"]
-    parts = rows.map("exp of less", lambda c, t, x, y: exp(c, x - y), rows.x, top)
+    parts = rows.map("exp of less", exp_less, rows.x, top)
     total = rows.reduce("add", parts)
     rule = lambda c, t, m, g, n: c.sel(m, g / n, 0.0)  # noqa: E731
     share = lowering.map(
@@ -171,9 +164,8 @@ def _cross_entropy_backward(lowering: Lowering, step: Step) -> bool:
     column = share._replace(shape=(*share.shape, 1), strides=(*share.strides, 0))
     out = rows.map("p s / n", lambda c, t, p, s, n: p * (s / n), parts, column, total, like=step.results[0])
     where, at = _without(out, 1, 1)
-    where = where._replace(shape=where.shape[:1], strides=where.strides[:1])
     less = lowering.map("neg", simple.neg, [share], shape=target.shape, dtype=scores.dtype)
-    return lowering.gives(step, lowering.scatter(out, where, less, classes.places, at))
+    return lowering.gives(step, lowering.scatter(out, where.only([0]), less, classes.places, at))
 
 
 # -- copies in another order -------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
 
 _WHOLE: Final[dict[str, Any]] = {
-    "add": lambda c, t, a, b: a + b, "sub": lambda c, t, a, b: a - b, "mul": lambda c, t, a, b: a * b,
-    "neg": lambda c, t, a: -a, "lt": lambda c, t, a, b: _of(c, t, a) < b, "le": lambda c, t, a, b: _of(c, t, a) <= b,
+    "add": simple.add, "sub": simple.sub, "mul": simple.mul, "neg": simple.neg,
+    "lt": lambda c, t, a, b: _of(c, t, a) < b, "le": lambda c, t, a, b: _of(c, t, a) <= b,
     "gt": lambda c, t, a, b: _of(c, t, a) > b, "ge": lambda c, t, a, b: _of(c, t, a) >= b,
     "eq": lambda c, t, a, b: _of(c, t, a).eq(b), "ne": lambda c, t, a, b: _of(c, t, a).ne(b),
     "where": lambda c, t, m, a, b: c.sel(m, _of(c, t, a), b),
@@ -52,10 +52,12 @@ def _map(lowering: Lowering, step: Step) -> bool:
         if any(type(x) is float for x in given) or (name == "where") != (BOOL in dtypes):
             return False
     else:
-        rule = _where_of_bools if name == "where" and dtypes == {BOOL} and result.dtype == BOOL else POINTWISE[name]
+        rule = POINTWISE[name]
+        if name == "where" and dtypes == {BOOL} and result.dtype == BOOL:
+            name, rule = "where of bools", _where_of_bools
         if not dtypes <= {*FLOATS, BOOL} or not (result.dtype in FLOATS or result.dtype == BOOL):
             return False
-        if not dtypes & set(FLOATS) and result.dtype == BOOL and name not in _OF_BOOLS:
+        if not dtypes & set(FLOATS) and result.dtype == BOOL and step.what not in _OF_BOOLS:
             return False  # NumPy takes bools for whole numbers
     try:
         bits = _compared(step) if result.dtype == BOOL else None

@@ -37,7 +37,7 @@ def _matmul(lowering: Lowering, step: Step) -> bool:
         for d in range(len(found.shape))
         if not (first and d == len(found.shape) - 2) and not (second and d == len(found.shape) - 1)
     ]
-    found = found._replace(shape=tuple(found.shape[d] for d in kept), strides=tuple(found.strides[d] for d in kept))
+    found = found.only(kept)
     return found.shape == result.shape and lowering.gives(step, found)
 
 
@@ -50,8 +50,7 @@ def _linear(lowering: Lowering, step: Step) -> bool:
     lead = a.shape[:-1]
     if len(a.shape) == 1:
         a = a._replace(shape=(1, *a.shape), strides=(0, *a.strides))
-    b = b._replace(shape=b.shape[::-1], strides=b.strides[::-1])
-    found = product(lowering, a, b)
+    found = product(lowering, a, _swapped(b))
     if not lead:
         found = found._replace(shape=found.shape[1:], strides=found.strides[1:])
     if bias is not None:
@@ -92,8 +91,7 @@ def _einsum_pair(lowering: Lowering, step: Step) -> bool:
 
 def _arranged(x: Window, labels: Any, order: Any) -> Window:
     """The dimensions in another order."""
-    at = [list(labels).index(label) for label in order]
-    return x._replace(shape=tuple(x.shape[d] for d in at), strides=tuple(x.strides[d] for d in at))
+    return x.only([list(labels).index(label) for label in order])
 
 
 def _spread(x: Window, labels: str, every: Any, shape: Shape) -> Window:
@@ -123,8 +121,8 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
 
 def _swapped(x: Window) -> Window:
     """The last two dimensions exchanged."""
-    shape, strides = (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.strides[:-2], x.strides[-1], x.strides[-2])
-    return x._replace(shape=shape, strides=strides)
+    *lead, rows, columns = range(len(x.shape))
+    return x.only([*lead, columns, rows])
 
 
 def _column(a: Window, p: int) -> Window:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from pullback.arrays.traced.graph import Step, Value
+from pullback.compiler.lowering import reduced
 from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
-from pullback.compiler.native.nodes import Window
 
 
 def axes_of(dim: Any, rank: int) -> list[int]:
@@ -17,11 +16,6 @@ def axes_of(dim: Any, rank: int) -> list[int]:
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return list(range(rank))
     return [d % rank for d in (dim if isinstance(dim, (tuple, list)) else [dim])] if rank else []
-
-
-def _arguments(step: Step) -> tuple[Any, ...]:
-    """(array, dim, keepdim, dtype)."""
-    return step.args + (None, False, None)[len(step.args) - 1 :]
 
 
 def _is_float(step: Step) -> bool:
@@ -32,7 +26,7 @@ def _is_float(step: Step) -> bool:
 
 @lowers("sum")
 def _sum(lowering: Lowering, step: Step) -> bool:
-    x, dim, keepdim, dtype = _arguments(step)
+    x, dim, keepdim, dtype = reduced(step)
     if not _is_float(step) or (dtype is not None and dtype != x.dtype):
         return False
     window = lowering.window(x)
@@ -41,7 +35,7 @@ def _sum(lowering: Lowering, step: Step) -> bool:
 
 @lowers("mean")
 def _mean(lowering: Lowering, step: Step) -> bool:
-    x, dim, keepdim, dtype = _arguments(step)
+    x, dim, keepdim, dtype = reduced(step)
     if not _is_float(step) or (dtype is not None and dtype != x.dtype):
         return False
     total = lowering.reduce("add", lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim))
@@ -56,8 +50,3 @@ def _extreme(lowering: Lowering, step: Step) -> bool:
         return False
     how = "max" if step.what == "amax" else "min"
     return lowering.gives(step, lowering.reduce(how, lowering.window(x), axes_of(dim, len(x.shape)), bool(keepdim)))
-
-
-def rows(lowering: Lowering, how: str, x: Window, axes: Sequence[int]) -> Window:
-    """A reduction whose dimensions stay, with one element."""
-    return lowering.reduce(how, x, axes, keepdim=True)

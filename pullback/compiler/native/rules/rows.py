@@ -44,7 +44,8 @@ def _rows(lowering: Lowering, step: Step, nr: int = 0) -> Rows | None:
     return Rows(lowering, lowering.window(x), axes_of(dim, len(x.shape))) if ok else None
 
 
-def _exp_less(c: Any, t: Any, x: Any, y: Any) -> Any:
+def exp_less(c: Any, t: Any, x: Any, y: Any) -> Any:
+    """exp(x - y)."""
     return _EXP(c, x - y)
 
 
@@ -52,7 +53,7 @@ def _exp_less(c: Any, t: Any, x: Any, y: Any) -> Any:
 def _softmax(lowering: Lowering, step: Step) -> bool:
     if (rows := _rows(lowering, step)) is None or any(x is not None for x in step.args[2:]):
         return False
-    parts = rows.map("exp of less", _exp_less, rows.x, rows.reduce("max", rows.x))
+    parts = rows.map("exp of less", exp_less, rows.x, rows.reduce("max", rows.x))
     return lowering.gives(step, rows.map("div", simple.div, parts, rows.reduce("add", parts), like=step.results[0]))
 
 
@@ -72,7 +73,7 @@ def _log_softmax(lowering: Lowering, step: Step) -> bool:
     if (rows := _rows(lowering, step)) is None or any(x is not None for x in step.args[2:]):
         return False
     top = rows.reduce("max", rows.x)
-    total = rows.reduce("add", rows.map("exp of less", _exp_less, rows.x, top))
+    total = rows.reduce("add", rows.map("exp of less", exp_less, rows.x, top))
     log = rows.map("log", lambda c, t, x: _LOG(c, x), total)
     found = rows.map("x - a - b", lambda c, t, x, a, b: (x - a) - b, rows.x, top, log, like=step.results[0])
     return lowering.gives(step, found)
@@ -109,23 +110,17 @@ def _log_of_sum(c: Any, t: Any, top: Any, shift: Any, rest: Any, count: Any) -> 
     return c.sel(c.unary("abs", top) < inf, near, _LOG(c, rest + count))
 
 
-def log_sum_exp(rows: Rows) -> Window:
-    """The logarithm of the sum of exponentials of each row, with all dimensions."""
-    top = rows.reduce("max", rows.x)
-    shift = rows.map("finite or 0", _shift, top)
-    rest = rows.reduce("add", rows.map("part below", _part_below, rows.x, shift))
-    count = rows.reduce("add", rows.map("is top", _is_top, rows.x, shift))
-    return rows.map("log of sum", _log_of_sum, top, shift, rest, count)
-
-
 @lowers("logsumexp")
 def _logsumexp(lowering: Lowering, step: Step) -> bool:
     if (rows := _rows(lowering, step)) is None:
         return False
-    found = log_sum_exp(rows)
+    top = rows.reduce("max", rows.x)
+    shift = rows.map("finite or 0", _shift, top)
+    rest = rows.reduce("add", rows.map("part below", _part_below, rows.x, shift))
+    count = rows.reduce("add", rows.map("is top", _is_top, rows.x, shift))
+    found = rows.map("log of sum", _log_of_sum, top, shift, rest, count)
     if not (len(step.args) > 2 and step.args[2]):
-        kept = [d for d in range(len(found.shape)) if d not in rows.axes]
-        found = found._replace(shape=tuple(found.shape[d] for d in kept), strides=tuple(found.strides[d] for d in kept))
+        found = found.only([d for d in range(len(found.shape)) if d not in rows.axes])
     return lowering.gives(step, found)
 
 
@@ -140,7 +135,7 @@ def _logsumexp_slope(lowering: Lowering, step: Step) -> bool:
     if len(given.shape) != len(x.shape):
         return False
     shift = rows.map("not -inf", lambda c, t, n: c.sel(n.eq(-inf), 0.0, n), given)
-    parts = rows.map("exp of less", _exp_less, rows.x, shift)
+    parts = rows.map("exp of less", exp_less, rows.x, shift)
     total = rows.reduce("add", parts)
     rule = lambda c, t, p, s: p / c.sel(s > 0.0, s, 1.0)  # noqa: E731
     return lowering.gives(step, rows.map("over total", rule, parts, total, like=step.results[0]))
