@@ -10,11 +10,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pullback.core.array_type import check
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.indexing import take
 from pullback.interop.operands import along, array, axes_of, cast, frozen, is_hidden, only, ops, refuse, values
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes
 
 
 @rule("diff")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import check
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, ShapeLike
 from pullback.core.tensor import Tensor, note_copied
 from pullback.interop.operands import array, cast, in_order, in_order_of, only, operand, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.types import AnyArray, ArrayLike, DTypeLike, ShapeLike
 
 
 def _like(name: str) -> Callable[..., Any]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from pullback.core.array_type import array_type, check, innermost
 from pullback.core.errors import LinAlgError, UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Out
 from pullback.interop.operands import array, deliver, floating, frozen, is_hidden, needs_grad, only, ops
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 
 _NOT_GIVEN = np._NoValue
 _ONE = np.eye(1)

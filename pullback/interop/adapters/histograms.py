@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, ops, refuse, tensor_of
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("histogram")

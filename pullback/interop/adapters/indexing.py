@@ -13,6 +13,7 @@ from pullback.arrays.numpy.overlap import refuse_overlap
 from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import check, layout_of
 from pullback.core.errors import with_article
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Numeric, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
@@ -34,7 +35,6 @@ from pullback.interop.operands import (
 )
 from pullback.interop.operands import values as plain_values
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Numeric, Out
 
 
 @rule("where")

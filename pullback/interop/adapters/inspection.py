@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import frozen, values
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("shape")

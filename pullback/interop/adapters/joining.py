@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import layout_of
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import along, array, axes_of, cast, deliver, only, ops, values
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("concatenate", "concat")

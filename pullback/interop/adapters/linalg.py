@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 from pullback.core.overrides import taking_part
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import READY, array, cast, deliver, in_order, ops
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("dot")

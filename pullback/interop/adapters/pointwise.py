@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Numeric, Out
 from pullback.core.tensor import Tensor
 from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import (
@@ -24,7 +25,6 @@ from pullback.interop.operands import (
     values,
 )
 from pullback.interop.registry import UFUNCS, rule
-from pullback.interop.types import AnyArray, ArrayLike, DTypeLike, Numeric, Out
 from pullback.interop.ufuncs import call
 
 _CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for its name

@@ -12,9 +12,9 @@ import numpy as np
 
 from pullback.core.array_type import check
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, tensor_of
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 def coefficients(p: Any) -> Any:

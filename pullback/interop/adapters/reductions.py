@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import DtypeError, type_name
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Numeric, Out
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType
 from pullback.interop.operands import (
@@ -20,7 +21,6 @@ from pullback.interop.operands import (
     ops,
 )
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Numeric, Out
 
 
 def chosen(a: Any, where: Any, name: str, otherwise: Any) -> AnyArray:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, axes_of, frozen, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 @rule("unique")

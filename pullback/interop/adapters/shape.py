@@ -13,11 +13,11 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, wrap_array
 from pullback.core.array_type import layout_of, memory_of
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, ShapeLike
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, order_of, refuse, values
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, ShapeLike
 
 
 @rule("reshape")

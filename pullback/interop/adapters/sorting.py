@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import check
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Out
 from pullback.interop.adapters.indexing import take_along_axis
 from pullback.interop.adapters.reductions import without_nan
 from pullback.interop.operands import array, frozen, is_hidden, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 
 
 def _flat(a: Any, axis: Axes) -> Any:

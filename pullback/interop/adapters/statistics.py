@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.array_type import check
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.reductions import root, spread_among
 from pullback.interop.operands import (
@@ -29,7 +30,6 @@ from pullback.interop.operands import (
     tensor_of,
 )
 from pullback.interop.registry import rule
-from pullback.interop.types import AnyArray, ArrayLike, Axes, DTypeLike, Out
 
 
 @rule("average")

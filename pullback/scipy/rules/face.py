@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.patches import with_rules
 from pullback.interop.adopt.scipy.clones import distributions
 from pullback.interop.adopt.views import adopted
-from pullback.interop.types import AnyArray
 
 
 def face(name: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

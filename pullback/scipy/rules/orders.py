@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 
 def order_like(ours: Any, theirs: Any) -> AnyArray:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.fft.operators import orthonormal_transform
 from pullback.scipy.rules.fft.sizes import resized
 

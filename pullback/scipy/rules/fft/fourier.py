@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
-from pullback.interop.types import AnyArray, ArrayLike, Axes
 
 _OPPOSITE: dict[Any, Any] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.ways import leaves_out
-from pullback.interop.types import AnyArray
 
 
 def _enter(name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy import fft
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 
 def orthonormal_transform(x: AnyArray, kind: str, variety: int, dim: int) -> AnyArray:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import OperatorError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, ops
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 

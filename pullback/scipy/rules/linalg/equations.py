@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.operands import array, floating
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.dense import toeplitz
 from pullback.scipy.rules.linalg.factorisations import adjoint

@@ -9,11 +9,11 @@ import scipy.linalg
 
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 

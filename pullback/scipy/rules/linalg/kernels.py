@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 
 def _of_stacks(function: Callable[..., Any], *matrices: Any) -> AnyArray:

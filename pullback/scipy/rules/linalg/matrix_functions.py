@@ -9,10 +9,10 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import LinAlgError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, ops
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks
 

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg import operators
 from pullback.scipy.rules.linalg.stacks import over_stacks
 

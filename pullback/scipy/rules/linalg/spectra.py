@@ -8,10 +8,10 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.linalg.factorisations import adjoint, known, phases_towards
 from pullback.scipy.rules.linalg.stacks import over_stacks
 from pullback.scipy.rules.orders import order_like

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import ops
-from pullback.interop.types import AnyArray
 from pullback.scipy.rules.ndimage.kernels import folded
 
 _NAMES = {"grid-mirror": "reflect", "grid-constant": "constant", "wrap": "grid-wrap"}

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Output
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, needs_grad, values
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Output
 from pullback.scipy.rules.ndimage.borders import continued, mode_of, sequence
 from pullback.scipy.rules.signal.operators import correlated
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from scipy import ndimage
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Output
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, values
-from pullback.interop.types import AnyArray, ArrayLike, Output
 from pullback.scipy.rules.ndimage.borders import sequence
 from pullback.scipy.rules.ndimage.filters import given
 

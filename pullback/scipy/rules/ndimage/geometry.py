@@ -10,9 +10,9 @@ import numpy as np
 from scipy import special
 
 from pullback.core.errors import OperatorError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Output, ShapeLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, deliver, floating, values
-from pullback.interop.types import AnyArray, ArrayLike, Output, ShapeLike
 from pullback.scipy.rules.ndimage.borders import continued, sequence
 from pullback.scipy.rules.ndimage.filters import asked_dtype, given, whole
 from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import ndimage
 from scipy.interpolate import BSpline
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 
 def spline_coefficients(x: AnyArray, order: int, dim: int, mode: str, transposed: bool) -> AnyArray:

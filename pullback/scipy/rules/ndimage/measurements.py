@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import RULES, scipy_rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 @scipy_rule("scipy.ndimage.standard_deviation")

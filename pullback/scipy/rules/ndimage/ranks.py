@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Output
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, values
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Output
 from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
 from pullback.scipy.rules.ndimage.filters import axes_of, given
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from scipy import fft as _fft
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, needs_grad
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.signal.operators import correlated
 
 

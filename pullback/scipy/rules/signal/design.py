@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import array, floating, frozen
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 @scipy_rule("scipy.signal.bilinear")

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import OperatorError
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import runs_with
 from pullback.interop.operands import array, floating
-from pullback.interop.types import AnyArray
 from pullback.scipy.rules.signal.operators import moving_sum, recursion
 
 

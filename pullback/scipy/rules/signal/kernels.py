@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from scipy import signal
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 _CONVOLVED_FROM = 20_000  # products in a row
 _DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster

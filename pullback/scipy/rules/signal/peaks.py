@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 def _values(x: Any) -> Any:

@@ -11,10 +11,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from scipy import signal
 
 from pullback.core.errors import OperatorError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.operands import along, array, floating
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.signal.filters import upfirdn
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.types import AnyArray
 
 
 @scipy_rule("scipy.signal._spectral_py._fft_helper")

@@ -10,11 +10,11 @@ from scipy import special
 
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import AnyArray, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array, floating, frozen, ops
-from pullback.interop.types import AnyArray, Out
 
 _HOME = "scipy.spatial.distance."
 _STEPS = frozenset({

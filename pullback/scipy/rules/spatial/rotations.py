@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import copy_of
 from pullback.interop.adopt.scipy.ways import classes_run_as_they_stand
-from pullback.interop.types import AnyArray
 
 _SMALL = 1e-6  # squares of angles below which series are exact to the last digit
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, frozen
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special import operators as special
 from pullback.scipy.rules.special.powers import power_at_zero, where_not
 

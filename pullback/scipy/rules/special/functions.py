@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Out
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import on_arrays
 from pullback.interop.operands import array, axes_of, floating, needs_grad, ops, values
-from pullback.interop.types import AnyArray, ArrayLike, Axes, Out
 from pullback.scipy.rules.special import operators as special
 
 

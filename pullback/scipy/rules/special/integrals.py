@@ -19,7 +19,7 @@ import scipy.special as sp
 from pullback.arrays.numpy.special.betas import beta_density
 from pullback.arrays.numpy.special.gammas import gamma_density
 from pullback.arrays.numpy.special.saddle_points import LARGE, stirling_rest
-from pullback.interop.types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.quadrature import gauss, integral
 
 

@@ -10,7 +10,7 @@ import scipy.special as sp
 
 from pullback.arrays.numpy.special.bessels import iv, jv, kv, yv
 from pullback.arrays.numpy.special.gammas import polygamma
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.bessels import (
     iv_derivative,
     ive_derivative,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from pullback.interop.types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.formulas import beta_density_derivative_slope
 from pullback.scipy.rules.special.integrals import (
     among,

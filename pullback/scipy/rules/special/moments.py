@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pullback.interop.types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import of_arrays
 from pullback.scipy.rules.special.quadrature import gauss
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.operands import frozen, is_hidden
-from pullback.interop.types import AnyArray
 
 
 def power_at_zero(base: Any, exponent: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 
 _NODES = 128
 _NEGLIGIBLE = 42.0  # exp(-42) is 6e-19

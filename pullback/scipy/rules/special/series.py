@@ -15,7 +15,7 @@ import numpy as np
 import scipy.special as sp
 
 from pullback.arrays.numpy.special.gammas import polygamma
-from pullback.interop.types import AnyArray
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.bessels import jv_derivative, leibniz, sin_pi
 from pullback.scipy.rules.special.integrals import among, bell, of_arrays
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from pullback.interop.types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.integrals import of_arrays
 
 _FAR = 7.5

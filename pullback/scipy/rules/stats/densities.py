@@ -11,11 +11,11 @@ import scipy.special as sp
 import scipy.stats
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import frozen
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.quadrature import gauss
 
 

@@ -16,6 +16,7 @@ import scipy.stats
 
 from pullback.core.array_face import as_array
 from pullback.core.errors import DetachingError, UnsupportedError
+from pullback.core.numpy_types import AnyArray
 from pullback.core.tensor import Tensor
 from pullback.func.forward import jvp
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
@@ -23,7 +24,6 @@ from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import named, plain
 from pullback.interop.adopt.scipy.clones import twin
 from pullback.interop.operands import array, frozen, is_hidden
-from pullback.interop.types import AnyArray
 
 FROM_POINTS = ("cdf", "logcdf", "logpdf", "logpmf", "logsf", "pdf", "pmf", "sf")
 OF_PARAMETERS = ("entropy", "mean", "stats", "std", "support", "var")

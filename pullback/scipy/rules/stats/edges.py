@@ -13,10 +13,10 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import frozen
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.special.distributions import beta_density
 from pullback.scipy.rules.special.powers import power_at_zero, where_not
 

@@ -13,11 +13,11 @@ import scipy.stats._multivariate as genuine
 from scipy.stats import Covariance
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import METHODS_OF_VECTORS, RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
-from pullback.interop.types import AnyArray, ArrayLike
 from pullback.scipy.rules.stats.distributions import refuse_counts
 
 

@@ -9,11 +9,11 @@ from scipy import stats
 from scipy.stats import gaussian_kde
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
 from pullback.interop.operands import array, frozen
-from pullback.interop.types import AnyArray, ArrayLike, DTypeLike
 
 
 @scipy_rule("scipy.stats._stats_py._cdf_distance")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.types import AnyArray, ArrayLike
 
 
 def _size(x: Any, smooth: Any = True) -> Any:
